@@ -1,0 +1,1 @@
+"""From a run directory to scores, statistics, figures and a report. Reads nothing else."""

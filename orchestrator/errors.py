@@ -1,0 +1,88 @@
+"""The errors of mplab.
+
+::
+
+    MplabError                  exit code
+    ├── InputError              2   an experiment, link or lab file is wrong
+    ├── LabNotReadyError        3   something the lab needs is missing
+    ├── CellError               1   one cell could not be completed
+    │   ├── DeviceError             a phone, router or proxy did not do what it was told
+    │   └── StepError               a step of a scenario failed (an element missing, a browser gone)
+    ├── GateError               4   a budget or regression gate failed
+    └── InterruptedRunError   130   SIGINT or SIGTERM: stopped cleanly, can be resumed
+
+Every message names the device or file, what was asked, what was found, and what to do next.
+"""
+
+from typing import ClassVar
+
+
+class MplabError(Exception):
+    """Any error that mplab explains to its user instead of showing a traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class InputError(MplabError):
+    """An experiment, link or lab file is wrong: nothing has been touched."""
+
+    exit_code = 2
+
+
+class LabNotReadyError(MplabError):
+    """The lab cannot run this experiment; the message says what is missing and how to get it."""
+
+    exit_code = 3
+
+
+class CellError(MplabError):
+    """One cell could not be completed; the run goes on."""
+
+
+class DeviceError(CellError):
+    """A phone, router or proxy did not do what it was told.
+
+    Args:
+        device: its name, first word of the message.
+        message: what was asked, what was found.
+        command: the command line, when there was one.
+        exit_code_found: its exit code.
+        stderr: its error output.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        message: str,
+        *,
+        command: tuple[str, ...] = (),
+        exit_code_found: int | None = None,
+        stderr: str = "",
+    ) -> None:
+        text = f"{device}: {message}"
+        if command:
+            text += f" (command: {' '.join(command)}"
+            text += f"; exit code {exit_code_found})" if exit_code_found is not None else ")"
+        if stderr.strip():
+            text += f": {stderr.strip()[-500:]}"
+        super().__init__(text)
+        self.device = device
+        self.command = command
+        self.exit_code_found = exit_code_found
+        self.stderr = stderr
+
+
+class StepError(CellError):
+    """A step of a scenario failed: an element that is not there, a browser that is gone."""
+
+
+class GateError(MplabError):
+    """A budget or regression gate failed."""
+
+    exit_code = 4
+
+
+class InterruptedRunError(MplabError):
+    """The run was stopped by SIGINT or SIGTERM; ``mplab resume`` goes on with it."""
+
+    exit_code = 130

@@ -1,0 +1,75 @@
+"""The ``Phone`` protocol."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command on the phone did."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class PhoneIdentity:
+    """What goes into the manifest about a phone."""
+
+    name: str
+    model: str
+    os: str
+    kernel: str
+
+
+class PhoneProcess(Protocol):
+    """A program that runs on the phone."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+
+    def stop(self, timeout_s: float = 5.0) -> int:
+        """Send SIGTERM, wait, then SIGKILL; its exit code."""
+
+
+class Phone(Protocol):
+    """A phone with two interfaces, ``wlan0`` and ``rmnet0``."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+
+    @property
+    def interfaces(self) -> Mapping[str, str]:
+        """Interface name → IPv4 address."""
+
+    def identity(self) -> PhoneIdentity:
+        """Model, system, kernel."""
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """Run a command on the phone and wait.
+
+        Raises:
+            DeviceError: it could not be started, took longer than `timeout_s`, or (with `check`) its exit code is not 0.
+        """
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> PhoneProcess:
+        """Start a program on the phone; its output goes to the host file `log`."""
+
+    def push(self, source: Path, target: str) -> None:
+        """Copy a host file to the phone."""
+
+    def pull(self, source: str, target: Path) -> None:
+        """Copy a file from the phone to the host."""
+
+    def counters(self) -> Mapping[str, int]:
+        """Kernel counters as ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …"""
