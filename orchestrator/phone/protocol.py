@@ -71,5 +71,15 @@ class Phone(Protocol):
     def pull(self, source: str, target: Path) -> None:
         """Copy a file from the phone to the host."""
 
+    def ip(self, *commands: str) -> None:
+        """Run ``ip`` commands as one batch (routes, rules, MPTCP endpoints).
+
+        Raises:
+            DeviceError: one of them failed.
+        """
+
+    def sysctl(self, values: Mapping[str, object]) -> None:
+        """Set kernel parameters, ``{"net.mptcp.enabled": 1}``."""
+
     def counters(self) -> Mapping[str, int]:
         """Kernel counters as ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …"""

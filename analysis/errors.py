@@ -1,0 +1,40 @@
+"""What can go wrong in the analysis.
+
+::
+
+    AnalysisError               exit code
+    ├── NotARunError            2   the path is not a run directory, or its manifest cannot be read
+    ├── NotAnalysedError        2   the run has no report yet
+    ├── ProgramMissingError     2   mptrace is not built, or is not where it was said to be
+    └── ScenarioMissingError    2   a scenario's folder has no usable scores.py
+"""
+
+from pathlib import Path
+from typing import ClassVar
+
+
+class AnalysisError(Exception):
+    """Base of every error of this package; ``exit_code`` is what the command line ends with."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class NotARunError(AnalysisError):
+    """The path does not hold a run that can be read."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: not a run directory: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class NotAnalysedError(AnalysisError):
+    """The run directory holds no ``report/summary.json``."""
+
+
+class ProgramMissingError(AnalysisError):
+    """A program that the analysis runs is not there."""
+
+
+class ScenarioMissingError(AnalysisError):
+    """No folder of a scenario, or its ``scores.py`` lacks a part or cannot be imported."""

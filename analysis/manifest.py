@@ -1,0 +1,189 @@
+"""The records of a run directory, as far as the analysis reads them.
+
+Fields that are not named here are ignored, and almost every named one may be absent: an older or newer
+`mplab` wrote the directory, or the run has not come that far.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+"""Okabe & Ito's colours, which people with any colour vision can tell apart (black and yellow left out)."""
+
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
+
+
+class Record(BaseModel):
+    """A frozen record that ignores what it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def _label(value: Any) -> Any:
+    """A cell's spec may hold the label itself or the object that carries it."""
+    if isinstance(value, dict):
+        return value.get("label") or value.get("name")
+    return value
+
+
+Label = Annotated[str, BeforeValidator(_label)]
+Mapping = Annotated[dict[str, Any], BeforeValidator(lambda value: value if isinstance(value, dict) else {})]
+
+
+class Scenario(Record):
+    """One scenario of the experiment: ``name`` is the folder, ``label`` what this use of it is called."""
+
+    label: str
+    name: str
+    parameters: Mapping = Field(default_factory=dict)
+
+
+class Transport(Record):
+    """One transport of the experiment, with its fixed look in every figure."""
+
+    label: str
+    name: str
+    title: str = ""
+    colour: str = ""
+    marker: str = ""
+    options: Mapping = Field(default_factory=dict)
+
+    @property
+    def single_path(self) -> bool:
+        """Whether it uses one path alone: its registry name starts with ``sptcp``."""
+        return self.name.startswith("sptcp")
+
+
+class Link(Record):
+    """One link condition; ``paths`` maps an interface to its ``down`` and ``up`` settings."""
+
+    name: str
+    title: str = ""
+    source: str = ""
+    paths: Mapping = Field(default_factory=dict)
+
+
+class Experiment(Record):
+    """The experiment, fully resolved."""
+
+    name: str
+    title: str = ""
+    seed: int = 0
+    repetitions: int = 0
+    scenarios: tuple[Scenario, ...] = ()
+    transports: tuple[Transport, ...] = ()
+    links: tuple[Link, ...] = ()
+    tolerance: Mapping = Field(default_factory=dict)
+    capture: Any = None
+    congestion_control: Any = None
+    retries: int = 0
+
+
+class CellSpec(Record):
+    """One planned cell."""
+
+    id: str
+    scenario: Label
+    transport: Label
+    link: Label
+    repetition: int = 0
+    index: int = 0
+    block: int = 0
+    seed: int = 0
+
+
+class Skipped(Record):
+    """A transport that the lab could not offer."""
+
+    transport: Label = ""
+    reason: str = ""
+
+
+class Plan(Record):
+    """What was to be run."""
+
+    cells: tuple[CellSpec, ...] = ()
+    estimate_s: float | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+
+class Manifest(Record):
+    """``manifest.json``."""
+
+    run_id: str
+    experiment: Experiment
+    plan: Plan = Plan()
+    lab: Any = None
+    host: Mapping = Field(default_factory=dict)
+    versions: Mapping = Field(default_factory=dict)
+    git: Mapping = Field(default_factory=dict)
+    started: str = ""
+
+    def transports(self) -> tuple[Transport, ...]:
+        """The transports in their order, each with a title, a colour and a marker of its own."""
+        return tuple(_dressed(transport, i) for i, transport in enumerate(self.experiment.transports))
+
+
+class Attempt(Record):
+    """One try of a cell."""
+
+    attempt: int = 0
+    outcome: str = ""
+    reason: str = ""
+
+
+class CellRecord(Record):
+    """``cell.json``."""
+
+    id: str
+    spec: CellSpec
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    attempt: int = 1
+    attempts: tuple[Attempt, ...] = ()
+    started: str = ""
+    timings_s: Mapping = Field(default_factory=dict)
+    links: Mapping = Field(default_factory=dict)
+    captures: tuple[dict[str, Any], ...] = ()
+    congestion_control: Mapping = Field(default_factory=dict)
+    host: Mapping = Field(default_factory=dict)
+
+
+def tolerances(experiment: Experiment) -> dict[str, float]:
+    """The accepted deviation of ``rtt`` and ``rate`` as fractions, where the manifest says them."""
+    found = {}
+    for kind in ("rtt", "rate"):
+        for key, value in experiment.tolerance.items():
+            if key.startswith(kind) and (fraction := _fraction(key, value)) is not None:
+                found[kind] = fraction
+    return found
+
+
+def interface_title(name: str) -> str:
+    """``wlan0`` → ``WiFi (wlan0)``; an interface without a common name stays as it is."""
+    return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name
+
+
+def _dressed(transport: Transport, position: int) -> Transport:
+    colour = transport.colour if re.fullmatch(r"#[0-9A-Fa-f]{6}", transport.colour) else ""
+    return transport.model_copy(
+        update={
+            "title": transport.title or transport.label,
+            "colour": colour or PALETTE[position % len(PALETTE)],
+            "marker": transport.marker if transport.marker in MARKERS else MARKERS[position % len(MARKERS)],
+        }
+    )
+
+
+def _fraction(key: str, value: Any) -> float | None:
+    if isinstance(value, str):
+        number = re.fullmatch(r"\s*([0-9.]+)\s*(%?)\s*", value)
+        if number is None:
+            return None
+        return float(number[1]) / 100 if number[2] else float(number[1])
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value / 100 if "percent" in key or value > 1 else float(value)
+    return None

@@ -1,0 +1,90 @@
+"""Finds ``ui-scenarios/<name>/scores.py`` and imports it as ``mplab_scenarios.<name>.scores``."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+
+from analysis.errors import ScenarioMissingError
+from analysis.metric import Metric, Observation, Value
+
+PACKAGE = "mplab_scenarios"
+Score = Callable[[Sequence[Observation], Mapping[str, pl.DataFrame]], list[Value]]
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What a scenario folder gives the analysis."""
+
+    name: str
+    metrics: tuple[Metric, ...]
+    score: Score
+
+
+def default_folders() -> tuple[Path, ...]:
+    """``ui-scenarios`` of the checkout."""
+    return (Path(__file__).resolve().parent.parent / "ui-scenarios",)
+
+
+def load(name: str, folders: Sequence[Path] | None = None) -> Plugin:
+    """Load one scenario's scores; raises `ScenarioMissingError` naming where it looked and what is wrong."""
+    folders = default_folders() if folders is None else folders
+    folder = next((path / name for path in folders if (path / name / "scores.py").is_file()), None)
+    if folder is None:
+        looked = ", ".join(str(path / name / "scores.py") for path in folders)
+        there = sorted({path.parent.name for root in folders for path in root.glob("*/scores.py")})
+        raise ScenarioMissingError(f"scenario {name}: no {looked}; there is: {', '.join(there) or 'none'}")
+    module = _import_scores(name, folder.resolve())
+    metrics: Any = getattr(module, "METRICS", None)
+    score: Any = getattr(module, "score", None)
+    if not isinstance(metrics, tuple | list) or not all(isinstance(metric, Metric) for metric in metrics):
+        raise ScenarioMissingError(
+            f"{folder / 'scores.py'}: METRICS is not a tuple of analysis.metric.Metric"
+        )
+    if not callable(score):
+        raise ScenarioMissingError(
+            f"{folder / 'scores.py'}: there is no function score(observations, tables)"
+        )
+    return Plugin(name, tuple(metrics), score)
+
+
+def _import_scores(name: str, folder: Path) -> ModuleType:
+    _ensure_package(name, folder)
+    try:
+        return importlib.import_module(f"{PACKAGE}.{name}.scores")
+    except Exception as error:
+        where = folder / "scores.py"
+        raise ScenarioMissingError(f"{where}: cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _ensure_package(name: str, folder: Path) -> None:
+    """Register the folder as the package ``mplab_scenarios.<name>``, unless it is that already."""
+    if PACKAGE not in sys.modules:
+        root = ModuleType(PACKAGE)
+        root.__path__ = []
+        sys.modules[PACKAGE] = root
+    full_name = f"{PACKAGE}.{name}"
+    present = sys.modules.get(full_name)
+    if present is not None:
+        if [Path(path).resolve() for path in present.__path__] == [folder]:
+            return
+        for module in [m for m in sys.modules if m == full_name or m.startswith(f"{full_name}.")]:
+            del sys.modules[module]
+    location = folder / "__init__.py"
+    spec = importlib.util.spec_from_file_location(
+        full_name, location if location.is_file() else None, submodule_search_locations=[str(folder)]
+    )
+    if spec is None:
+        spec = importlib.machinery.ModuleSpec(full_name, None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[full_name] = package
+    setattr(sys.modules[PACKAGE], name, package)
+    if spec.loader is not None:
+        spec.loader.exec_module(package)

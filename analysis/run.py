@@ -1,0 +1,171 @@
+"""Reading a run directory: what was planned, what came of it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from analysis.errors import NotARunError
+from analysis.manifest import CellRecord, CellSpec, Manifest, Transport
+
+PARTIAL_SUFFIX = ".partial"
+OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
+"""Every state of a planned cell: the last two are a cell that was cut off and one that never began."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell as it lies in the run directory.
+
+    ``record`` is None for a cell that was cut off, or whose ``cell.json`` cannot be read.
+    """
+
+    id: str
+    directory: Path | None
+    spec: CellSpec | None
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    record: CellRecord | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether its values are averaged."""
+        return self.outcome == "ok"
+
+    def observations(self) -> list[dict[str, Any]]:
+        """The lines of ``scenario.jsonl``; none when there is no such file."""
+        return list(read_lines(self.directory / "scenario.jsonl")) if self.directory else []
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory, read once."""
+
+    directory: Path
+    manifest: Manifest
+    events: tuple[dict[str, Any], ...]
+    cells: tuple[Cell, ...]
+    """Every planned cell in its order, and those found beside the plan."""
+
+    @cached_property
+    def transports(self) -> tuple[Transport, ...]:
+        """The transports that have planned cells, in the experiment's order."""
+        return self.manifest.transports()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of cells per outcome, zero included."""
+        found = Counter(cell.outcome for cell in self.cells)
+        return {outcome: found[outcome] for outcome in (*OUTCOMES, *sorted(set(found) - set(OUTCOMES)))}
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last word of ``events.jsonl`` on the run is that it ended."""
+        last = [e["event"] for e in self.events if str(e.get("event", "")).startswith("run_")]
+        return bool(last) and last[-1] == "run_finished"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned cell has an outcome of its own."""
+        return not (self.counts["partial"] or self.counts["missing"])
+
+    @property
+    def duration_s(self) -> float | None:
+        """From the first to the last event."""
+        times = [e["t"] for e in self.events if isinstance(e.get("t"), int | float)]
+        return max(times) - min(times) if times else None
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """(transport, reason) of those that the lab could not offer."""
+        found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
+        for event in self.events_named("run_planned"):
+            found += [
+                (str(s.get("transport", "")), str(s.get("reason", ""))) for s in event.get("skipped") or []
+            ]
+        return tuple(dict.fromkeys(found))
+
+    def events_named(self, name: str) -> list[dict[str, Any]]:
+        """The events of one name, in order."""
+        return [event for event in self.events if event.get("event") == name]
+
+
+def read_run(directory: Path) -> Run:
+    """Read ``directory``; raises `NotARunError`, naming what is missing or wrong."""
+    directory = Path(directory)
+    manifest = _read_manifest(directory)
+    events = tuple(read_lines(directory / "events.jsonl"))
+    return Run(directory, manifest, events, tuple(_cells(directory, manifest)))
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a JSON-lines file; what is not one (a line cut off) is left out."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+def _read_manifest(directory: Path) -> Manifest:
+    if not directory.is_dir():
+        raise NotARunError(directory, "there is no such folder")
+    path = directory / "manifest.json"
+    if not path.is_file():
+        raise NotARunError(directory, "manifest.json is missing")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise NotARunError(directory, f"manifest.json cannot be read: {error}") from error
+    if isinstance(content, dict) and content.get("format", 1) != 1:
+        problem = f"manifest.json has format {content['format']}; this mplab reads format 1"
+        raise NotARunError(directory, problem)
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        raise NotARunError(directory, f"manifest.json: {_first_problem(error)}") from error
+
+
+def _cells(directory: Path, manifest: Manifest) -> Iterator[Cell]:
+    folder = directory / "cells"
+    on_disk = (
+        {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
+    )
+    planned = {spec.id: spec for spec in manifest.plan.cells}
+    beside = sorted({name.removesuffix(PARTIAL_SUFFIX) for name in on_disk} - set(planned))
+    for identity in (*planned, *beside):
+        spec = planned.get(identity)
+        if identity in on_disk:
+            yield _read_cell(identity, on_disk[identity], spec)
+        elif identity + PARTIAL_SUFFIX in on_disk:
+            cut = on_disk[identity + PARTIAL_SUFFIX]
+            yield Cell(identity, cut, spec, "partial", ("the cell was not finished",))
+        else:
+            yield Cell(identity, None, spec, "missing", ("the cell has not been run",))
+
+
+def _read_cell(identity: str, directory: Path, spec: CellSpec | None) -> Cell:
+    path = directory / "cell.json"
+    try:
+        record = CellRecord.model_validate_json(path.read_bytes())
+    except OSError:
+        return Cell(identity, directory, spec, "partial", ("cell.json is missing",))
+    except ValidationError as error:
+        return Cell(identity, directory, spec, "partial", (f"cell.json: {_first_problem(error)}",))
+    return Cell(identity, directory, spec or record.spec, record.outcome, record.reasons, record)
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]

@@ -1,0 +1,80 @@
+"""Observations and tables → ``scores.json`` of a cell."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.files import rounded, write_json
+from analysis.metric import Value
+from analysis.plugins import Plugin
+from analysis.run import Cell
+from analysis.tables import Problem, read_tables
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """The values of one cell, and what kept it from having them."""
+
+    cell: str
+    values: tuple[Value, ...] = ()
+    problem: Problem | None = None
+
+
+def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
+    """Score a cell by its scenario and write ``scores.json``; what a plug-in does wrong becomes a `Problem`."""
+    try:
+        values = plugin.score(cell.observations(), read_tables(cell))
+        problem = next((wrong for value in values if (wrong := _wrong(value, plugin))), None)
+    except Exception as error:  # noqa: BLE001, RUF100 - one scenario's mistake must not hide the other cells
+        values, problem = [], f"{type(error).__name__}: {error}"
+    if problem is not None:
+        _scores_path(cell).unlink(missing_ok=True)
+        return CellScores(
+            cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}")
+        )
+    ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
+    units = {metric.name: metric.unit for metric in plugin.metrics}
+    rows = [_row(value, units) for value in ordered]
+    write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": rows})
+    return CellScores(cell.id, tuple(_value(row) for row in rows))
+
+
+def read_scores(path: Path) -> list[Value]:
+    """The values in a ``scores.json``."""
+    return [_value(row) for row in json.loads(path.read_text(encoding="utf-8"))["values"]]
+
+
+def _scores_path(cell: Cell) -> Path:
+    if cell.directory is None:
+        raise ValueError(f"cell {cell.id} has no directory")
+    return cell.directory / "scores.json"
+
+
+def _row(value: Value, units: dict[str, str]) -> dict[str, Any]:
+    labels = {name: str(value.labels[name]) for name in sorted(value.labels)}
+    return {
+        "metric": value.metric,
+        "value": rounded(float(value.value)),
+        "unit": units[value.metric],
+        "labels": labels,
+    }
+
+
+def _value(row: dict[str, Any]) -> Value:
+    return Value(row["metric"], row["value"], row["labels"])
+
+
+def _wrong(value: Value, plugin: Plugin) -> str:
+    metric = next((metric for metric in plugin.metrics if metric.name == value.metric), None)
+    if metric is None:
+        return f"the value of {value.metric} belongs to no metric in METRICS"
+    if set(value.labels) != set(metric.labels):
+        found, declared = sorted(value.labels), sorted(metric.labels)
+        return f"a value of {value.metric} has the labels {found}, METRICS says {declared}"
+    if not math.isfinite(value.value):
+        return f"a value of {value.metric} is {value.value}"
+    return ""

@@ -1,0 +1,12 @@
+// Command linkem emulates network links between pairs of interfaces and probes links. See docs/linkem.md.
+package main
+
+import (
+	"os"
+
+	"mplab/linkem"
+)
+
+func main() {
+	os.Exit(linkem.Main(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,102 @@
+package linkem
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+const (
+	ethernetHeader = 14   // destination, source, type
+	vnetHeader     = 10   // struct virtio_net_hdr: carries checksum offload from the receiving to the sending socket
+	smallFrame     = 2048 // bytes of a pooled buffer: a full Ethernet frame and its vnetHeader
+
+	typeIPv4 = 0x0800
+	typeIPv6 = 0x86dd
+)
+
+// frame is one Ethernet frame on its way.
+type frame struct {
+	data    []byte // virtio_net_hdr, then the frame
+	bytes   int    // size that rate and queue count: IP bytes
+	ip      bool
+	class   int   // of prefixDelays
+	arrival int64 // ns
+}
+
+// side tells which address of a packet is the one on side B of the link.
+type side int
+
+const (
+	sideSource      side = iota // B sent it: direction down
+	sideDestination             // B gets it: direction up
+)
+
+// classify fills in what the model asks of a frame, from its headers.
+func (f *frame) classify(prefixes *prefixDelays, which side) {
+	ethernet := f.data[vnetHeader:]
+	f.bytes = max(len(ethernet)-ethernetHeader, 0)
+	f.ip, f.class = false, 0
+	if len(ethernet) < ethernetHeader {
+		return
+	}
+	var offset, length int
+	switch binary.BigEndian.Uint16(ethernet[12:]) {
+	case typeIPv4:
+		offset, length = 12, 4
+	case typeIPv6:
+		offset, length = 8, 16
+	default:
+		return
+	}
+	f.ip = true
+	if len(prefixes.lengths) == 0 {
+		return
+	}
+	at := ethernetHeader + offset
+	if which == sideDestination {
+		at += length
+	}
+	if at+length > len(ethernet) {
+		return
+	}
+	addr, _ := netip.AddrFromSlice(ethernet[at : at+length])
+	f.class = prefixes.classOf(addr)
+}
+
+// framePool keeps frames for reuse, so that relaying does not allocate. One direction of one link uses it.
+type framePool struct {
+	free []*frame
+}
+
+const poolGrowth = 256 // frames
+
+// get gives a frame that can hold size bytes of data.
+func (p *framePool) get(size int) *frame {
+	if size > smallFrame {
+		return &frame{data: make([]byte, size)}
+	}
+	if len(p.free) == 0 {
+		p.grow()
+	}
+	last := len(p.free) - 1
+	f := p.free[last]
+	p.free = p.free[:last]
+	f.data = f.data[:size]
+	return f
+}
+
+// put takes a frame back. Large frames are left to the garbage collector.
+func (p *framePool) put(f *frame) {
+	if cap(f.data) == smallFrame {
+		p.free = append(p.free, f)
+	}
+}
+
+func (p *framePool) grow() {
+	buffers := make([]byte, poolGrowth*smallFrame)
+	frames := make([]frame, poolGrowth)
+	for i := range frames {
+		frames[i].data = buffers[i*smallFrame : (i+1)*smallFrame : (i+1)*smallFrame]
+		p.free = append(p.free, &frames[i])
+	}
+}

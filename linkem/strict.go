@@ -1,0 +1,167 @@
+package linkem
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// fields maps each allowed key of a JSON object to the function that reads its value.
+type fields map[string]func(path string, raw json.RawMessage) error
+
+// checkSyntax refuses what is not one JSON value, naming line and column.
+func checkSyntax(raw []byte) error {
+	var value json.RawMessage
+	err := json.Unmarshal(raw, &value)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		before := raw[:min(int(syntax.Offset), len(raw))]
+		line := bytes.Count(before, []byte("\n")) + 1
+		column := len(before) - (bytes.LastIndexByte(before, '\n') + 1)
+		return fmt.Errorf("line %d, column %d: not valid JSON: %s", line, max(column, 1), syntax.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("not valid JSON: %w", err)
+	}
+	return nil
+}
+
+// readObject reads a JSON object strictly: a key that is unknown, given twice or missing though required is an error.
+func readObject(path string, raw json.RawMessage, allowed fields, required ...string) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	token, err := decoder.Token()
+	if err != nil || token != json.Delim('{') {
+		return fieldErrorf(path, "must be an object {…}, found %s", excerpt(raw))
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return fieldErrorf(path, "not valid JSON: %v", err)
+		}
+		key, _ := token.(string)
+		read, known := allowed[key]
+		if !known {
+			return fieldErrorf(join(path, key), "unknown field; allowed are %s", strings.Join(sortedKeys(allowed), ", "))
+		}
+		if seen[key] {
+			return fieldErrorf(join(path, key), "given twice")
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return fieldErrorf(join(path, key), "not valid JSON: %v", err)
+		}
+		if err := read(join(path, key), value); err != nil {
+			return err
+		}
+	}
+	for _, key := range required {
+		if !seen[key] {
+			return fieldErrorf(join(path, key), "missing")
+		}
+	}
+	return nil
+}
+
+// readArray reads a JSON array, each element by read.
+func readArray(path string, raw json.RawMessage, read func(path string, raw json.RawMessage) error) error {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
+		return fieldErrorf(path, "must be a list […], found %s", excerpt(raw))
+	}
+	for i, element := range elements {
+		if err := read(fmt.Sprintf("%s[%d]", path, i), element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numberInto reads a finite number from low to high.
+func numberInto(target *float64, low, high float64) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+			return fieldErrorf(path, "must be a number, found %s", excerpt(raw))
+		}
+		if value < low || value > high {
+			return fieldErrorf(path, "must be from %s to %s, found %s", plain(low), plain(high), excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+// integerInto reads a whole number from low to high.
+func integerInto(target *int, low, high int) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.Atoi(string(raw))
+		if err != nil {
+			return fieldErrorf(path, "must be a whole number, found %s", excerpt(raw))
+		}
+		if value < low || value > high {
+			return fieldErrorf(path, "must be from %d to %d, found %d", low, high, value)
+		}
+		*target = value
+		return nil
+	}
+}
+
+// seedInto reads a seed: a whole number from 0 to 2⁶⁴−1.
+func seedInto(target *uint64) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.ParseUint(string(raw), 10, 64)
+		if err != nil {
+			return fieldErrorf(path, "must be a whole number from 0 to 2^64-1, found %s", excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+// stringInto reads a string that is not empty.
+func stringInto(target *string) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		var value *string
+		if err := json.Unmarshal(raw, &value); err != nil || value == nil || *value == "" {
+			return fieldErrorf(path, "must be a text that is not empty, found %s", excerpt(raw))
+		}
+		*target = *value
+		return nil
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return slices.Clip(keys)
+}
+
+func plain(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+// excerpt is raw on one line, cut to what a message can bear.
+func excerpt(raw []byte) string {
+	const longest = 40
+	text := strings.Join(strings.Fields(string(raw)), " ")
+	if runes := []rune(text); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"sync"
+	"time"
+)
+
+// DefaultReplayEntries is how many hellos are remembered: about 500 a second
+// over the whole window.
+const DefaultReplayEntries = 1 << 17
+
+// Replay refuses hellos whose time is off and those seen before. A nonce is
+// remembered for twice MaxSkew: a hello may be dated MaxSkew ahead and is
+// accepted until MaxSkew after its date. When the memory is full further
+// hellos are refused, so an old one can never pass.
+type Replay struct {
+	limit int
+
+	mu    sync.Mutex // guards what follows
+	seen  map[[NonceSize]byte]struct{}
+	queue []replayEntry // by expiry, oldest at head
+	head  int
+}
+
+type replayEntry struct {
+	nonce   [NonceSize]byte
+	expires time.Time
+}
+
+// NewReplay returns a memory of at most limit hellos.
+func NewReplay(limit int) *Replay {
+	return &Replay{limit: limit, seen: make(map[[NonceSize]byte]struct{})}
+}
+
+// Accept returns nil the first time an authentic hello of about now is shown,
+// ErrSkew, ErrReplay or ErrReplayFull otherwise.
+func (r *Replay) Accept(hello Hello, now time.Time) error {
+	if off := now.Sub(hello.Time); off > MaxSkew || off < -MaxSkew {
+		return ErrSkew
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget(now)
+	if _, seen := r.seen[hello.Nonce]; seen {
+		return ErrReplay
+	}
+	if len(r.seen) >= r.limit {
+		return ErrReplayFull
+	}
+	r.seen[hello.Nonce] = struct{}{}
+	r.queue = append(r.queue, replayEntry{hello.Nonce, now.Add(2 * MaxSkew)})
+	return nil
+}
+
+// forget drops what can no longer be replayed.
+func (r *Replay) forget(now time.Time) {
+	for r.head < len(r.queue) && r.queue[r.head].expires.Before(now) {
+		delete(r.seen, r.queue[r.head].nonce)
+		r.head++
+	}
+	if r.head > len(r.queue)/2 {
+		r.queue = append(r.queue[:0], r.queue[r.head:]...)
+		r.head = 0
+	}
+}

@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"fmt"
+	"io"
+)
+
+// Status is the proxy's one answer to a hello.
+type Status byte
+
+// The answers.
+const (
+	// OK: the destination is connected; its bytes follow.
+	OK Status = 0
+	// Refused: the destination refused the connection.
+	Refused Status = 1
+	// Unreachable: no route to the destination, or another error on the way.
+	Unreachable Status = 2
+	// Timeout: the destination did not answer in time.
+	Timeout Status = 3
+	// Bad: the hello was authentic and not understood or not accepted.
+	Bad Status = 4
+	// Denied: the destination is outside the proxy's allow list.
+	Denied Status = 5
+)
+
+var statusNames = map[Status]string{
+	OK:          "ok",
+	Refused:     "the destination refused the connection",
+	Unreachable: "the destination is unreachable from the proxy",
+	Timeout:     "the destination did not answer the proxy in time",
+	Bad:         "the proxy did not accept the request",
+	Denied:      "the destination is not in the proxy's allow list",
+}
+
+// String says what the status means.
+func (s Status) String() string {
+	if name, ok := statusNames[s]; ok {
+		return name
+	}
+	return fmt.Sprintf("status %d", byte(s))
+}
+
+// Append appends the encoded status, authenticated for the hello with this
+// nonce, to b.
+func (s Status) Append(b, secret []byte, nonce [NonceSize]byte) []byte {
+	start := len(b)
+	b = append(b, magic[:]...)
+	b = append(b, Version, byte(s), 0, statusSize)
+	return append(b, mac(secret, statusLabel, nonce[:], b[start:])...)
+}
+
+// ReadStatus reads and authenticates the answer to the hello with this nonce,
+// and not a byte more.
+func ReadStatus(r io.Reader, secret []byte, nonce [NonceSize]byte) (Status, error) {
+	var buffer [statusSize]byte
+	if _, err := io.ReadFull(r, buffer[:]); err != nil {
+		return 0, fmt.Errorf("reading the status: %w", err)
+	}
+	header, tag := buffer[:headerSize], buffer[headerSize:]
+	if err := checkHeader(header); err != nil {
+		return 0, err
+	}
+	if !hmac.Equal(tag, mac(secret, statusLabel, nonce[:], header)) {
+		return 0, ErrMAC
+	}
+	return Status(header[5]), nil
+}

@@ -1,0 +1,70 @@
+// Package wire is the format of what agent and proxy say to each other before
+// the application's bytes: one hello, one status. See ../spec.md.
+package wire
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"time"
+)
+
+// Version is the version of the format.
+const Version = 1
+
+// MaxSkew is how far the clocks of agent and proxy may differ.
+const MaxSkew = 120 * time.Second
+
+// Sizes in bytes.
+const (
+	NonceSize  = 16
+	macSize    = sha256.Size
+	headerSize = 8
+	fixedSize  = headerSize + 8 + NonceSize // header, time, nonce
+	addrMin    = 1
+	addrMax    = 1 + 2 + 16
+	minHello   = fixedSize + 2*addrMin + macSize
+	maxHello   = fixedSize + 2*addrMax + macSize
+	statusSize = headerSize + macSize
+)
+
+var magic = [4]byte{'M', 'P', 'F', 'X'}
+
+// Labels keep the MACs of the two messages apart.
+const (
+	helloLabel  = "mpflex 1 hello\x00"
+	statusLabel = "mpflex 1 status\x00"
+)
+
+// Errors of the format: the peer speaks something else, or another version.
+var (
+	// ErrFormat: not a message of this format.
+	ErrFormat = errors.New("not an mpflex message")
+	// ErrVersion: a message of another version of the format.
+	ErrVersion = errors.New("another version of the mpflex format")
+	// ErrCommand: a command that this version does not know.
+	ErrCommand = errors.New("unknown command")
+)
+
+// Errors of authentication.
+var (
+	// ErrMAC: the peer does not know the secret, or the message was changed.
+	ErrMAC = errors.New("authentication failed: the secrets differ")
+	// ErrSkew: the time in the hello is too far from the proxy's.
+	ErrSkew = errors.New("the clocks differ by more than 120 s")
+	// ErrReplay: the same hello was seen before.
+	ErrReplay = errors.New("replayed hello")
+	// ErrReplayFull: more hellos within the replay window than are kept.
+	ErrReplayFull = errors.New("too many hellos within the replay window")
+)
+
+// mac computes the HMAC-SHA256 (RFC 2104, FIPS 180-4) of a label and parts.
+func mac(secret []byte, label string, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	_, _ = io.WriteString(h, label)
+	for _, part := range parts {
+		_, _ = h.Write(part)
+	}
+	return h.Sum(nil)
+}

@@ -1,0 +1,1 @@
+"""Labs: the resources an experiment runs on. The virtual lab needs nothing but this machine."""

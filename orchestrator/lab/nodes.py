@@ -1,0 +1,151 @@
+"""Nodes of the virtual lab: a network and a mount namespace each, held open by a sleeping process."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import DeviceError
+from orchestrator.phone import CommandResult
+from orchestrator.programs import IP, NSENTER
+
+NODE_VARIABLE = "MPLAB_NODE"
+"""Environment variable of a node's holder: the node's name. `mplab lab shell` finds nodes by it."""
+
+_START_TIMEOUT_S = 10.0
+_KILL_GRACE_S = 2.0
+
+
+class NodeProcess:
+    """A program that runs in a node."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Its process id (nsenter replaces itself by the program)."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Its exit code, or None when it still runs after `timeout_s`."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, timeout_s: float = 5.0) -> int:
+        """SIGTERM, wait, then SIGKILL; its exit code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            if self.wait(timeout_s) is None:
+                self._process.kill()
+        return self._process.wait(_KILL_GRACE_S)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A running node; commands are run in it by its holder's process id."""
+
+    name: str
+    pid: int
+
+    def argv(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs `argv` in this node."""
+        return [*self.prefix, *argv]
+
+    @property
+    def prefix(self) -> list[str]:
+        """What stands before a command to run it in this node."""
+        return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--"]
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """Run a command and wait.
+
+        Raises:
+            DeviceError: it did not end in time, or (with `check`) its exit code is not 0.
+        """
+        try:
+            done = subprocess.run(
+                self.argv(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DeviceError(
+                self.name, f"no answer within {timeout_s:g} s", command=tuple(argv)
+            ) from error
+        if check and done.returncode != 0:
+            raise DeviceError(
+                self.name,
+                "a command failed",
+                command=tuple(argv),
+                exit_code_found=done.returncode,
+                stderr=done.stderr or done.stdout,
+            )
+        return CommandResult(done.returncode, done.stdout, done.stderr)
+
+    def spawn(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> NodeProcess:
+        """Start a program; its output is appended to `log`."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                self.argv(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+            )
+        return NodeProcess(process)
+
+    def ip(self, *lines: str) -> None:
+        """Run `ip` commands as one batch, e.g. ``"addr add 10.0.0.1/24 dev eth0"``."""
+        self.run([str(IP.path()), "-batch", "-"], stdin="\n".join(lines) + "\n")
+
+    def sysctl(self, values: Mapping[str, object]) -> None:
+        """Set kernel parameters of this node's network namespace."""
+        script = "".join(
+            f'echo "{value}" > /proc/sys/{key.replace(".", "/")}\n' for key, value in values.items()
+        )
+        self.run(["sh", "-e"], stdin=script)
+
+
+_HOLDER_SCRIPT = """
+set -e
+for pair in "$@"; do mount --bind "${pair%%:*}" "${pair#*:}"; done
+echo ready
+exec sleep infinity
+"""
+
+
+def start_node(name: str, *, binds: Mapping[Path, Path] | None = None) -> Node:
+    """Make a node and bring its loopback interface up.
+
+    Args:
+        name: its name.
+        binds: files to show at other places in this node: source → existing target, e.g. its ``/etc/resolv.conf``.
+    """
+    pairs = [f"{source}:{target.resolve()}" for source, target in (binds or {}).items()]
+    process = subprocess.Popen(
+        ["unshare", "--net", "--mount", "--", "sh", "-c", _HOLDER_SCRIPT, "mplab-node", *pairs],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, NODE_VARIABLE: name},
+        start_new_session=True,
+    )
+    assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+    assert process.stderr is not None  # noqa: S101
+    if process.stdout.readline().strip() != "ready":
+        process.wait(_START_TIMEOUT_S)
+        raise DeviceError(name, "the node could not be started", stderr=process.stderr.read())
+    node = Node(name, process.pid)
+    node.ip("link set lo up")
+    return node

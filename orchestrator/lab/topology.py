@@ -1,0 +1,166 @@
+"""Who is connected to whom in the virtual lab, and by which addresses.
+
+The table of ``docs/design.md`` as data; nothing here touches the system.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+PHONE_WLAN: Final = "10.64.1.2"
+PHONE_RMNET: Final = "10.64.2.2"
+ROUTER_WLAN: Final = "10.64.1.1"
+ROUTER_RMNET: Final = "10.64.2.1"
+ROUTER_LAN: Final = "10.64.3.1"
+PROXY: Final = "10.64.3.2"
+PROXY_WAN: Final = "10.65.255.1"
+ORIGIN_WAN: Final = "10.65.255.2"
+ORIGIN_NET: Final = "10.65.0.0/16"
+DNS: Final = "10.65.0.53"
+
+WLAN: Final = "wlan0"
+RMNET: Final = "rmnet0"
+PHONE_INTERFACES: Final = {WLAN: PHONE_WLAN, RMNET: PHONE_RMNET}
+GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
+ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
+
+PROBE_SERVER: Final = f"{PROXY}:5007"
+PROXY_TCP: Final = f"{PROXY}:7001"
+PROXY_MPTCP: Final = f"{PROXY}:7002"
+AGENT_REDIRECT_PORT: Final = 3128
+AGENT_DNS_PORT: Final = 3153
+AGENT_MARK: Final = 0x6D70
+
+NODES: Final = ("phone", "air", "router", "proxy", "origin")
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A veth pair: one end in each of two nodes."""
+
+    node_a: str
+    interface_a: str
+    node_b: str
+    interface_b: str
+
+
+WIRES: Final = (
+    Wire("phone", WLAN, "air", "wlan-phone"),
+    Wire("air", "wlan-router", "router", "wlan"),
+    Wire("phone", RMNET, "air", "rmnet-phone"),
+    Wire("air", "rmnet-router", "router", "rmnet"),
+    Wire("router", "lan", "proxy", "eth0"),
+    Wire("proxy", "wan0", "air", "wan-proxy"),
+    Wire("air", "wan-origin", "origin", "eth0"),
+)
+
+ADDRESSES: Final = {
+    ("phone", WLAN): f"{PHONE_WLAN}/24",
+    ("phone", RMNET): f"{PHONE_RMNET}/24",
+    ("router", "wlan"): f"{ROUTER_WLAN}/24",
+    ("router", "rmnet"): f"{ROUTER_RMNET}/24",
+    ("router", "lan"): f"{ROUTER_LAN}/24",
+    ("proxy", "eth0"): f"{PROXY}/24",
+    ("proxy", "wan0"): f"{PROXY_WAN}/30",
+    ("origin", "eth0"): f"{ORIGIN_WAN}/30",
+}
+
+NEIGHBOURS: Final = (
+    # Both ends of every emulated link: no ARP exchange ever waits on an emulated delay.
+    (("phone", WLAN), ("router", "wlan")),
+    (("phone", RMNET), ("router", "rmnet")),
+    (("proxy", "wan0"), ("origin", "eth0")),
+)
+
+
+def mac(node: str, interface: str) -> str:
+    """The fixed hardware address of an interface (locally administered)."""
+    ends = [end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))]
+    return f"02:6d:70:00:00:{ends.index((node, interface)) + 1:02x}"
+
+
+def wire_commands(pids: dict[str, int]) -> list[str]:
+    """`ip` commands that make every veth pair between the namespaces of the processes `pids`."""
+    return [
+        f"link add {w.interface_a} address {mac(w.node_a, w.interface_a)} netns {pids[w.node_a]} type veth "
+        f"peer name {w.interface_b} address {mac(w.node_b, w.interface_b)} netns {pids[w.node_b]}"
+        for w in WIRES
+    ]
+
+
+def interfaces_of(node: str) -> list[str]:
+    """Interfaces of a node, without ``lo``."""
+    return [
+        interface
+        for wire in WIRES
+        for owner, interface in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))
+        if owner == node
+    ]
+
+
+def address_commands(node: str) -> list[str]:
+    """`ip` commands that bring a node's interfaces up with addresses and neighbours."""
+    commands = []
+    for interface in interfaces_of(node):
+        if address := ADDRESSES.get((node, interface)):
+            commands.append(f"addr add {address} dev {interface}")
+        commands.append(f"link set {interface} up")
+    for one, other in NEIGHBOURS:
+        for (owner, interface), peer in ((one, other), (other, one)):
+            if owner == node:
+                address = ADDRESSES[peer].split("/")[0]
+                commands.append(f"neigh replace {address} lladdr {mac(*peer)} dev {interface} nud permanent")
+    return commands
+
+
+ROUTES: Final = {
+    "router": (),
+    "proxy": (f"route add 10.64.0.0/16 via {ROUTER_LAN}", f"route add {ORIGIN_NET} via {ORIGIN_WAN}"),
+    "origin": (f"route add local {ORIGIN_NET} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
+}
+
+
+def phone_route_commands(primary: str) -> list[str]:
+    """Policy routing of the phone: a table per interface, and default routes with `primary` preferred."""
+    commands = []
+    for interface, address in PHONE_INTERFACES.items():
+        gateway, table = GATEWAYS[interface], ROUTE_TABLES[interface]
+        metric = 100 if interface == primary else 200
+        commands += [
+            f"route replace default via {gateway} dev {interface} table {table}",
+            f"route add default via {gateway} dev {interface} metric {metric}",
+            f"rule add from {address} table {table} priority {table}",
+        ]
+    return commands
+
+
+def phone_primary_commands(primary: str) -> list[str]:
+    """`ip` commands that change which interface the phone prefers."""
+    commands = []
+    for interface, gateway in GATEWAYS.items():
+        commands += [
+            f"route del default via {gateway} dev {interface}",
+            f"route add default via {gateway} dev {interface} metric {100 if interface == primary else 200}",
+        ]
+    return commands
+
+
+REDIRECT_RULES: Final = f"""
+table ip mplab {{
+  chain output {{
+    type nat hook output priority -100;
+    meta mark {AGENT_MARK:#x} return
+    udp dport 53 redirect to :{AGENT_DNS_PORT}
+    ip daddr {{ 127.0.0.0/8, {PROXY} }} return
+    meta l4proto tcp redirect to :{AGENT_REDIRECT_PORT}
+  }}
+  chain refuse {{
+    type filter hook output priority 0;
+    meta mark {AGENT_MARK:#x} accept
+    ip daddr {{ 127.0.0.0/8, {PROXY} }} accept
+    meta l4proto udp counter reject
+  }}
+}}
+"""
+"""nft rules of the phone: TCP and DNS go to the agent, other UDP (QUIC) is refused.
+
+The probe's UDP goes to the proxy's address and passes."""

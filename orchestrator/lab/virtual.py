@@ -1,0 +1,175 @@
+"""The virtual lab: phone, radio links, router, proxy and origin on this machine alone.
+
+Everything here runs inside the private namespaces of `orchestrator.lab.enter`, so nothing of it is registered
+for undo: when the lab's first process ends, the kernel takes all of it away.
+"""
+
+import os
+import secrets
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from orchestrator.capture import CapturePoint
+from orchestrator.errors import DeviceError
+from orchestrator.lab import topology
+from orchestrator.lab.nodes import Node, start_node
+from orchestrator.origin import Origin
+from orchestrator.phone.netns import NetnsPhone
+from orchestrator.programs import ETHTOOL, NFT
+from orchestrator.proxy.process import ProcessProxy
+from orchestrator.shaper.linkem import LinkemShaper
+from orchestrator.ui.appium import AppiumServer, ChromiumUiFactory
+
+SCRATCH = Path("/run/mplab")
+"""Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
+
+_SECRET_BYTES = 32
+
+
+class VirtualLab:
+    """A lab that is up for as long as its context.
+
+    Args:
+        seed: of the link emulator.
+        congestion_control: pinned on every socket between agent and proxy.
+        logs: host folder for the logs of the lab's programs.
+    """
+
+    def __init__(self, *, seed: int, congestion_control: str, logs: Path) -> None:
+        self._seed = seed
+        self.congestion_control = congestion_control
+        self._logs = logs
+        self._stack = ExitStack()
+        self.nodes: dict[str, Node] = {}
+        self.secret_file = SCRATCH / "secret"
+
+    def __enter__(self) -> Self:
+        """Bring everything up; what has been started is stopped again when a part fails."""
+        try:
+            self._prepare_scratch()
+            self._make_network()
+            self._start_services()
+        except BaseException:
+            self._stack.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop everything, in reverse order."""
+        self._stack.__exit__(kind, error, trace)
+
+    def _prepare_scratch(self) -> None:
+        SCRATCH.mkdir(mode=0o700)
+        (SCRATCH / "tmp").mkdir()
+        os.environ["TMPDIR"] = str(SCRATCH / "tmp")
+        self.secret_file.touch(mode=0o600)
+        self.secret_file.write_text(secrets.token_hex(_SECRET_BYTES))
+        self._logs.mkdir(parents=True, exist_ok=True)
+
+    def _make_network(self) -> None:
+        resolv = SCRATCH / "resolv.conf"
+        resolv.write_text(f"nameserver {topology.DNS}\noptions timeout:5 attempts:1\n")
+        nsswitch = SCRATCH / "nsswitch.conf"
+        nsswitch.write_text("passwd: files\ngroup: files\nhosts: dns\n")
+        target = Path("/etc/resolv.conf").resolve()
+        if target.is_relative_to("/run"):  # the host's is in /run, which the lab has emptied
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        for name in topology.NODES:
+            binds = {resolv: target, nsswitch: Path("/etc/nsswitch.conf")} if name == "phone" else {}
+            self.nodes[name] = start_node(name, binds=binds)
+        root = Node("lab", os.getpid())
+        root.ip(*topology.wire_commands({name: node.pid for name, node in self.nodes.items()}))
+        for name, node in self.nodes.items():
+            self._configure(name, node)
+
+    def _configure(self, name: str, node: Node) -> None:
+        node.sysctl(_sysctls(name))
+        for interface in topology.interfaces_of(name):
+            node.run([str(ETHTOOL.path()), "-K", interface, "tso", "off", "gso", "off", "gro", "off"])
+        node.ip(*topology.address_commands(name))
+        if name == "phone":
+            node.ip(*topology.phone_route_commands(topology.WLAN))
+            node.run([str(NFT.path()), "-f", "-"], stdin=topology.REDIRECT_RULES)
+        elif name in topology.ROUTES and topology.ROUTES[name]:
+            node.ip(*topology.ROUTES[name])
+        if name == "proxy" and Path("/proc/sys/net/mptcp/enabled").exists():
+            node.ip("mptcp limits set subflow 4 add_addr_accepted 0")
+        self._pin_congestion_control(node)
+
+    def _pin_congestion_control(self, node: Node) -> None:
+        """Pin the namespace's default too, where the kernel lets a namespace choose it.
+
+        Where it does not (an algorithm that the host does not list as allowed), agent and proxy still pin their own sockets.
+        """
+        node.run(
+            ["sh", "-c", f"echo {self.congestion_control} > /proc/sys/net/ipv4/tcp_congestion_control"], check=False
+        )
+
+    def _start_services(self) -> None:
+        nodes = self.nodes
+        self.origin = Origin(SCRATCH / "origin")
+        self.origin.prepare()
+        self.origin.start(nodes["origin"], logs=self._logs)
+        self._stack.callback(self.origin.stop)
+        self.shaper = LinkemShaper(
+            air=nodes["air"],
+            phone=nodes["phone"],
+            proxy=nodes["proxy"],
+            directory=SCRATCH,
+            wan_delay_ms=self.origin.delay_by_prefix(),
+        )
+        self._stack.callback(self.shaper.stop)
+        self.shaper.start(seed=self._seed)
+        self.proxy = ProcessProxy(
+            nodes["proxy"],
+            directory=SCRATCH,
+            secret_file=self.secret_file,
+            congestion_control=self.congestion_control,
+        )
+        self._stack.callback(self.proxy.stop)
+        self.proxy.start()
+        self.phone = NetnsPhone(nodes["phone"], topology.PHONE_INTERFACES)
+
+    def capture_points(self) -> list[CapturePoint]:
+        """Every place where a cell's packets are captured."""
+        phone = self.nodes["phone"]
+        interfaces = (*topology.PHONE_INTERFACES, "lo")
+        return [
+            *(CapturePoint(phone, interface, f"phone-{interface}.pcapng") for interface in interfaces),
+            self.proxy.capture_point,
+        ]
+
+    def default_congestion_control(self) -> dict[str, str]:
+        """What each node's own sockets use (agent and proxy pin theirs)."""
+        read = ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
+        return {name: self.nodes[name].run(read).stdout.strip() for name in ("phone", "proxy", "origin")}
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when a program of the lab has died."""
+        if not self.proxy.status()["running"]:
+            raise DeviceError("proxy", "mpflex proxy has ended by itself; see logs/proxy.log")
+
+
+def _sysctls(name: str) -> dict[str, object]:
+    values: dict[str, object] = {
+        # Nothing learnt in one cell (ssthresh, RTT) carries over to the next.
+        "net.ipv4.tcp_no_metrics_save": 1,
+        # Two interfaces on one host: answers leave by the route table, not by where the question came in.
+        "net.ipv4.conf.all.rp_filter": 0,
+        "net.ipv4.conf.default.rp_filter": 0,
+        "net.ipv4.ip_forward": int(name == "router"),
+    }
+    if Path("/proc/sys/net/ipv6").exists():
+        values |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
+    if name in {"phone", "proxy"} and Path("/proc/sys/net/mptcp/enabled").exists():
+        values["net.mptcp.enabled"] = 1
+    return values
+
+
+__all__ = ["SCRATCH", "AppiumServer", "ChromiumUiFactory", "VirtualLab"]

@@ -1,0 +1,70 @@
+"""The virtual phone: a node with two interfaces on this machine."""
+
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.lab.nodes import Node
+from orchestrator.phone.counters import parse_netstat
+from orchestrator.phone.protocol import CommandResult, PhoneIdentity, PhoneProcess
+
+
+class NetnsPhone:
+    """`Phone` on a node of the virtual lab.
+
+    Args:
+        node: its namespaces.
+        interfaces: interface name → IPv4 address.
+    """
+
+    def __init__(self, node: Node, interfaces: Mapping[str, str]) -> None:
+        self.node = node
+        self._interfaces = dict(interfaces)
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.node.name
+
+    @property
+    def interfaces(self) -> Mapping[str, str]:
+        """Interface name → IPv4 address."""
+        return self._interfaces
+
+    def identity(self) -> PhoneIdentity:
+        """Model, system, kernel."""
+        return PhoneIdentity(
+            name=self.name, model="virtual phone", os=platform.freedesktop_os_release()["PRETTY_NAME"],
+            kernel=platform.release(),
+        )  # fmt: skip
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """Run a command on the phone and wait."""
+        return self.node.run(argv, timeout_s=timeout_s, check=check, stdin=stdin)
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> PhoneProcess:
+        """Start a program on the phone."""
+        return self.node.spawn(argv, log=log)
+
+    def push(self, source: Path, target: str) -> None:
+        """Copy a file; phone and host share their files."""
+        shutil.copyfile(source, target)
+
+    def pull(self, source: str, target: Path) -> None:
+        """Copy a file; phone and host share their files."""
+        shutil.copyfile(source, target)
+
+    def ip(self, *commands: str) -> None:
+        """Run ``ip`` commands as one batch: all of them, or a DeviceError that names the first that failed."""
+        self.node.ip(*commands)
+
+    def sysctl(self, values: Mapping[str, object]) -> None:
+        """Set kernel parameters of the phone's network."""
+        self.node.sysctl(values)
+
+    def counters(self) -> Mapping[str, int]:
+        """Kernel counters, ``"TcpExt.TCPTimeouts"`` …"""
+        return parse_netstat(self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)

@@ -1,0 +1,133 @@
+"""Where the programs are that mplab runs, and which versions they have."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from orchestrator.errors import LabNotReadyError
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+"""Root of the source tree that this package is installed from."""
+
+_SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+_VERSION_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that the lab needs.
+
+    Attributes:
+        name: what mplab calls it.
+        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes before them.
+        version_argv: arguments that make it print its version.
+        package: the Debian/Ubuntu package that has it, or "" when mplab builds or installs it itself.
+        purpose: what it is needed for.
+    """
+
+    name: str
+    candidates: tuple[str, ...]
+    version_argv: tuple[str, ...]
+    package: str
+    purpose: str
+
+    def find(self) -> Path | None:
+        """Its absolute path, or None."""
+        asked = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
+        search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
+        for candidate in (asked, *self.candidates) if asked else self.candidates:
+            found = shutil.which(candidate, path=search)
+            if found:
+                return Path(found)
+        return None
+
+    def path(self) -> Path:
+        """Its absolute path.
+
+        Raises:
+            LabNotReadyError: it is not installed; the message says how to install it.
+        """
+        found = self.find()
+        if found is None:
+            raise LabNotReadyError(f"{self.name} was not found ({self.purpose}); {self.remedy}")
+        return found
+
+    @property
+    def remedy(self) -> str:
+        """What to do when it is missing."""
+        return f"install it: apt-get install {self.package}" if self.package else "build it: make setup"
+
+    def version(self) -> str:
+        """First version number it prints, or "" when it is missing or prints none."""
+        found = self.find()
+        return _version_of((str(found), *self.version_argv)) if found else ""
+
+
+@cache
+def _version_of(argv: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = re.search(r"\d+(\.\d+)+[^\s,;)]*", done.stdout + done.stderr)
+    return match.group() if match else ""
+
+
+def _built(name: str, purpose: str) -> Program:
+    return Program(name, (str(CHECKOUT / "build" / "bin" / name),), ("--version",), "", purpose)
+
+
+LINKEM = _built("linkem", "the link emulator")
+MPFLEX = _built("mpflex", "agent and proxy")
+MPTRACE = _built("mptrace", "captures and their analysis")
+NODE = Program("node", (str(CHECKOUT / "build" / "bin" / "node"), "node"), ("--version",), "", "runs Appium")
+UNSHARE = Program("unshare", ("unshare",), ("--version",), "util-linux", "private namespaces")
+NSENTER = Program("nsenter", ("nsenter",), ("--version",), "util-linux", "entering a node of the lab")
+IP = Program("ip", ("ip",), ("-V",), "iproute2", "links, routes, MPTCP endpoints")
+NFT = Program("nft", ("nft",), ("--version",), "nftables", "redirects the phone's TCP to the agent")
+ETHTOOL = Program("ethtool", ("ethtool",), ("--version",), "ethtool", "turns segmentation offload off")
+NGINX = Program("nginx", ("nginx",), ("-v",), "nginx-light", "the origin's web server")
+DNSMASQ = Program("dnsmasq", ("dnsmasq",), ("--version",), "dnsmasq-base", "the lab's names")
+CURL = Program("curl", ("curl",), ("--version",), "curl", "file downloads on the virtual phone")
+CHROMIUM = Program(
+    "chromium",
+    ("chromium", "chromium-browser", "google-chrome"),
+    ("--version",),
+    "chromium",
+    "the virtual phone's browser",
+)
+CHROMEDRIVER = Program(
+    "chromedriver", ("chromedriver",), ("--version",), "chromium-driver", "drives the browser"
+)
+CERTUTIL = Program(
+    "certutil", ("certutil",), ("--help",), "libnss3-tools", "makes the browser trust the lab's CA"
+)
+
+ALL: tuple[Program, ...] = (
+    LINKEM,
+    MPFLEX,
+    MPTRACE,
+    NODE,
+    UNSHARE,
+    NSENTER,
+    IP,
+    NFT,
+    ETHTOOL,
+    NGINX,
+    DNSMASQ,
+    CURL,
+    CHROMIUM,
+    CHROMEDRIVER,
+    CERTUTIL,
+)
+APPIUM_DIR = CHECKOUT / "tools" / "appium"
+
+
+def versions() -> dict[str, str]:
+    """Program name → version, for the manifest."""
+    return {program.name: program.version() for program in ALL}

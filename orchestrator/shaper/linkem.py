@@ -1,0 +1,157 @@
+"""The shaper of the virtual lab: `linkem`, the link emulator."""
+
+import json
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import DeviceError
+from orchestrator.lab import topology
+from orchestrator.lab.nodes import Node, NodeProcess
+from orchestrator.lab.ready import wait_ready
+from orchestrator.programs import LINKEM
+from orchestrator.shaper.protocol import PathConditions, PathMeasurement, ProbeError
+
+_CONTROL_TIMEOUT_S = 5.0
+_PROBE_TIMEOUT_S = 30.0
+_LINKS = {topology.WLAN: ("wlan-phone", "wlan-router"), topology.RMNET: ("rmnet-phone", "rmnet-router")}
+
+
+class LinkemShaper:
+    """`Shaper` on a running `linkem` in the node `air`.
+
+    Args:
+        air: the node that has both ends of every emulated link.
+        phone: the node that probes start from.
+        proxy: the node that answers probes.
+        directory: where configuration, control socket and logs go.
+        wan_delay_ms: one-way delay to the origin's addresses, by prefix.
+    """
+
+    kind = "linkem"
+
+    def __init__(
+        self, *, air: Node, phone: Node, proxy: Node, directory: Path, wan_delay_ms: Mapping[str, float]
+    ) -> None:
+        self._air = air
+        self._phone = phone
+        self._proxy = proxy
+        self._directory = directory
+        self._wan_delay_ms = dict(wan_delay_ms)
+        self._control = directory / "linkem.sock"
+        self._processes: list[NodeProcess] = []
+
+    def start(self, *, seed: int) -> None:
+        """Start the emulator, every link open, and the probe server."""
+        config = {
+            "seed": seed,
+            "links": [
+                *({"name": n, "a": a, "b": b, "up": {}, "down": {}} for n, (a, b) in _LINKS.items()),
+                {
+                    "name": "wan",
+                    "a": "wan-proxy",
+                    "b": "wan-origin",
+                    "up": {},
+                    "down": {},
+                    "delay_by_prefix": self._wan_delay_ms,
+                },
+            ],
+        }
+        path = self._directory / "linkem.json"
+        path.write_text(json.dumps(config, indent=1))
+        log = self._directory / "linkem.log"
+        process = self._air.spawn(
+            [str(LINKEM.path()), "run", "--config", str(path), "--control", str(self._control)], log=log
+        )
+        self._processes.append(process)
+        wait_ready(process, log, name="linkem")
+        log = self._directory / "probe-server.log"
+        process = self._proxy.spawn(
+            [str(LINKEM.path()), "probe-server", "--listen", topology.PROBE_SERVER], log=log
+        )
+        self._processes.append(process)
+        wait_ready(process, log, name="linkem probe-server")
+
+    def stop(self) -> None:
+        """End emulator and probe server."""
+        for process in reversed(self._processes):
+            process.stop()
+        self._processes.clear()
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+                client.settimeout(_CONTROL_TIMEOUT_S)
+                client.connect(str(self._control))
+                client.sendall(json.dumps(request).encode() + b"\n")
+                answer: dict[str, Any] = json.loads(client.makefile().readline())
+        except (OSError, ValueError) as error:
+            raise DeviceError("linkem", f"no answer to {request['op']!r}: {error}") from error
+        if not answer.get("ok"):
+            raise DeviceError("linkem", f"{request['op']!r} refused: {answer.get('error')}")
+        return answer
+
+    def apply(self, conditions: Mapping[str, PathConditions], *, seed: int) -> None:
+        """Make the conditions real on every path."""
+        for link, path in conditions.items():
+            self._ask({"op": "apply", "link": link, "up": path.up, "down": path.down, "seed": seed})
+
+    def clear(self) -> None:
+        """Open every path."""
+        for link in _LINKS:
+            self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
+
+    def state(self) -> Mapping[str, Any]:
+        """What `linkem` says it does."""
+        return self._ask({"op": "state"})
+
+    def counters(self) -> Mapping[str, Any]:
+        """`linkem`'s counters."""
+        return self._ask({"op": "counters"})
+
+    def probe(self, conditions: Mapping[str, PathConditions]) -> Mapping[str, PathMeasurement]:
+        """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
+        running = {
+            device: subprocess.Popen(
+                self._phone.argv(
+                    [
+                        *(str(LINKEM.path()), "probe", "--json", "--device", device),
+                        *("--server", topology.PROBE_SERVER),
+                        *("--down-kbps", f"{path.down_kbps:g}", "--up-kbps", f"{path.up_kbps:g}"),
+                    ]
+                ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for device, path in conditions.items()
+        }
+        return {device: _finish_probe(device, process) for device, process in running.items()}
+
+
+def _finish_probe(device: str, process: subprocess.Popen[str]) -> PathMeasurement:
+    try:
+        stdout, stderr = process.communicate(timeout=_PROBE_TIMEOUT_S)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        raise ProbeError(device, f"the link probe did not end within {_PROBE_TIMEOUT_S:g} s") from error
+    if process.returncode != 0:
+        raise ProbeError(
+            device, "the link probe failed", exit_code_found=process.returncode, stderr=stderr or stdout
+        )
+    return parse_probe(stdout)
+
+
+def parse_probe(text: str) -> PathMeasurement:
+    """Read what ``linkem probe --json`` prints."""
+    found = json.loads(text)
+    return PathMeasurement(
+        down_kbps=found["down_kbps"],
+        up_kbps=found["up_kbps"],
+        rtt_ms_median=found["rtt_ms"]["median"],
+        rtt_ms_iqr=found["rtt_ms"]["iqr"],
+        loss_percent=found["loss_percent"],
+    )

@@ -1,0 +1,61 @@
+"""The ``Shaper`` protocol."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from orchestrator.errors import DeviceError
+
+
+class ProbeError(DeviceError):
+    """A link could not be measured."""
+
+
+@dataclass(frozen=True)
+class PathConditions:
+    """What is asked of one path."""
+
+    down_kbps: float
+    """0: unlimited."""
+    up_kbps: float
+    rtt_ms: float
+    loss_percent: float
+    up: Mapping[str, Any]
+    """The direction phone → proxy, in `linkem`'s terms."""
+    down: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PathMeasurement:
+    """What a probe found on one path."""
+
+    down_kbps: float
+    up_kbps: float
+    rtt_ms_median: float
+    rtt_ms_iqr: float
+    loss_percent: float
+
+
+class Shaper(Protocol):
+    """Applies link conditions to the paths of one phone."""
+
+    kind: str
+
+    def apply(self, conditions: Mapping[str, PathConditions], *, seed: int) -> None:
+        """Make the conditions (interface → condition) real on every path; the sequence of losses follows `seed`."""
+
+    def clear(self) -> None:
+        """Take every condition away."""
+
+    def state(self) -> Mapping[str, Any]:
+        """What is applied now, as the shaper itself says."""
+
+    def counters(self) -> Mapping[str, Any]:
+        """Packets and bytes in, out, dropped, per link and direction."""
+
+    def probe(self, conditions: Mapping[str, PathConditions]) -> Mapping[str, PathMeasurement]:
+        """Measure every path end to end, all at once.
+
+        Raises:
+            ProbeError: a path does not answer.
+        """

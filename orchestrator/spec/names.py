@@ -1,0 +1,32 @@
+"""Names and labels: what file names, cell ids and figures are made of."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from orchestrator.spec.suggest import show
+
+_NAME = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def is_name(text: str) -> bool:
+    """True for ``[a-z0-9-]{1,40}``."""
+    return _NAME.fullmatch(text) is not None
+
+
+def parse_name(found: object) -> str:
+    """`found` when it is a name. Raises ValueError."""
+    if not isinstance(found, str) or not is_name(found):
+        raise ValueError(f"name {show(found)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(found)}")
+    return found
+
+
+def _as_name(found: object) -> str:
+    near = re.sub(r"[^a-z0-9]+", "-", str(found).lower()).strip("-")[:40]
+    return f". Did you mean '{near}'?" if near else ""
+
+
+Name = Annotated[
+    str, BeforeValidator(parse_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})
+]

@@ -1,0 +1,36 @@
+"""How a message shows what was found and suggests what was meant."""
+
+import difflib
+import json
+from collections.abc import Iterable
+
+_SHOWN_CHARACTERS = 60
+
+
+def show(found: object) -> str:
+    """`found` as a message shows it: quoted, on one line, cut when long.
+
+    Numbers keep their quotes in a quantity (``rate '7040'``), since the file may hold either.
+    """
+    if isinstance(found, str):
+        text = found
+    else:
+        text = json.dumps(found, ensure_ascii=False)
+    if len(text) > _SHOWN_CHARACTERS:
+        text = text[: _SHOWN_CHARACTERS - 1] + "…"
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return f"'{printable}'"
+
+
+def did_you_mean(found: str, allowed: Iterable[str]) -> str:
+    """`` Did you mean 'mptcp'?`` with a leading space, or nothing when no allowed name is near."""
+    by_lower = {name.lower(): name for name in allowed}
+    near = difflib.get_close_matches(found.lower(), by_lower, n=1, cutoff=0.6)
+    return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
+
+
+def unknown(kind: str, found: str, allowed: Iterable[str]) -> str:
+    """``unknown transport 'mtcp'. Did you mean 'mptcp'? Allowed: mptcp, sptcp-lte, sptcp-wifi``."""
+    names = sorted(allowed)
+    listed = ", ".join(names) if names else "none"
+    return f"unknown {kind} {show(found)}.{did_you_mean(found, names)} Allowed: {listed}"

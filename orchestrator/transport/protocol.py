@@ -1,0 +1,53 @@
+"""The ``Transport`` protocol: how the phone's TCP travels to the proxy, and how that is proved."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from orchestrator.phone import Phone
+from orchestrator.undo import UndoStack
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What the agent on the phone is told."""
+
+    transport: Literal["tcp", "mptcp"]
+    device: str
+    """Interface to bind to, or "" to follow the routes."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known after a cell about how its bytes really travelled."""
+
+    active: Mapping[str, Any]
+    """Result of ``mpflex check`` before the cell: ``mptcp``, ``subflows``, ``local``, ``congestion_control``."""
+    phone_counters: Mapping[str, int]
+    """Kernel counters of the phone that changed during the cell."""
+    connections: Sequence[Mapping[str, Any]] = field(default=())
+    """Rows of mptrace's ``connections`` table, from the phone's captures (empty when nothing was captured)."""
+    subflows: Sequence[Mapping[str, Any]] = field(default=())
+    """Rows of mptrace's ``subflows`` table."""
+    captured: bool = True
+    """False when the experiment asked for no captures."""
+
+
+class Transport(Protocol):
+    """One way to carry the phone's connections, with its options applied."""
+
+    @property
+    def expected_subflows(self) -> int:
+        """Subflows that a long-lived connection has."""
+
+    def setup(self, phone: Phone, undo: UndoStack) -> None:
+        """Prepare the phone's routes and kernel; every change's undo is registered before it is made."""
+
+    def agent_settings(self) -> AgentSettings:
+        """How the agent connects to the proxy."""
+
+    def check_active(self, active: Mapping[str, Any]) -> list[str]:
+        """Why the test connection before the cell is not this transport; empty when it is."""
+
+    def prove(self, evidence: Evidence) -> list[str]:
+        """Why the cell did not run over this transport; empty when it did."""
