@@ -2,11 +2,12 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 CONFIDENCE = 0.95
@@ -21,6 +22,8 @@ MAGNITUDES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| (Romano et al. 2006); above the last: large."""
 
 Better = Literal["lower", "higher", "neither"]
+Sample: TypeAlias = npt.NDArray[np.float64]
+Statistic: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Description:
-    """The numbers that describe one sample; ``sd`` is None for one value, ``interval`` for fewer than three."""
+    """What describes one sample; ``sd`` is None for one value, ``interval`` for fewer than three."""
 
     n: int
     median: float
@@ -98,11 +101,12 @@ def gain_interval(
     pick = np.min if better == "lower" else np.max
     sign = 1.0 if better == "lower" else -1.0
 
-    def statistic(*resamples: Any, axis: int) -> Any:
+    def statistic(*resamples: Sample, axis: int) -> Sample:
         *singles, multi = (np.median(resample, axis=axis) for resample in resamples)
         best = pick(np.stack(singles), axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return sign * (best - multi) / np.where(best > 0, best, np.nan)
+            gains: Sample = sign * (best - multi) / np.where(best > 0, best, np.nan)
+        return gains
 
     return _bootstrap(samples, statistic, seed)
 
@@ -126,12 +130,12 @@ def mann_whitney_p(sample: Sequence[float], baseline: Sequence[float]) -> float 
 
 
 def seed_of(run_seed: int, *key: object) -> int:
-    """A seed for one statistic, from the run's seed and what it is about: the order of work has no part in it."""
+    """A seed for one statistic, from the run's seed and what it is about, whatever the order of the work."""
     text = repr((run_seed, *(str(part) for part in key)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def _bootstrap(samples: Sequence[Sequence[float]], statistic: Any, seed: int) -> Interval | None:
+def _bootstrap(samples: Sequence[Sequence[float]], statistic: Statistic, seed: int) -> Interval | None:
     result = stats.bootstrap(
         tuple(np.asarray(sample, dtype=float) for sample in samples),
         statistic,

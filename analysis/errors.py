@@ -23,6 +23,7 @@ class NotARunError(AnalysisError):
     """The path does not hold a run that can be read."""
 
     def __init__(self, path: Path, problem: str) -> None:
+        """``problem`` says what is missing or wrong."""
         super().__init__(f"{path}: not a run directory: {problem}")
         self.path = path
         self.problem = problem

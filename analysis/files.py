@@ -8,7 +8,10 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""What JSON can hold: it has no better name in Python's types."""
 
 SIGNIFICANT_DIGITS = 9
 """Digits kept of a computed float: far below what a clock can tell, far above rounding noise."""
@@ -34,7 +37,7 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: object) -> None:
     """Indented JSON with rounded floats; not-a-number becomes null."""
     write_text(path, json.dumps(rounded(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -48,7 +51,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return buffer.getvalue()
 
 
-def rounded(content: Any) -> Any:
+def rounded(content: Json) -> Json:
     """``content`` with each float at `SIGNIFICANT_DIGITS`, and None for a float that is not finite."""
     if isinstance(content, float):
         return float(f"{content:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(content) else None

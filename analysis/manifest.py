@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 """Okabe & Ito's colours, which people with any colour vision can tell apart (black and yellow left out)."""
 
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
 
 
@@ -22,7 +22,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-def _label(value: Any) -> Any:
+def _label(value: object) -> object:
     """A cell's spec may hold the label itself or the object that carries it."""
     if isinstance(value, dict):
         return value.get("label") or value.get("name")
@@ -154,12 +154,8 @@ class CellRecord(Record):
 
 def tolerances(experiment: Experiment) -> dict[str, float]:
     """The accepted deviation of ``rtt`` and ``rate`` as fractions, where the manifest says them."""
-    found = {}
-    for kind in ("rtt", "rate"):
-        for key, value in experiment.tolerance.items():
-            if key.startswith(kind) and (fraction := _fraction(key, value)) is not None:
-                found[kind] = fraction
-    return found
+    found = {kind: experiment.tolerance.get(f"{kind}_percent") for kind in ("rtt", "rate")}
+    return {kind: value / 100 for kind, value in found.items() if isinstance(value, int | float)}
 
 
 def interface_title(name: str) -> str:
@@ -176,14 +172,3 @@ def _dressed(transport: Transport, position: int) -> Transport:
             "marker": transport.marker if transport.marker in MARKERS else MARKERS[position % len(MARKERS)],
         }
     )
-
-
-def _fraction(key: str, value: Any) -> float | None:
-    if isinstance(value, str):
-        number = re.fullmatch(r"\s*([0-9.]+)\s*(%?)\s*", value)
-        if number is None:
-            return None
-        return float(number[1]) / 100 if number[2] else float(number[1])
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value / 100 if "percent" in key or value > 1 else float(value)
-    return None

@@ -44,13 +44,9 @@ def load(name: str, folders: Sequence[Path] | None = None) -> Plugin:
     metrics: Any = getattr(module, "METRICS", None)
     score: Any = getattr(module, "score", None)
     if not isinstance(metrics, tuple | list) or not all(isinstance(metric, Metric) for metric in metrics):
-        raise ScenarioMissingError(
-            f"{folder / 'scores.py'}: METRICS is not a tuple of analysis.metric.Metric"
-        )
+        raise ScenarioMissingError(f"{folder / 'scores.py'}: METRICS is not a tuple of analysis.metric.Metric")
     if not callable(score):
-        raise ScenarioMissingError(
-            f"{folder / 'scores.py'}: there is no function score(observations, tables)"
-        )
+        raise ScenarioMissingError(f"{folder / 'scores.py'}: there is no function score(observations, tables)")
     return Plugin(name, tuple(metrics), score)
 
 

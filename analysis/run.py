@@ -85,9 +85,7 @@ class Run:
         """(transport, reason) of those that the lab could not offer."""
         found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
         for event in self.events_named("run_planned"):
-            found += [
-                (str(s.get("transport", "")), str(s.get("reason", ""))) for s in event.get("skipped") or []
-            ]
+            found += [(str(s.get("transport", "")), str(s.get("reason", ""))) for s in event.get("skipped") or []]
         return tuple(dict.fromkeys(found))
 
     def events_named(self, name: str) -> list[dict[str, Any]]:
@@ -138,9 +136,7 @@ def _read_manifest(directory: Path) -> Manifest:
 
 def _cells(directory: Path, manifest: Manifest) -> Iterator[Cell]:
     folder = directory / "cells"
-    on_disk = (
-        {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
-    )
+    on_disk = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
     planned = {spec.id: spec for spec in manifest.plan.cells}
     beside = sorted({name.removesuffix(PARTIAL_SUFFIX) for name in on_disk} - set(planned))
     for identity in (*planned, *beside):

@@ -25,7 +25,7 @@ class CellScores:
 
 
 def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
-    """Score a cell by its scenario and write ``scores.json``; what a plug-in does wrong becomes a `Problem`."""
+    """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes a `Problem`."""
     try:
         values = plugin.score(cell.observations(), read_tables(cell))
         problem = next((wrong for value in values if (wrong := _wrong(value, plugin))), None)
@@ -33,9 +33,7 @@ def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
         values, problem = [], f"{type(error).__name__}: {error}"
     if problem is not None:
         _scores_path(cell).unlink(missing_ok=True)
-        return CellScores(
-            cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}")
-        )
+        return CellScores(cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}"))
     ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
     units = {metric.name: metric.unit for metric in plugin.metrics}
     rows = [_row(value, units) for value in ordered]

@@ -12,10 +12,10 @@ from analysis.tables import read_tables
 
 @dataclass(frozen=True)
 class InterfaceShare:
-    """Unique payload bytes of one interface, summed over the ok cells of a scenario × link × transport.
+    """Unique payload bytes of one interface, summed over the ok cells of a transport in a scenario and link.
 
-    ``share`` is the mean over cells of the cell's own share, so that each cell weighs the same; ``lowest`` and
-    ``highest`` are the extremes of it.
+    ``share`` is the mean over cells of the cell's own share, so that each cell weighs the same; ``lowest``
+    and ``highest`` are its extremes.
     """
 
     scenario: str

@@ -1,11 +1,11 @@
-"""Scores of many cells → one summary per metric × labels × link × transport, compared with the best single path."""
+"""Scores of cells → one summary per scenario, link, metric and labels, compared with the best single path."""
 
 import re
 import statistics as plain
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from analysis.effects import (
     Description,
@@ -50,7 +50,10 @@ class CellValue:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One transport against the best single path; ``gain`` is of transports with more than one path alone."""
+    """One transport against the best single path.
+
+    ``gain`` (G) is of transports that use more than one path; other fields are of every transport.
+    """
 
     baseline: str
     difference: float
@@ -63,7 +66,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Series:
-    """What one transport reached. ``cells`` counts its ok cells: more than ``description.n`` if some lack a value."""
+    """What one transport reached.
+
+    ``cells`` counts its ok cells: more than there are values when some cells lack one.
+    """
 
     transport: Transport
     cells: int
@@ -87,7 +93,7 @@ class Group:
     labels: Labels
     series: tuple[Series, ...]
     best: str | None
-    """Label of the transport with the best median; None when the metric has no better side or no values."""
+    """Label of the transport with the best median; None when the metric has no better side."""
     baseline: str | None
     """Label of the best single path."""
 
@@ -97,13 +103,25 @@ class Group:
         return " · ".join(value for _, value in self.labels)
 
     @property
+    def measured(self) -> tuple[Series, ...]:
+        """The series that have values."""
+        return tuple(series for series in self.series if series.values)
+
+    @property
     def smallest_n(self) -> int:
         """The fewest values that a transport of it has."""
         return min((len(series.values) for series in self.series), default=0)
 
     def of(self, label: str | None) -> Series | None:
         """The series of one transport, if it has values."""
-        return next((s for s in self.series if s.transport.label == label and s.values), None)
+        return next((series for series in self.measured if series.transport.label == label), None)
+
+
+class _Key(NamedTuple):
+    scenario: str
+    link: str
+    metric: str
+    labels: Labels
 
 
 def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterable[CellScores]) -> list[Group]:
@@ -115,37 +133,59 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
         scores: those of the ok cells; cells of other outcomes are left out whatever is given.
     """
     specs = {cell.id: cell.spec for cell in run.cells if cell.ok and cell.spec is not None}
-    ok_cells = Counter((s.scenario, s.link, s.transport) for s in specs.values())
-    found: dict[tuple[str, str, str, Labels], dict[str, list[CellValue]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    ok_cells = Counter((spec.scenario, spec.link, spec.transport) for spec in specs.values())
+    found: dict[_Key, dict[str, list[CellValue]]] = defaultdict(lambda: defaultdict(list))
     for cell_scores in scores:
         spec = specs.get(cell_scores.cell)
         if spec is None:
             continue
-        for (metric, labels), value in _one_value_each(cell_scores).items():
-            cell_value = CellValue(cell_scores.cell, spec.repetition, value)
-            found[spec.scenario, spec.link, metric, labels][spec.transport].append(cell_value)
-    declared = {(label, m.name): m for label, ms in metrics.items() for m in ms}
-    order = _order(run, metrics)
+        for (metric_name, labels), value in _one_value_each(cell_scores).items():
+            key = _Key(spec.scenario, spec.link, metric_name, labels)
+            found[key][spec.transport].append(CellValue(cell_scores.cell, spec.repetition, value))
+    order = _Order(run, metrics)
     groups = []
-    for key in sorted(found, key=order):
-        scenario, link, name, labels = key
-        metric = declared.get((scenario, name))
-        if metric is None:
-            continue
+    for key in sorted((key for key in found if order.metric(key)), key=order.place):
         series = [
-            _series(run, key, transport, ok_cells[scenario, link, transport.label], found[key])
+            _series(run, key, transport, ok_cells[key.scenario, key.link, transport.label], found[key])
             for transport in run.transports
-            if ok_cells[scenario, link, transport.label] or transport.label in found[key]
+            if ok_cells[key.scenario, key.link, transport.label]
         ]
-        groups.append(_compared(run, scenario, link, metric, labels, series))
+        groups.append(_compared(run.manifest.experiment.seed, key, order.metrics[key[0], key[2]], series))
     return groups
 
 
 def label_sort_key(labels: Labels) -> tuple[tuple[str, float, str], ...]:
-    """Quantities by their size (10 kB before 1 MB), words by the alphabet."""
+    """Quantities by their size (10 kB before 1 MB), words after them by the alphabet."""
     return tuple((name, _quantity(value), value) for name, value in labels)
+
+
+class _Order:
+    """The order of the experiment file and of the plug-ins' METRICS; what they do not name comes last."""
+
+    def __init__(self, run: Run, metrics: Mapping[str, Sequence[Metric]]) -> None:
+        self.metrics = {
+            (scenario, metric.name): metric
+            for scenario, declared in metrics.items()
+            for metric in sorted(declared, key=lambda metric: not metric.headline)
+        }
+        self._names = list(self.metrics)
+        self._scenarios = [scenario.label for scenario in run.manifest.experiment.scenarios]
+        self._links = [link.name for link in run.manifest.experiment.links]
+
+    def metric(self, key: _Key) -> Metric | None:
+        return self.metrics.get((key.scenario, key.metric))
+
+    def place(self, key: _Key) -> Any:  # noqa: ANN401 - only ever compared
+        return (
+            _place(self._scenarios, key.scenario),
+            _place(self._links, key.link),
+            self._names.index((key.scenario, key.metric)),
+            label_sort_key(key.labels),
+        )
+
+
+def _place(known: Sequence[str], name: str) -> tuple[int, str]:
+    return (known.index(name), "") if name in known else (len(known), name)
 
 
 def _quantity(text: str) -> float:
@@ -160,31 +200,7 @@ def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
     return {key: plain.median(values) for key, values in several.items()}
 
 
-def _order(
-    run: Run, metrics: Mapping[str, Sequence[Metric]]
-) -> Callable[[tuple[str, str, str, Labels]], Any]:
-    scenarios = [scenario.label for scenario in run.manifest.experiment.scenarios]
-    links = [link.name for link in run.manifest.experiment.links]
-
-    def place(names: list[str], name: str) -> tuple[int, str]:
-        return (names.index(name), "") if name in names else (len(names), name)
-
-    def key(group: tuple[str, str, str, Labels]) -> Any:  # noqa: ANN401 - only compared
-        scenario, link, metric, labels = group
-        declared = sorted(metrics.get(scenario, ()), key=lambda m: not m.headline)
-        names = [m.name for m in declared]
-        return (place(scenarios, scenario), place(links, link), place(names, metric), label_sort_key(labels))
-
-    return key
-
-
-def _series(
-    run: Run,
-    key: tuple[str, str, str, Labels],
-    transport: Transport,
-    cells: int,
-    found: Mapping[str, list[CellValue]],
-) -> Series:
+def _series(run: Run, key: _Key, transport: Transport, cells: int, found: Mapping[str, list[CellValue]]) -> Series:
     values = tuple(sorted(found.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
     if not values:
         return Series(transport, cells, (), None)
@@ -192,69 +208,50 @@ def _series(
     return Series(transport, cells, values, describe([value.value for value in values], seed))
 
 
-def _compared(
-    run: Run, scenario: str, link: str, metric: Metric, labels: Labels, series: list[Series]
-) -> Group:
-    measured = [s for s in series if s.description is not None]
-    singles = [s for s in measured if s.transport.single_path]
-    best, base = _best(measured, metric), _best(singles, metric)
+def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Group:
+    singles = [s for s in series if s.values and s.transport.single_path]
+    best, base = _best(series, metric), _best(singles, metric)
     if base is not None:
-        seed = run.manifest.experiment.seed
-        key = (scenario, link, metric.name, labels)
         series = [
-            Series(
-                s.transport,
-                s.cells,
-                s.values,
-                s.description,
-                _comparison(s, base, singles, metric, seed, key),
+            replace(
+                s,
+                comparison=_comparison(s, base, singles, metric, seed_of(seed, *key, s.transport.label, "G")),
             )
+            if s.values and s is not base
+            else s
             for s in series
         ]
     return Group(
-        scenario,
-        link,
-        metric,
-        labels,
-        tuple(series),
-        best.transport.label if best else None,
-        base.transport.label if base else None,
+        scenario=key.scenario,
+        link=key.link,
+        metric=metric,
+        labels=key.labels,
+        series=tuple(series),
+        best=best.transport.label if best else None,
+        baseline=base.transport.label if base else None,
     )
 
 
 def _best(series: Sequence[Series], metric: Metric) -> Series | None:
-    if metric.better == "neither" or not series:
+    measured = [(s.description.median, s) for s in series if s.description is not None]
+    if metric.better == "neither" or not measured:
         return None
-    sign = 1.0 if metric.better == "lower" else -1.0
-    return min(series, key=lambda s: sign * s.description.median if s.description else 0.0)
+    pick = min if metric.better == "lower" else max
+    return pick(measured, key=lambda pair: pair[0])[1]
 
 
-def _comparison(
-    series: Series,
-    base: Series,
-    singles: Sequence[Series],
-    metric: Metric,
-    seed: int,
-    key: tuple[object, ...],
-) -> Comparison | None:
-    mine, theirs = series.description, base.description
-    if mine is None or theirs is None or series.transport.label == base.transport.label:
-        return None
-    delta = cliffs_delta(series.numbers, base.numbers)
+def _comparison(series: Series, base: Series, singles: Sequence[Series], metric: Metric, seed: int) -> Comparison:
+    medians = [plain.median(single.numbers) for single in singles]
+    mine = plain.median(series.numbers)
     value, interval = None, None
     if not series.transport.single_path:
-        medians = [s.description.median for s in singles if s.description is not None]
-        value = gain(medians, mine.median, metric.better)
-        if value is not None:
-            interval = gain_interval(
-                [s.numbers for s in singles],
-                series.numbers,
-                metric.better,
-                seed_of(seed, *key, series.transport.label, "G"),
-            )
+        value = gain(medians, mine, metric.better)
+    if value is not None:
+        interval = gain_interval([s.numbers for s in singles], series.numbers, metric.better, seed)
+    delta = cliffs_delta(series.numbers, base.numbers)
     return Comparison(
         baseline=base.transport.label,
-        difference=mine.median - theirs.median,
+        difference=mine - plain.median(base.numbers),
         gain=value,
         gain_interval=interval,
         cliffs_delta=delta,

@@ -140,9 +140,7 @@ def _decode(program: Path, cell: Cell, files: list[Path]) -> str:
     shutil.rmtree(fresh, ignore_errors=True)
     command = [str(program), *(path.name for path in files), "-o", fresh.name]
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         shutil.rmtree(fresh, ignore_errors=True)
         return f"mptrace did not end within {TIMEOUT_S:.0f} s"

@@ -26,12 +26,12 @@ type Counters struct {
 	KernelDropped  uint64 `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full
 }
 
-// Direction is the model of one direction of a link: random loss, drop-tail queue, serialisation, delay. It has no clock
+// direction is the model of one direction of a link: random loss, drop-tail queue, serialisation, delay. It has no clock
 // and no lock of its own; times are those that the caller gives.
 //
 // A packet starts to be serialised at start = max(arrival, end of the one before) and ends at start + 8·bytes/rate.
 // Until then it counts as queued. Then it is under way for delay + jitter + delay of its prefix.
-type Direction struct {
+type direction struct {
 	params     Params
 	nsPerByte  float64 // 0: unlimited
 	delay      int64   // ns
@@ -51,8 +51,8 @@ type Direction struct {
 }
 
 // newDirection makes an idle direction.
-func newDirection(params Params, prefixes *prefixDelays, fate fate) *Direction {
-	d := &Direction{prefixes: prefixes, released: make([]int64, len(prefixes.delay))}
+func newDirection(params Params, prefixes *prefixDelays, fate fate) *direction {
+	d := &direction{prefixes: prefixes, released: make([]int64, len(prefixes.delay))}
 	for i := range d.released {
 		d.released[i] = math.MinInt64
 	}
@@ -61,10 +61,10 @@ func newDirection(params Params, prefixes *prefixDelays, fate fate) *Direction {
 	return d
 }
 
-// Change replaces the conditions at the time now. No packet is lost by it: queued packets go on at the new rate (the
+// change replaces the conditions at the time now. No packet is lost by it: queued packets go on at the new rate (the
 // part of the first one that is already serialised stays so) and get the new delay; packets under way keep their
 // departure time; later ones do not overtake them. A queue that is above a smaller limit drains.
-func (d *Direction) Change(now int64, params Params, fate fate) {
+func (d *direction) change(now int64, params Params, fate fate) {
 	d.advance(now)
 	remaining := 0.0 // bytes of the first packet not serialised yet
 	if d.queue.count > 0 && d.nsPerByte > 0 {
@@ -78,7 +78,7 @@ func (d *Direction) Change(now int64, params Params, fate fate) {
 	d.advance(now)
 }
 
-func (d *Direction) set(params Params, fate fate) {
+func (d *direction) set(params Params, fate fate) {
 	d.params, d.fate = params, fate
 	d.delay, d.jitter = nanoseconds(params.DelayMs), nanoseconds(params.JitterMs)
 	d.nsPerByte = 0
@@ -87,9 +87,9 @@ func (d *Direction) set(params Params, fate fate) {
 	}
 }
 
-// Arrive takes a frame that came in at the time arrival, and says whether it was kept; if not, it is dropped and counted.
+// arrive takes a frame that came in at the time arrival, and says whether it was kept; if not, it is dropped and counted.
 // Non-IP frames (ARP among them) are never lost at random.
-func (d *Direction) Arrive(arrival int64, f *frame) bool {
+func (d *direction) arrive(arrival int64, f *frame) bool {
 	f.arrival = max(arrival, d.changed)
 	d.advance(f.arrival)
 	d.counters.PacketsIn++
@@ -116,7 +116,7 @@ func (d *Direction) Arrive(arrival int64, f *frame) bool {
 }
 
 // full says whether a packet of so many bytes finds no room. Without a rate nothing waits, and nothing is refused.
-func (d *Direction) full(bytes int) bool {
+func (d *direction) full(bytes int) bool {
 	if d.nsPerByte == 0 {
 		return false
 	}
@@ -125,12 +125,12 @@ func (d *Direction) full(bytes int) bool {
 }
 
 // endOf gives the end of the serialisation of a frame that is now the first of the queue.
-func (d *Direction) endOf(f *frame) int64 {
+func (d *direction) endOf(f *frame) int64 {
 	return max(f.arrival, d.lastEnd) + int64(math.Round(float64(f.bytes)*d.nsPerByte))
 }
 
 // advance moves what is serialised by the time now from the queue to the delay line.
-func (d *Direction) advance(now int64) {
+func (d *direction) advance(now int64) {
 	for d.queue.count > 0 && d.headEnd <= now {
 		f := d.queue.pop()
 		d.queueBytes -= f.bytes
@@ -143,15 +143,15 @@ func (d *Direction) advance(now int64) {
 }
 
 // releaseOf gives the departure of a frame serialised at end; never before that of an earlier frame of its class.
-func (d *Direction) releaseOf(f *frame, end int64) int64 {
+func (d *direction) releaseOf(f *frame, end int64) int64 {
 	way := max(d.delay+d.fate.offset(d.jitter), 0) + d.prefixes.delay[f.class]
 	release := max(end+way, d.released[f.class])
 	d.released[f.class] = release
 	return release
 }
 
-// Due gives the next frame that departs by the time now, or nil. The caller sends it and reports Sent or SendFailed.
-func (d *Direction) Due(now int64) *frame {
+// due gives the next frame that departs by the time now, or nil. The caller sends it and reports sent or sendFailed.
+func (d *direction) due(now int64) *frame {
 	d.advance(now)
 	if d.line.len() == 0 || d.line.next() > now {
 		return nil
@@ -159,8 +159,8 @@ func (d *Direction) Due(now int64) *frame {
 	return d.line.pop()
 }
 
-// Next gives a time before which no frame departs; false when there is none to depart.
-func (d *Direction) Next() (int64, bool) {
+// next gives a time before which no frame departs; false when there is none to depart.
+func (d *direction) next() (int64, bool) {
 	next := int64(math.MaxInt64)
 	if d.line.len() > 0 {
 		next = d.line.next()
@@ -171,26 +171,26 @@ func (d *Direction) Next() (int64, bool) {
 	return next, next != math.MaxInt64
 }
 
-// Sent takes back a frame that Due gave and that was sent.
-func (d *Direction) Sent(f *frame) {
+// sent takes back a frame that due gave and that was sent.
+func (d *direction) sent(f *frame) {
 	d.counters.PacketsOut++
 	d.counters.BytesOut += uint64(f.bytes)
 	d.release(f)
 }
 
-// SendFailed takes back a frame that Due gave and that the kernel refused.
-func (d *Direction) SendFailed(f *frame) {
+// sendFailed takes back a frame that due gave and that the kernel refused.
+func (d *direction) sendFailed(f *frame) {
 	d.counters.DroppedSend++
 	d.release(f)
 }
 
-func (d *Direction) release(f *frame) {
+func (d *direction) release(f *frame) {
 	d.heldBytes -= cap(f.data)
 	d.pool.put(f)
 }
 
-// Counters gives the counters at the time now.
-func (d *Direction) Counters(now int64) Counters {
+// countersAt gives the counters at the time now.
+func (d *direction) countersAt(now int64) Counters {
 	d.advance(now)
 	c := d.counters
 	c.QueueBytes, c.QueuePackets, c.DelayedPackets = d.queueBytes, d.queue.count, d.line.len()

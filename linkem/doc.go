@@ -5,7 +5,7 @@
 //
 //	arrival → random loss → drop-tail queue → serialisation at the rate → delay, jitter → departure
 //
-// The model ([Direction]) is pure: it is told the time and holds no socket. One thread per link ([link]) feeds it from
+// The model ([direction]) is pure: it is told the time and holds no socket. One thread per link ([link]) feeds it from
 // the receive rings, sleeps until the next departure and sends. docs/linkem.md has the manual.
 //
 // Units, unless a name says otherwise: times are int64 nanoseconds on the monotonic clock; bytes are IP bytes, that is

@@ -97,7 +97,7 @@ func isMultipath(fd int) bool {
 // elementSize bytes for each subflow.
 func readSubflows(fd, option, elementSize int) ([][]byte, bool) {
 	buffer := make([]byte, subflowHeaderSize+elementSize*maxSubflowsPerRead)
-	binary.NativeEndian.PutUint32(buffer[0:], subflowHeaderSize)     // size_subflow_data
+	binary.NativeEndian.PutUint32(buffer[0:], subflowHeaderSize)    // size_subflow_data
 	binary.NativeEndian.PutUint32(buffer[12:], uint32(elementSize)) // size_user
 	size := uint32(len(buffer))
 	if err := getsockopt(fd, unix.SOL_MPTCP, option, unsafe.Pointer(&buffer[0]), &size); err != nil {

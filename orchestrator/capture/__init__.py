@@ -11,6 +11,9 @@ from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.programs import MPTRACE
 
+SNAPLEN = 262_144
+"""Longest frame that is kept, bytes; headers-only captures cut each packet after its last header."""
+
 CaptureMode = Literal["headers", "payload", "off"]
 
 
@@ -33,6 +36,7 @@ class CaptureResult:
     packets: int
     dropped: int
     headers_only: bool
+    snaplen: int = SNAPLEN
 
 
 class Captures:

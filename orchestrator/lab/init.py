@@ -36,7 +36,11 @@ def main(argv: list[str]) -> int:
     os.set_inheritable(lifeline, False)
     _prepare_mounts()
     child = subprocess.Popen(command)
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # only now: a child inherits what is ignored
+    for ignored in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+    ):  # only now: a child inherits what is ignored
         signal.signal(ignored, signal.SIG_IGN)
     threading.Thread(target=_pass_on_signals, args=(lifeline, child), daemon=True).start()
     while True:

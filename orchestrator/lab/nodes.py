@@ -77,9 +77,7 @@ class Node:
                 self.argv(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise DeviceError(
-                self.name, f"no answer within {timeout_s:g} s", command=tuple(argv)
-            ) from error
+            raise DeviceError(self.name, f"no answer within {timeout_s:g} s", command=tuple(argv)) from error
         if check and done.returncode != 0:
             raise DeviceError(
                 self.name,

@@ -74,7 +74,9 @@ NEIGHBOURS: Final = (
 
 def mac(node: str, interface: str) -> str:
     """The fixed hardware address of an interface (locally administered)."""
-    ends = [end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))]
+    ends = [
+        end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))
+    ]
     return f"02:6d:70:00:00:{ends.index((node, interface)) + 1:02x}"
 
 
@@ -113,7 +115,6 @@ def address_commands(node: str) -> list[str]:
 
 
 ROUTES: Final = {
-    "router": (),
     "proxy": (f"route add 10.64.0.0/16 via {ROUTER_LAN}", f"route add {ORIGIN_NET} via {ORIGIN_WAN}"),
     "origin": (f"route add local {ORIGIN_NET} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
 }

@@ -5,6 +5,7 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 """
 
 import os
+import platform
 import secrets
 import sys
 from contextlib import ExitStack
@@ -21,7 +22,9 @@ from orchestrator.phone.netns import NetnsPhone
 from orchestrator.programs import ETHTOOL, NFT
 from orchestrator.proxy.process import ProcessProxy
 from orchestrator.shaper.linkem import LinkemShaper
-from orchestrator.ui.appium import AppiumServer, ChromiumUiFactory
+from orchestrator.ui import UiFactory
+from orchestrator.ui.appium import AppiumServer
+from orchestrator.ui.factory import ChromiumUiFactory
 
 SCRATCH = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
@@ -45,6 +48,7 @@ class VirtualLab:
         self._stack = ExitStack()
         self.nodes: dict[str, Node] = {}
         self.secret_file = SCRATCH / "secret"
+        self._appium: AppiumServer | None = None
 
     def __enter__(self) -> Self:
         """Bring everything up; what has been started is stopped again when a part fails."""
@@ -75,16 +79,18 @@ class VirtualLab:
         resolv = SCRATCH / "resolv.conf"
         resolv.write_text(f"nameserver {topology.DNS}\noptions timeout:5 attempts:1\n")
         nsswitch = SCRATCH / "nsswitch.conf"
-        nsswitch.write_text("passwd: files\ngroup: files\nhosts: dns\n")
+        nsswitch.write_text("passwd: files\ngroup: files\nhosts: files dns\n")
+        hosts = SCRATCH / "hosts"
+        hosts.write_text(f"127.0.0.1 localhost {platform.node()}\n")
         target = Path("/etc/resolv.conf").resolve()
         if target.is_relative_to("/run"):  # the host's is in /run, which the lab has emptied
             target.parent.mkdir(parents=True, exist_ok=True)
             target.touch()
         for name in topology.NODES:
-            binds = {resolv: target, nsswitch: Path("/etc/nsswitch.conf")} if name == "phone" else {}
-            self.nodes[name] = start_node(name, binds=binds)
+            files = {resolv: target, nsswitch: Path("/etc/nsswitch.conf"), hosts: Path("/etc/hosts")}
+            self.nodes[name] = start_node(name, binds=files if name == "phone" else {})
         root = Node("lab", os.getpid())
-        root.ip(*topology.wire_commands({name: node.pid for name, node in self.nodes.items()}))
+        root.ip("link set lo up", *topology.wire_commands({name: node.pid for name, node in self.nodes.items()}))
         for name, node in self.nodes.items():
             self._configure(name, node)
 
@@ -96,8 +102,8 @@ class VirtualLab:
         if name == "phone":
             node.ip(*topology.phone_route_commands(topology.WLAN))
             node.run([str(NFT.path()), "-f", "-"], stdin=topology.REDIRECT_RULES)
-        elif name in topology.ROUTES and topology.ROUTES[name]:
-            node.ip(*topology.ROUTES[name])
+        elif routes := topology.ROUTES.get(name):
+            node.ip(*routes)
         if name == "proxy" and Path("/proc/sys/net/mptcp/enabled").exists():
             node.ip("mptcp limits set subflow 4 add_addr_accepted 0")
         self._pin_congestion_control(node)
@@ -108,7 +114,8 @@ class VirtualLab:
         Where it does not (an algorithm that the host does not list as allowed), agent and proxy still pin their own sockets.
         """
         node.run(
-            ["sh", "-c", f"echo {self.congestion_control} > /proc/sys/net/ipv4/tcp_congestion_control"], check=False
+            ["sh", "-c", f"echo {self.congestion_control} > /proc/sys/net/ipv4/tcp_congestion_control"],
+            check=False,
         )
 
     def _start_services(self) -> None:
@@ -145,6 +152,26 @@ class VirtualLab:
             self.proxy.capture_point,
         ]
 
+    def open_ui(self, screenshots: Path) -> UiFactory:
+        """Opens browsers on the phone; Appium starts when this is first called.
+
+        Args:
+            screenshots: where steps that fail leave screenshot and page source.
+        """
+        if self._appium is None:
+            self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
+        return ChromiumUiFactory(
+            server_url=self._appium.url,
+            enter=self.nodes["phone"].prefix,
+            home=self._home(),
+            directory=SCRATCH / "browser",
+            screenshots=screenshots,
+        )
+
+    def _home(self) -> Path:
+        home = SCRATCH / "home"
+        return home if home.exists() else self.origin.make_home(home)
+
     def default_congestion_control(self) -> dict[str, str]:
         """What each node's own sockets use (agent and proxy pin theirs)."""
         read = ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
@@ -170,6 +197,3 @@ def _sysctls(name: str) -> dict[str, object]:
     if name in {"phone", "proxy"} and Path("/proc/sys/net/mptcp/enabled").exists():
         values["net.mptcp.enabled"] = 1
     return values
-
-
-__all__ = ["SCRATCH", "AppiumServer", "ChromiumUiFactory", "VirtualLab"]

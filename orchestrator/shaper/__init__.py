@@ -1,5 +1,5 @@
 """Shapers: what makes a link condition real, and what proves that it is."""
 
-from orchestrator.shaper.protocol import PathConditions, PathMeasurement, ProbeError, Shaper
+from orchestrator.shaper.protocol import PathMeasurement, ProbeError, Shaper
 
-__all__ = ["PathConditions", "PathMeasurement", "ProbeError", "Shaper"]
+__all__ = ["PathMeasurement", "ProbeError", "Shaper"]

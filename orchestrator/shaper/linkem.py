@@ -12,7 +12,8 @@ from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.programs import LINKEM
-from orchestrator.shaper.protocol import PathConditions, PathMeasurement, ProbeError
+from orchestrator.shaper.protocol import PathMeasurement, ProbeError
+from orchestrator.spec.link import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
 _PROBE_TIMEOUT_S = 30.0
@@ -93,10 +94,18 @@ class LinkemShaper:
             raise DeviceError("linkem", f"{request['op']!r} refused: {answer.get('error')}")
         return answer
 
-    def apply(self, conditions: Mapping[str, PathConditions], *, seed: int) -> None:
+    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int) -> None:
         """Make the conditions real on every path."""
         for link, path in conditions.items():
-            self._ask({"op": "apply", "link": link, "up": path.up, "down": path.down, "seed": seed})
+            self._ask(
+                {
+                    "op": "apply",
+                    "link": link,
+                    "up": path.up_direction(),
+                    "down": path.down_direction(),
+                    "seed": seed,
+                }
+            )
 
     def clear(self) -> None:
         """Open every path."""
@@ -111,7 +120,7 @@ class LinkemShaper:
         """`linkem`'s counters."""
         return self._ask({"op": "counters"})
 
-    def probe(self, conditions: Mapping[str, PathConditions]) -> Mapping[str, PathMeasurement]:
+    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
         running = {
             device: subprocess.Popen(
@@ -119,7 +128,7 @@ class LinkemShaper:
                     [
                         *(str(LINKEM.path()), "probe", "--json", "--device", device),
                         *("--server", topology.PROBE_SERVER),
-                        *("--down-kbps", f"{path.down_kbps:g}", "--up-kbps", f"{path.up_kbps:g}"),
+                        *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
                     ]
                 ),
                 stdout=subprocess.PIPE,

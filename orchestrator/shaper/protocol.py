@@ -5,24 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from orchestrator.errors import DeviceError
+from orchestrator.spec.link import PathCondition
 
 
 class ProbeError(DeviceError):
     """A link could not be measured."""
-
-
-@dataclass(frozen=True)
-class PathConditions:
-    """What is asked of one path."""
-
-    down_kbps: float
-    """0: unlimited."""
-    up_kbps: float
-    rtt_ms: float
-    loss_percent: float
-    up: Mapping[str, Any]
-    """The direction phone → proxy, in `linkem`'s terms."""
-    down: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,7 +28,7 @@ class Shaper(Protocol):
 
     kind: str
 
-    def apply(self, conditions: Mapping[str, PathConditions], *, seed: int) -> None:
+    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int) -> None:
         """Make the conditions (interface → condition) real on every path; the sequence of losses follows `seed`."""
 
     def clear(self) -> None:
@@ -53,7 +40,7 @@ class Shaper(Protocol):
     def counters(self) -> Mapping[str, Any]:
         """Packets and bytes in, out, dropped, per link and direction."""
 
-    def probe(self, conditions: Mapping[str, PathConditions]) -> Mapping[str, PathMeasurement]:
+    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path end to end, all at once.
 
         Raises:

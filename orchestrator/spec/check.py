@@ -1,4 +1,4 @@
-"""From a document to models: every problem in it as one line with file, line, place, what was found, and what is allowed."""
+"""From a document to models: one line for every problem: file, line, place, found, allowed."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from orchestrator.errors import InputError
-from orchestrator.spec.suggest import did_you_mean, show, unknown
+from orchestrator.spec.suggest import describe, did_you_mean, unknown
 from orchestrator.spec.yaml import Document, KeyPath, Problem, path_text
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -21,6 +21,7 @@ class Checker:
     """Collects what is wrong in one document, so that a user sees all of it at once."""
 
     def __init__(self, document: Document) -> None:
+        """Starts with the problems that reading the document has found."""
         self.document = document
         self._problems: set[Problem] = set(document.problems)
 
@@ -29,24 +30,43 @@ class Checker:
         self._problems.add(Problem(self.document.line(path), path_text(path), text))
 
     def model(
-        self, model: type[Model], value: object, path: KeyPath = (), *, ignored: frozenset[str] = frozenset()
+        self, model: type[Model], value: object, path: KeyPath = (), *, also: tuple[str, ...] = ()
     ) -> Model | None:
         """`value`, which stands at `path`, as `model`; None when it is wrong, which is then noted.
 
-        Keys in `ignored` are left out before validation and not named among the allowed ones.
+        Keys in `also` are read elsewhere: they are no mistake here, and named among the allowed ones.
         """
         if not isinstance(value, Mapping):
-            allowed = ", ".join(sorted(_keys(model)))
-            self.add(path, f"found {_found(value)}, a mapping is needed; keys: {allowed}")
+            allowed = ", ".join(sorted([*_keys(model), *also]))
+            self.add(path, f"found {describe(value)}, a mapping is needed; keys: {allowed}")
             return None
-        given = {key: item for key, item in value.items() if key not in ignored}
+        given = {key: item for key, item in value.items() if key not in also}
         try:
             # Strict JSON mode: lists become tuples, but no text becomes a number and no number a truth.
             return model.model_validate_json(json.dumps(given), strict=True)
         except ValidationError as error:
-            for place, texts in _by_place(self.document, model, path, error).items():
-                self.add(place, "; or ".join(dict.fromkeys(texts)))
+            self._note(model, path, also, error)
             return None
+
+    def _note(self, model: type[BaseModel], base: KeyPath, also: tuple[str, ...], error: ValidationError) -> None:
+        values: dict[KeyPath, list[str]] = {}
+        for details in error.errors(include_url=False):
+            loc = details["loc"]
+            kind, found, path = details["type"], details["input"], (*base, *loc)
+            if kind == "missing":
+                self.add(path[:-1], f"key '{loc[-1]}' is missing")
+            elif kind == "extra_forbidden":
+                allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(loc) == 1 else ())]
+                problem = unknown("key", str(loc[-1]), allowed)
+                self._problems.add(Problem(self.document.line(path), path_text(path[:-1]), problem))
+            elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
+                continue  # too short only without its wrong items, which are named
+            else:
+                while len(path) > len(base) and not self.document.holds(path):
+                    path = path[:-1]  # pydantic names the branch of a union as if it were a key
+                values.setdefault(path, []).append(_explain(model, details))
+        for path, texts in values.items():
+            self.add(path, "; or ".join(dict.fromkeys(texts)))
 
     def lines(self) -> list[str]:
         """The problems, first line first."""
@@ -63,56 +83,32 @@ def raise_lines(lines: list[str]) -> None:
         raise InputError("\n".join(lines))
 
 
-def _by_place(
-    document: Document, model: type[BaseModel], base: KeyPath, error: ValidationError
-) -> dict[KeyPath, list[str]]:
-    """Messages by the place in the file that they are about."""
-    places: dict[KeyPath, list[str]] = {}
-    for details in error.errors(include_url=False):
-        loc = details["loc"]
-        path = (*base, *loc)
-        if details["type"] == "missing":
-            path = path[:-1]
-        while len(path) > len(base) and not document.holds(path):
-            path = path[:-1]  # pydantic names the branch of a union as if it were a key
-        places.setdefault(path, []).append(_explain(model, details))
-    return places
-
-
-def _explain(model: type[BaseModel], details: ErrorDetails) -> str:  # noqa: PLR0911 - one line a kind of error
+def _explain(model: type[BaseModel], details: ErrorDetails) -> str:
+    """What is wrong with a value."""
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
-    key = str(details["loc"][-1]) if details["loc"] else ""
-    field = _field_at(model, details["loc"])
-    match kind:
-        case "extra_forbidden":
-            return unknown("key", key, _keys(_model_at(model, details["loc"][:-1])))
-        case "missing":
-            return f"key '{key}' is missing"
-        case "value_error" | "assertion_error":
-            return str(context["error"])
-        case "literal_error" | "enum":
-            allowed = re.findall(r"'([^']*)'|([^\s',]+)", str(context["expected"]))
-            names = [quoted or bare for quoted, bare in allowed if quoted or bare != "or"]
-            hint = did_you_mean(found, names) if isinstance(found, str) else ""
-            return f"found {_found(found)}.{hint} Allowed: {', '.join(names)}"
-        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
-            return f"found {_found(found)}, {_bounds(field, kind, context)}"
-        case "too_short" | "string_too_short":
-            return (
-                f"empty: at least {context['min_length']} needed" if not found else _at_least(found, context)
-            )
-        case "too_long" | "string_too_long":
-            return f"found {len(found)}, at most {context['max_length']} allowed"
+    if kind in {"value_error", "assertion_error"}:
+        return str(context["error"])
+    if kind in {"literal_error", "enum"}:
+        quoted = re.findall(r"'([^']*)'|([^\s',]+)", str(context["expected"]))
+        names = [inner or bare for inner, bare in quoted if inner or bare != "or"]
+        hint = did_you_mean(found, names) if isinstance(found, str) else ""
+        return f"found {describe(found)}.{hint} Allowed: {', '.join(names)}"
+    if kind in _COMPARED:
+        return f"found {describe(found)}, {_bounds(_field_at(model, details['loc']), kind, context)}"
+    if kind in {"too_short", "string_too_short", "too_long", "string_too_long"}:
+        bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
+        return f"found {len(found)}: {bound} needed" if found else f"empty: {bound} needed"
     needed = _NEEDED.get(kind)
-    if needed:
-        return f"found {_found(found)}, {needed} is needed"
-    return f"found {_found(found)}: {details['msg'][0].lower()}{details['msg'][1:]}"
+    problem = f", {needed} is needed" if needed else f": {details['msg'][0].lower()}{details['msg'][1:]}"
+    return f"found {describe(found)}{problem}"
 
 
-def _at_least(found: Any, context: Mapping[str, Any]) -> str:  # noqa: ANN401 - text or a list
-    return f"found {len(found)}, at least {context['min_length']} needed"
-
-
+_COMPARED = {
+    "greater_than_equal": "at least",
+    "less_than_equal": "at most",
+    "greater_than": "more than",
+    "less_than": "less than",
+}
 _NEEDED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -133,40 +129,13 @@ _NEEDED = {
 }
 
 
-def _found(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case str():
-            return (
-                f"{show(value)} (text)"
-                if re.fullmatch(r"[-+]?[0-9.]+|true|false|null", value)
-                else show(value)
-            )
-        case list():
-            return "a list"
-        case dict():
-            return "a mapping"
-        case _:
-            return json.dumps(value)
-
-
 def _bounds(field: FieldInfo | None, kind: str, context: Mapping[str, Any]) -> str:
-    limits = {
-        name: getattr(item, name)
-        for item in (field.metadata if field else [])
-        for name in ("ge", "le")
-        if hasattr(item, name)
-    }
+    limits: dict[str, object] = {}
+    for item in field.metadata if field else ():
+        limits |= {name: getattr(item, name) for name in ("ge", "le") if hasattr(item, name)}
     if len(limits) == 2:
         return f"allowed: {limits['ge']}…{limits['le']}"
-    word = {
-        "greater_than_equal": "at least",
-        "less_than_equal": "at most",
-        "greater_than": "more than",
-        "less_than": "less than",
-    }
-    return f"must be {word[kind]} {next(iter(context.values()))}"
+    return f"must be {_COMPARED[kind]} {next(iter(context.values()))}"
 
 
 def _keys(model: type[BaseModel] | None) -> list[str]:
@@ -178,9 +147,7 @@ def _field_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> FieldInfo |
     owner = _model_at(model, loc[:-1]) if loc else None
     if owner is None:
         return None
-    return next(
-        (field for name, field in owner.model_fields.items() if (field.alias or name) == loc[-1]), None
-    )
+    return next((field for name, field in owner.model_fields.items() if (field.alias or name) == loc[-1]), None)
 
 
 def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
 from orchestrator.errors import InputError
 from orchestrator.spec.check import Checker
@@ -48,7 +56,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class PathCondition:
-    """One path between phone and proxy. Loss, jitter and queue hold in each direction; half the RTT is spent in each."""
+    """A path between phone and proxy. Loss, jitter and queue hold in each direction; so does half the RTT."""
 
     down_kbps: float | None
     """None: unlimited."""
@@ -77,9 +85,7 @@ class PathCondition:
 
     def __str__(self) -> str:
         """``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and what differs from the defaults."""
-        down, up = (
-            UNLIMITED if rate is None else format_rate(rate) for rate in (self.down_kbps, self.up_kbps)
-        )
+        down, up = (UNLIMITED if rate is None else format_rate(rate) for rate in (self.down_kbps, self.up_kbps))
         parts = [f"{down} down", f"{up} up", f"RTT {format_duration_ms(self.rtt_ms)}"]
         if self.loss_percent:
             parts.append(f"loss {format_percent(self.loss_percent)}")
@@ -149,6 +155,7 @@ LinkRate = Annotated[
 QueueLength = Annotated[
     Queue,
     BeforeValidator(_parse_queue),
+    PlainSerializer(str, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "pattern": _QUEUE_PATTERN, "examples": ["150 kB", "100 packets"]}),
 ]
 
@@ -163,9 +170,7 @@ class PathFile(BaseModel):
     rtt: DurationMs = Field(description="Round-trip time of an idle path; half of it in each direction.")
     loss: Percent = Field(0.0, description="Share of packets lost at random, in each direction.")
     jitter: DurationMs = Field(0.0, description="Variation of the one-way delay, in each direction.")
-    queue: QueueLength = Field(
-        Queue(), description="Drop-tail queue, in each direction: bytes or 'N packets'."
-    )
+    queue: QueueLength = Field(Queue(), description="Drop-tail queue, in each direction: bytes or 'N packets'.")
 
     @model_validator(mode="after")
     def _jitter_within_delay(self) -> Self:
@@ -191,9 +196,7 @@ class LinkFile(BaseModel):
 
     def condition(self, name: str) -> LinkCondition:
         """With its name and units."""
-        return LinkCondition(
-            name, self.title or name, self.source, self.wifi.condition(), self.lte.condition()
-        )
+        return LinkCondition(name, self.title or name, self.source, self.wifi.condition(), self.lte.condition())
 
 
 class InlineLinkFile(LinkFile):

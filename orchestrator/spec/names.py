@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from orchestrator.spec.suggest import show
+from orchestrator.spec.suggest import describe, show
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}")
 
@@ -17,16 +17,16 @@ def is_name(text: str) -> bool:
 
 def parse_name(found: object) -> str:
     """`found` when it is a name. Raises ValueError."""
-    if not isinstance(found, str) or not is_name(found):
+    if not isinstance(found, str):
+        raise ValueError(f"found {describe(found)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
+    if not is_name(found):
         raise ValueError(f"name {show(found)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(found)}")
     return found
 
 
-def _as_name(found: object) -> str:
-    near = re.sub(r"[^a-z0-9]+", "-", str(found).lower()).strip("-")[:40]
+def _as_name(found: str) -> str:
+    near = re.sub(r"[^a-z0-9]+", "-", found.lower()).strip("-")[:40]
     return f". Did you mean '{near}'?" if near else ""
 
 
-Name = Annotated[
-    str, BeforeValidator(parse_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})
-]
+Name = Annotated[str, BeforeValidator(parse_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})]

@@ -2,9 +2,11 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable
 
 _SHOWN_CHARACTERS = 60
+_LOOKS_OTHER = re.compile(r"[-+]?[0-9.]+|true|false|null")
 
 
 def show(found: object) -> str:
@@ -12,14 +14,26 @@ def show(found: object) -> str:
 
     Numbers keep their quotes in a quantity (``rate '7040'``), since the file may hold either.
     """
-    if isinstance(found, str):
-        text = found
-    else:
-        text = json.dumps(found, ensure_ascii=False)
+    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
     if len(text) > _SHOWN_CHARACTERS:
         text = text[: _SHOWN_CHARACTERS - 1] + "…"
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f"'{printable}'"
+
+
+def describe(found: object) -> str:
+    """`found` by its kind: ``nothing``, ``a list``, ``3``, ``'5' (text)``, ``'word'``."""
+    match found:
+        case None:
+            return "nothing"
+        case str():
+            return f"{show(found)} (text)" if _LOOKS_OTHER.fullmatch(found) else show(found)
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case _:
+            return json.dumps(found)
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:

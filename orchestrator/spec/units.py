@@ -1,10 +1,11 @@
 """Quantities with units, and only with units: ``7040 kbit/s``, ``50 ms``, ``10 kB``, ``10 %``.
 
-Each type is an annotated number for pydantic models. It reads text, refuses a bare number or a foreign unit with a message that names
-what is allowed, and is written back as text in JSON mode, so that ``model_validate(model_dump(mode="json"))`` gives the same values::
+Each type is an annotated number for pydantic models. It reads text, refuses a bare number or a foreign unit
+with a message that names what is allowed, and is written back as text in JSON mode, so that
+``model_validate(model_dump(mode="json"))`` gives the same values::
 
     class Parameters(orchestrator.scenario.Parameters):
-        sizes: tuple[SizeBytes, ...] = (10_000, 1_000_000)   # defaults are plain numbers in the unit of the type
+        sizes: tuple[SizeBytes, ...] = (10_000, 1_000_000)   # defaults: numbers in the unit of the type
         pause: DurationS = 2.0
 
 Further bounds are added as usual: ``Annotated[SizeBytes, Field(gt=0)]``.
@@ -20,14 +21,12 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from orchestrator.spec.suggest import did_you_mean, show
 
-_QUANTITY = re.compile(
-    r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.](?:.*\S)?)?\s*", re.ASCII
-)
+_QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.](?:.*\S)?)?\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of quantity: its units, each with its size in the base unit, and its bounds in the base unit."""
+    """One kind of quantity: its units with their sizes, and its bounds, in the base unit."""
 
     kind: str
     units: Mapping[str, Decimal]
@@ -47,15 +46,10 @@ class Quantity:
         """
         what = f"{self.kind} {show(found)}"
         allowed = ", ".join(self.units)
-        if isinstance(found, bool) or not isinstance(found, str | int | float):
-            raise ValueError(
-                f"{what}: a number with a unit is needed, like {self.example!r}; units: {allowed}"
-            )
-        match = _QUANTITY.fullmatch(str(found))
+        readable = isinstance(found, str | int | float) and not isinstance(found, bool)
+        match = _QUANTITY.fullmatch(str(found)) if readable else None
         if match is None:
-            raise ValueError(
-                f"{what}: a number with a unit is needed, like {self.example!r}; units: {allowed}"
-            )
+            raise ValueError(f"{what}: a number with a unit is needed, like {self.example!r}; units: {allowed}")
         unit = match["unit"]
         if unit is None:
             raise ValueError(f"{what}: a number needs a unit: {allowed}")
@@ -73,11 +67,9 @@ class Quantity:
         return value
 
     def format(self, value: float) -> str:
-        """Text that `parse` reads as exactly `value` (base unit), in the largest unit that needs no more than 3 decimals."""
+        """Text that `parse` reads as exactly `value`, in the largest unit that needs at most 3 decimals."""
         exact = Decimal(repr(value))
-        writable = sorted(
-            ((size, unit) for unit, size in self.units.items() if unit not in self.hidden), reverse=True
-        )
+        writable = sorted(((size, unit) for unit, size in self.units.items() if unit not in self.hidden), reverse=True)
         for size, unit in writable:
             number = exact / size
             if number >= 1 and number == round(number, 3):
@@ -108,12 +100,8 @@ _RATE = Quantity(
     maximum=Decimal(100_000_000),
     aliases={
         **dict.fromkeys(("k", "kb", "kbps", "kbit", "kbits", "kb/s", "kbits/s", "kbit/sec"), "kbit/s"),
-        **dict.fromkeys(
-            ("m", "mb", "mbps", "mbit", "mbits", "mb/s", "mbits/s", "mbit/sec", "mbit/s"), "Mbit/s"
-        ),
-        **dict.fromkeys(
-            ("g", "gb", "gbps", "gbit", "gbits", "gb/s", "gbits/s", "gbit/sec", "gbit/s"), "Gbit/s"
-        ),
+        **dict.fromkeys(("m", "mb", "mbps", "mbit", "mbits", "mb/s", "mbits/s", "mbit/sec", "mbit/s"), "Mbit/s"),
+        **dict.fromkeys(("g", "gb", "gbps", "gbit", "gbits", "gb/s", "gbits/s", "gbit/sec", "gbit/s"), "Gbit/s"),
     },
     zero_allowed=False,
 )
@@ -155,9 +143,9 @@ _SIZE = Quantity(
     maximum=Decimal(10**12),
     aliases={
         **dict.fromkeys(("b", "byte", "bytes"), "B"),
-        **dict.fromkeys(("k", "kb", "kbyte", "kbytes"), "kB"),
-        **dict.fromkeys(("m", "mb", "mbyte", "mbytes"), "MB"),
-        **dict.fromkeys(("g", "gb", "gbyte", "gbytes"), "GB"),
+        **dict.fromkeys(("k", "kb", "kbyte", "kbytes", "kilobyte", "kilobytes"), "kB"),
+        **dict.fromkeys(("m", "mb", "mbyte", "mbytes", "megabyte", "megabytes"), "MB"),
+        **dict.fromkeys(("g", "gb", "gbyte", "gbytes", "gigabyte", "gigabytes"), "GB"),
         **dict.fromkeys(("ki", "kib"), "KiB"),
         **dict.fromkeys(("mi", "mib"), "MiB"),
         **dict.fromkeys(("gi", "gib"), "GiB"),

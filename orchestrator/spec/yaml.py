@@ -1,7 +1,8 @@
 """YAML 1.2 files read strictly, with the line of every key and value.
 
-Only what an experiment needs is read: one document of mappings, lists, text, numbers, true, false and null. Anchors, aliases, tags,
-duplicate keys, and files beyond 1 MB or 20 levels are refused: a file can neither grow in memory nor build objects.
+Only what an experiment needs is read: one document of mappings, lists, text, numbers, true, false and null.
+Anchors, aliases, tags, duplicate keys, and files beyond 1 MB or 20 levels are refused: a file can neither
+grow in memory nor build objects.
 """
 
 import math
@@ -33,7 +34,7 @@ DEPTH_LIMIT = 20
 KeyPath = tuple[str | int, ...]
 """Where in a file: ``("transports", 1, "mptcp")``."""
 
-# YAML 1.2.2 §10.3.2, the core schema; infinities, not-a-number and numbers nobody writes stay text and are refused as such.
+# YAML 1.2.2 §10.3.2, core schema. Infinities and numbers nobody writes stay text, to be refused as such.
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
@@ -91,7 +92,7 @@ def load_yaml(path: Path) -> Document:
     """The YAML document in `path`.
 
     Raises:
-        InputError: no such file, not a file, too large, not UTF-8, or not YAML as described above; one line that names file and line.
+        InputError: no such file, not a file, too large, not UTF-8, or not YAML as described above.
     """
     return parse_yaml(_read(path), str(path))
 
@@ -103,9 +104,7 @@ def parse_yaml(source: bytes, file: str) -> Document:
     except UnicodeDecodeError as error:
         line = source.count(b"\n", 0, error.start) + 1
         found = source[error.start]
-        raise InputError(
-            f"{file}:{line}: not UTF-8 text (byte 0x{found:02x}): save the file as UTF-8"
-        ) from None
+        raise InputError(f"{file}:{line}: not UTF-8 text (byte 0x{found:02x}): save the file as UTF-8") from None
     builder = _Builder(file)
     try:
         for event in _events(text):
@@ -132,9 +131,7 @@ def _read(path: Path) -> bytes:
             source = file.read(SIZE_LIMIT_BYTES + 1)
     except FileNotFoundError:
         siblings = [sibling.name for sibling in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
-        raise InputError(
-            f"{path}: no such file.{did_you_mean(path.name, siblings)}".removesuffix(".")
-        ) from None
+        raise InputError(f"{path}: no such file.{did_you_mean(path.name, siblings)}".removesuffix(".")) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
@@ -176,6 +173,7 @@ class _Open:
     value: dict[str, Any] | list[Any]
     path: KeyPath
     key: str | None = None
+    key_path: KeyPath = ()
 
 
 class _Builder:
@@ -197,16 +195,12 @@ class _Builder:
                 raise InputError(f"{self.file}:{line}: a second document ('---'): one file holds one")
         elif isinstance(event, EndEvent):
             self._open.pop()
-        elif isinstance(event, AliasEvent) or getattr(event, "anchor", None):
+        elif getattr(event, "anchor", None):
             mark = "*" if isinstance(event, AliasEvent) else "&"
-            name = show(f"{mark}{event.anchor}")
-            raise InputError(
-                f"{self.file}:{line}: {name}: anchors and aliases are not allowed: write the value out"
-            )
-        elif getattr(event, "tag", None):
-            raise InputError(
-                f"{self.file}:{line}: {show(str(event.tag))}: tags are not allowed: write the value alone"
-            )
+            name = show(f"{mark}{getattr(event, 'anchor', None)}")
+            raise InputError(f"{self.file}:{line}: {name}: anchors and aliases are not allowed: write the value out")
+        elif tag := getattr(event, "tag", None):
+            raise InputError(f"{self.file}:{line}: {show(tag)}: tags are not allowed: write the value alone")
         elif isinstance(event, ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, MappingStartEvent | SequenceStartEvent):
@@ -219,16 +213,24 @@ class _Builder:
     def _scalar(self, event: ScalarEvent, line: int) -> None:
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
-            top.key = str(event.value)
-            path = (*top.path, top.key)
-            if path in self.lines:
-                text = f"key {show(top.key)} is given twice (first in line {self.lines[path]})"
-                self.problems.append(Problem(line, path_text(top.path), text))
-            else:
-                self.lines[path] = line
+            self._key(top, str(event.value), line)
         else:
             plain = event.implicit[0] and event.style is None
             self._add(_resolve(event.value) if plain else event.value, line)
+
+    def _key(self, top: _Open, key: str, line: int) -> None:
+        path = (*top.path, key)
+        if path in self.lines:
+            text = f"key {show(key)} is given twice (first in line {self.lines[path]})"
+            self.problems.append(Problem(line, path_text(top.path), text))
+            path = (
+                *top.path,
+                f"{key} (line {line})",
+                len(self.problems),
+            )  # what is below it is not the first one's
+        else:
+            self.lines[path] = line
+        top.key, top.key_path = key, path
 
     def _add(self, value: Any, line: int) -> KeyPath:  # noqa: ANN401 - any YAML value
         if not self._open:
@@ -242,15 +244,11 @@ class _Builder:
             self.lines[path] = line
             return path
         if top.key is None:
-            raise InputError(
-                f"{self.file}:{line}: {path_text(top.path)}: a key must be one word or text".replace(
-                    " : ", " "
-                )
-            )
-        path = (*top.path, top.key)
+            found = "a list" if isinstance(value, list) else "a mapping"
+            raise InputError(f"{self.file}:{line}: {found} as a key: a key is one word")
         top.value.setdefault(top.key, value)
         top.key = None
-        return path
+        return top.key_path
 
 
 def _resolve(text: str) -> Any:  # noqa: ANN401 - a YAML scalar

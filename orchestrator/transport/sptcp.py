@@ -37,7 +37,9 @@ class SinglePathTcp:
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was asked"]
         if active.get("local") != [self._address]:
-            return [f"the test connection left from {active.get('local')}, not from {self._address} ({self._device})"]
+            return [
+                f"the test connection left from {active.get('local')}, not from {self._address} ({self._device})"
+            ]
         return []
 
     def prove(self, evidence: Evidence) -> list[str]:

@@ -38,6 +38,13 @@ func (s *Set) Floor() uint64 {
 	return s.spans[0].Hi
 }
 
+// Clone returns a copy of the set.
+func (s *Set) Clone() Set {
+	c := *s
+	c.spans = slices.Clone(s.spans)
+	return c
+}
+
 // Add adds [lo, hi) and returns the number of bytes that were new.
 func (s *Set) Add(lo, hi uint64) uint64 {
 	if lo >= hi {
@@ -85,6 +92,16 @@ func (s *Set) New(lo, hi uint64, gaps []Span) []Span {
 		lo = max(lo, s.spans[i].Hi)
 	}
 	return gaps
+}
+
+// In appends to parts what of [lo, hi) is in the set.
+func (s *Set) In(lo, hi uint64, parts []Span) []Span {
+	for i := s.first(lo); i < len(s.spans) && s.spans[i].Lo < hi; i++ {
+		if overlap(s.spans[i], lo, hi) > 0 {
+			parts = append(parts, Span{max(lo, s.spans[i].Lo), min(hi, s.spans[i].Hi)})
+		}
+	}
+	return parts
 }
 
 // Overlap is the number of bytes of [lo, hi) that are in the set.

@@ -1,0 +1,227 @@
+// Package capture writes the packets of a network interface to a pcapng file,
+// by default without their payload: a filter in the kernel cuts each packet
+// behind its last header.
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The errors of [Open], by what the user can do about them.
+var (
+	ErrInterface  = errors.New("interface")
+	ErrExists     = errors.New("the file exists already; raw captures are written once")
+	ErrPermission = errors.New("no permission to capture: run as root, in a network namespace of your own, " +
+		"or after `setcap cap_net_raw+ep` on this program")
+)
+
+// MaxSnapLen is the most that is kept of a packet.
+const MaxSnapLen = blockSize - 1<<10
+
+// Options say what to capture.
+type Options struct {
+	Interface   string
+	File        string
+	Payload     bool   // keep whole packets, not their headers alone
+	SnapLen     uint32 // 0: MaxSnapLen
+	Application string // named in the file
+}
+
+// Capture is a running capture.
+type Capture struct {
+	ring   *ring
+	file   *os.File
+	out    *Writer
+	stop   [2]int // a pipe: closing its end wakes the reader
+	start  int64
+	loop   string
+	frames uint64
+	notice func(string)
+}
+
+// hardware types, linux/if_arp.h.
+const (
+	hwEther    = 1
+	hwLoopback = 772
+	hwTunnel   = 768
+	hwSit      = 776
+	hwRawIP    = 519
+	hwNone     = 0xfffe
+)
+
+// Open opens interface and file. From then on packets are queued.
+func Open(o Options, notice func(string)) (*Capture, error) {
+	iface, err := net.InterfaceByName(o.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: there is none of this name; there are %s", ErrInterface, o.Interface, interfaceNames())
+	}
+	hardware, err := linkType(o.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrInterface, o.Interface, err)
+	}
+	want := filterOptions{ethernet: true, payload: o.Payload, snapLen: o.SnapLen, dropOutgoing: hardware == hwLoopback}
+	link := uint16(1) // LINKTYPE_ETHERNET
+	switch hardware {
+	case hwEther, hwLoopback:
+	case hwNone, hwRawIP, hwTunnel, hwSit:
+		want.ethernet, link = false, 101 // LINKTYPE_RAW
+	default:
+		return nil, fmt.Errorf("%w %s: frames of hardware type %d are not known", ErrInterface, o.Interface, hardware)
+	}
+	if want.snapLen == 0 || want.snapLen > MaxSnapLen {
+		want.snapLen = MaxSnapLen
+	}
+	program, err := filter(want)
+	if err != nil {
+		return nil, err
+	}
+	c := &Capture{notice: notice, start: time.Now().UnixNano()}
+	if c.ring, err = openRing(iface, program); err != nil {
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+			return nil, ErrPermission
+		}
+		return nil, fmt.Errorf("%w %s: %w", ErrInterface, o.Interface, err)
+	}
+	if err = c.create(o, link, want.snapLen); err != nil {
+		c.ring.close()
+		return nil, err
+	}
+	if err = unix.Pipe2(c.stop[:], unix.O_CLOEXEC); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Capture) create(o Options, link uint16, snapLen uint32) error {
+	file, err := os.OpenFile(o.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("%s: %w", o.File, ErrExists)
+		}
+		return err
+	}
+	c.file = file
+	c.out, err = NewWriter(file, Description{
+		Interface: o.Interface, LinkType: link, SnapLen: snapLen, OS: system(), Application: o.Application,
+	})
+	if err != nil {
+		_ = file.Close()
+		return fmt.Errorf("%s: %w", o.File, err)
+	}
+	return nil
+}
+
+// Stop ends Run, once; what was queued before is still written.
+func (c *Capture) Stop() { _ = unix.Close(c.stop[1]) }
+
+// Run captures until Stop, or until the file cannot be written. It returns
+// how many packets were written and how many the kernel had no room for.
+func (c *Capture) Run() (packets, dropped uint64, err error) {
+	defer c.close()
+	for stopped := false; !stopped; {
+		if stopped, err = c.turn(); err != nil {
+			return c.frames, c.ring.dropped, fmt.Errorf("%s: %w", c.file.Name(), err)
+		}
+	}
+	if err = c.drain(); err == nil {
+		err = c.out.Statistics(c.start, time.Now().UnixNano(), c.ring.received, c.ring.dropped)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", c.file.Name(), err)
+	}
+	return c.frames, c.ring.dropped, err
+}
+
+// turn waits for packets and writes them; true when the capture is to stop.
+func (c *Capture) turn() (bool, error) {
+	if err := c.ring.wait(c.stop[0], time.Second); err != nil {
+		// Interfaces of phones come and go: the socket stays bound.
+		c.notice(fmt.Sprintf("interface: %v; the capture goes on", err))
+	}
+	for {
+		more, err := c.ring.read(c.write)
+		if err != nil {
+			return false, err
+		}
+		if !more {
+			break
+		}
+	}
+	if err := c.ring.count(); err != nil {
+		return false, err
+	}
+	return c.stopped(), c.out.Flush()
+}
+
+func (c *Capture) stopped() bool {
+	fds := []unix.PollFd{{Fd: int32(c.stop[0]), Events: unix.POLLIN}}
+	n, _ := unix.Poll(fds, 0)
+	return n > 0
+}
+
+// drain closes the door and reads until each packet that came in is written.
+func (c *Capture) drain() error {
+	if err := c.ring.stop(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		more, err := c.ring.read(c.write)
+		if err != nil {
+			return err
+		}
+		if more {
+			continue
+		}
+		if err := c.ring.count(); err != nil {
+			return err
+		}
+		if c.frames+c.ring.dropped >= c.ring.received {
+			return nil
+		}
+		time.Sleep(retireMS / 4 * time.Millisecond)
+	}
+	return nil
+}
+
+func (c *Capture) write(f *frame) error {
+	c.frames++
+	if f.vlan == nil || len(f.data) < 12 {
+		return c.out.Packet(f.timeNS, f.data, nil, f.origLen)
+	}
+	head := make([]byte, 0, 16)
+	head = append(append(head, f.data[:12]...), f.vlan...)
+	return c.out.Packet(f.timeNS, head, f.data[12:], f.origLen+4)
+}
+
+func (c *Capture) close() {
+	c.ring.close()
+	_ = c.file.Close()
+	_ = unix.Close(c.stop[0])
+}
+
+func interfaceNames() string {
+	all, _ := net.Interfaces()
+	names := ""
+	for i, one := range all {
+		if i > 0 {
+			names += ", "
+		}
+		names += one.Name
+	}
+	return names
+}
+
+func system() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "Linux"
+	}
+	return "Linux " + unix.ByteSliceToString(u.Release[:])
+}

@@ -1,0 +1,84 @@
+"""Numbers as people read them."""
+
+import re
+
+MINUS = "\N{MINUS SIGN}"
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+DASH = "\N{EN DASH}"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, never an exponent within 0.001 … 999 999 999; a dash for None."""
+    if value is None:
+        return DASH
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 1e9 or size < 1e-3:
+        text = f"{size:.2e}"
+    elif size >= 100:
+        text = f"{size:,.0f}".replace(",", THIN_SPACE)
+    else:
+        decimals = 1 if size >= 10 else 2 if size >= 1 else 3
+        text = f"{size:.{decimals}f}"
+    return (MINUS if value < 0 and float(re.sub(r"[^0-9.e+-]", "", text)) else "") + text
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A number with its unit."""
+    return f"{number(value)} {unit}".rstrip() if value is not None else DASH
+
+
+def signed(value: float | None) -> str:
+    """A number that always bears its sign."""
+    text = number(value)
+    return f"+{text}" if value is not None and value > 0 else text
+
+
+def percent(fraction: float | None, *, sign: bool = False) -> str:
+    """``0.123`` → ``12 %``; below 10 % with one decimal."""
+    if fraction is None:
+        return DASH
+    value = fraction * 100
+    text = f"{abs(value):.0f}" if abs(value) >= 9.95 else f"{abs(value):.1f}"
+    if float(text) == 0:
+        return "0 %"
+    mark = MINUS if value < 0 else "+" if sign else ""
+    return f"{mark}{text} %"
+
+
+def duration(seconds: float | None) -> str:
+    """``3 h 12 min``, ``12 min 5 s``, ``4.2 s``."""
+    if seconds is None:
+        return DASH
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def data(size_bytes: float) -> str:
+    """Decimal prefixes: ``1.23 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size_bytes < 999.5 or unit == "GB":
+            break
+        size_bytes /= 1000
+    return f"{number(size_bytes)} {unit}"
+
+
+def slug(*parts: str) -> str:
+    """A file's stem: lower-case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
+
+
+def plural(count: int, word: str) -> str:
+    """``1 cell``, ``2 cells``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def listed(words: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""

@@ -1,0 +1,249 @@
+package linkem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	receiveBatch = 128          // frames taken from one ring before due ones are sent
+	longestSleep = int64(1e9)   // ns; only bounds what a bug could cost
+	staleArrival = int64(500e6) // ns; an older stamp means that the wall clock was set
+	waitingMost  = 16           // commands
+)
+
+var errLinkEnded = errors.New("the link has ended")
+
+// link relays between two ports. Everything but commands and done belongs to the goroutine of run.
+type link struct {
+	config   LinkConfig
+	seed     uint64
+	clock    clock
+	a, b     *port
+	up, down *direction
+	how      string // scheduling of the thread
+
+	wake     int              // eventfd: something is in commands, or stop
+	commands chan func(int64) // run with the time, on the thread of the link
+	stopping chan struct{}    // closed by stop
+	started  chan struct{}    // closed when the thread is set up
+	done     chan struct{}    // closed when run has returned
+	warn     func(string)     // tells the user; may be called from the thread of the link
+	warned   map[string]bool  // what was told already
+	polled   [3]unix.PollFd   // a, b, wake
+}
+
+// openLink opens both interfaces of a link.
+func openLink(config LinkConfig, seed uint64, clock clock, warn func(string)) (*link, error) {
+	prefixes := newPrefixDelays(config.DelayByPrefix)
+	l := &link{
+		config: config, seed: seed, clock: clock, warn: warn, warned: map[string]bool{},
+		up:       newDirection(config.Up, prefixes, newFate(seed, config.Name, "up")),
+		down:     newDirection(config.Down, prefixes, newFate(seed, config.Name, "down")),
+		commands: make(chan func(int64), waitingMost), stopping: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{}),
+	}
+	var err error
+	if l.a, err = openPort(config.A); err != nil {
+		return nil, fmt.Errorf("link %s: %w", config.Name, err)
+	}
+	if l.b, err = openPort(config.B); err != nil {
+		l.a.close()
+		return nil, fmt.Errorf("link %s: %w", config.Name, err)
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		l.a.close()
+		l.b.close()
+		return nil, fmt.Errorf("link %s: eventfd: %w", config.Name, err)
+	}
+	for i, fd := range []int{l.a.fd, l.b.fd, l.wake} {
+		l.polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	}
+	return l, nil
+}
+
+// run relays until stop, or until an interface is gone.
+func (l *link) run() error {
+	// Never unlocked: the thread has a priority of its own and ends with the goroutine.
+	runtime.LockOSThread()
+	defer close(l.done)
+	l.how = tuneThread()
+	close(l.started)
+	for {
+		more := l.receive(l.a, l.up, sideDestination)
+		more = l.receive(l.b, l.down, sideSource) || more
+		now, _ := l.clock.now()
+		l.send(l.up, l.b, now)
+		l.send(l.down, l.a, now)
+		if err := l.wait(more); err != nil {
+			return err
+		}
+		if l.polled[2].Revents != 0 {
+			if ended := l.obey(); ended {
+				return nil
+			}
+		}
+	}
+}
+
+// receive takes frames from the ring of a port into a direction; true if there may be more.
+func (l *link) receive(p *port, d *direction, which side) bool {
+	now, wall := l.clock.now()
+	for range receiveBatch {
+		in, some := p.ring.next()
+		if !some {
+			return false
+		}
+		if !in.outgoing {
+			// The model runs on the time at which the kernel got the frame, not on that at which this thread woke up.
+			age := wall - in.wall
+			if age < 0 || age > staleArrival {
+				age = 0
+			}
+			l.take(in, now-age, p, d, which)
+		}
+		p.ring.done()
+	}
+	return true
+}
+
+func (l *link) take(in arrival, at int64, p *port, d *direction, which side) {
+	data := in.data
+	if in.copied {
+		whole, err := p.wholeFrame()
+		if err != nil {
+			p.kernelDropped++
+			return
+		}
+		data = whole
+	}
+	f := d.pool.get(len(data))
+	copy(f.data, data)
+	f.classify(d.prefixes, which)
+	if f.bytes > p.mtu {
+		p.oversize++
+		l.tell(p.name, "a frame of %d bytes came in, more than the MTU of %d: turn off TSO, GSO and GRO where it came from, or loss and queue act on bundles of packets",
+			len(data)-vnetHeader, p.mtu)
+	}
+	if !d.arrive(at, f) {
+		d.pool.put(f)
+	}
+}
+
+// send sends what is due.
+func (l *link) send(d *direction, p *port, now int64) {
+	for {
+		for f := d.due(now); f != nil; f = d.due(now) {
+			p.sender.add(f)
+			if p.sender.full() {
+				break
+			}
+		}
+		again := p.sender.full()
+		if p.sender.count > 0 {
+			if errno := p.sender.flush(d); errno != 0 {
+				l.tell(p.name, "frames could not be sent (%v); they count as dropped_send", errno)
+			}
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// wait sleeps until a frame comes in, one is due, or a command is there; with busy it only looks.
+func (l *link) wait(busy bool) error {
+	sleep := longestSleep
+	if busy {
+		sleep = 0
+	}
+	now, _ := l.clock.now()
+	for _, d := range []*direction{l.up, l.down} {
+		if next, some := d.next(); some {
+			sleep = min(sleep, next-now)
+		}
+	}
+	timeout := unix.NsecToTimespec(max(sleep, 0))
+	for i := range l.polled {
+		l.polled[i].Revents = 0
+	}
+	if _, err := unix.Ppoll(l.polled[:], &timeout, nil); err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("link %s: poll: %w", l.config.Name, err)
+	}
+	for i, p := range []*port{l.a, l.b} {
+		if l.polled[i].Revents&^unix.POLLIN == 0 {
+			continue
+		}
+		if err := p.troubled(); err != nil {
+			return fmt.Errorf("link %s: %w", l.config.Name, err)
+		}
+	}
+	return nil
+}
+
+// obey runs the waiting commands; true if the link is to stop.
+func (l *link) obey() bool {
+	var count [8]byte
+	_, _ = unix.Read(l.wake, count[:]) // resets the eventfd; EAGAIN is as good
+	for {
+		select {
+		case command := <-l.commands:
+			now, _ := l.clock.now()
+			command(now)
+		case <-l.stopping:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// do runs a command on the thread of the link, with the time, and waits for it.
+func (l *link) do(command func(now int64)) error {
+	finished := make(chan struct{})
+	wrapped := func(now int64) {
+		command(now)
+		close(finished)
+	}
+	select {
+	case l.commands <- wrapped:
+		l.kick()
+	case <-l.done:
+	}
+	select {
+	case <-finished:
+		return nil
+	case <-l.done:
+		return fmt.Errorf("link %s: %w", l.config.Name, errLinkEnded)
+	}
+}
+
+// stop ends run.
+func (l *link) stop() {
+	close(l.stopping)
+	l.kick()
+}
+
+// kick wakes the thread of the link.
+func (l *link) kick() {
+	_, _ = unix.Write(l.wake, binary.NativeEndian.AppendUint64(nil, 1))
+}
+
+// tell warns once of each kind of trouble with a port.
+func (l *link) tell(port, format string, args ...any) {
+	kind := port + format
+	if !l.warned[kind] {
+		l.warned[kind] = true
+		l.warn(fmt.Sprintf("link "+l.config.Name+": "+port+": "+format, args...))
+	}
+}
+
+// close frees what openLink opened; run must have returned, or never have started.
+func (l *link) close() {
+	l.a.close()
+	l.b.close()
+	_ = unix.Close(l.wake)
+}

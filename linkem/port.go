@@ -1,0 +1,159 @@
+package linkem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	socketBuffer = 32 << 20 // asked for; an unprivileged user gets net.core.rmem_max and wmem_max
+	largestFrame = vnetHeader + ethernetHeader + 256<<10
+)
+
+// port is one interface of a link, opened for receiving and sending whole frames. The thread of its link uses it.
+type port struct {
+	name          string
+	mtu           int
+	fd            int
+	ring          *ring
+	sender        sender
+	whole         []byte // for frames that do not fit into a slot of the ring
+	kernelDropped uint64
+	oversize      uint64
+}
+
+// openPort opens the interface: up, promiscuous, with a receive ring.
+func openPort(name string) (*port, error) {
+	iface, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, &ExitError{ExitMissingInterface, fmt.Errorf("interface %s does not exist in this network namespace", name)}
+	}
+	if err := bringUp(name); err != nil {
+		return nil, fmt.Errorf("interface %s: bring up: %w", name, err)
+	}
+	// Protocol 0 receives nothing until bind, so that no frame of another interface gets in.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: packet socket: %w (CAP_NET_RAW is needed: be root or use a user namespace)", name, err)
+	}
+	p := &port{name: name, mtu: iface.MTU, fd: fd, whole: make([]byte, largestFrame)}
+	if err := p.setUp(iface.Index); err != nil {
+		p.close()
+		return nil, fmt.Errorf("interface %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *port) setUp(index int) error {
+	for _, option := range []struct {
+		name  string
+		level int
+		id    int
+		value int
+	}{
+		{"PACKET_VERSION", unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2},
+		{"PACKET_VNET_HDR", unix.SOL_PACKET, optVnetHdr, 1},
+		{"PACKET_COPY_THRESH", unix.SOL_PACKET, optCopyThresh, 1},
+		{"PACKET_IGNORE_OUTGOING", unix.SOL_PACKET, optNoOutgoing, 1},
+	} {
+		err := unix.SetsockoptInt(p.fd, option.level, option.id, option.value)
+		if err != nil && option.id != optNoOutgoing { // before Linux 4.20: such frames are skipped when read
+			return fmt.Errorf("set %s: %w", option.name, err)
+		}
+	}
+	setBufferTo(p.fd, socketBuffer)
+	ring, err := newRing(p.fd, p.mtu)
+	if err != nil {
+		return err
+	}
+	p.ring = ring
+	p.sender.init(p.fd)
+	membership := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
+	if err := unix.SetsockoptPacketMreq(p.fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &membership); err != nil {
+		return fmt.Errorf("promiscuous mode: %w", err)
+	}
+	if err := unix.Bind(p.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: index}); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
+}
+
+// setBufferTo asks for so many bytes of receive and send buffer, past the kernel's limits where that is allowed.
+func setBufferTo(fd, bytes int) {
+	for force, ordinary := range map[int]int{unix.SO_RCVBUFFORCE: unix.SO_RCVBUF, unix.SO_SNDBUFFORCE: unix.SO_SNDBUF} {
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, bytes) // cut to the limit by the kernel
+		}
+	}
+}
+
+func bringUp(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, request); err != nil {
+		return err
+	}
+	flags := request.Uint16()
+	if flags&unix.IFF_UP != 0 {
+		return nil
+	}
+	request.SetUint16(flags | unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// wholeFrame reads the frame that the ring had to cut.
+func (p *port) wholeFrame() ([]byte, error) {
+	n, _, err := unix.Recvfrom(p.fd, p.whole, unix.MSG_DONTWAIT)
+	if err != nil {
+		return nil, err
+	}
+	return p.whole[:n], nil
+}
+
+// dropped gives the number of frames that the kernel dropped because the ring was full, since the start.
+func (p *port) dropped() uint64 {
+	// Reading the statistics resets them.
+	if stats, err := unix.GetsockoptTpacketStats(p.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.kernelDropped += uint64(stats.Drops)
+	}
+	return p.kernelDropped
+}
+
+// troubled clears the pending error of the socket and says what it was; an interface that is gone is an error for good,
+// one that is down is not.
+func (p *port) troubled() error {
+	number, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", p.name, err)
+	}
+	if _, err := net.InterfaceByName(p.name); err != nil {
+		return fmt.Errorf("interface %s has disappeared", p.name)
+	}
+	if errno := unix.Errno(number); number != 0 && !errors.Is(errno, unix.ENETDOWN) {
+		return fmt.Errorf("interface %s: %w", p.name, errno)
+	}
+	return nil
+}
+
+func (p *port) close() {
+	if p.ring != nil {
+		p.ring.close()
+	}
+	_ = unix.Close(p.fd)
+}
+
+// networkOrder gives v as the kernel wants it in a field of network byte order.
+func networkOrder(v uint16) uint16 {
+	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
+}

@@ -1,0 +1,58 @@
+package linkem
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	fifoPriority  = 10 // of SCHED_FIFO: above everything ordinary, below the kernel's own threads
+	nicest        = -15
+	memoryLimit   = 1 << 30
+	garbageFactor = 800 // GOGC: nothing on the packets' way allocates, so collections are rare and may be lazy
+	spareThreads  = 8   // GOMAXPROCS: a thread that comes back from the kernel finds a free processor slot at once
+)
+
+// tuneRuntime sets up the Go runtime for few and short interruptions.
+func tuneRuntime() {
+	debug.SetGCPercent(garbageFactor)
+	debug.SetMemoryLimit(memoryLimit)
+	runtime.GOMAXPROCS(max(spareThreads, runtime.NumCPU()))
+}
+
+// tuneThread makes the calling, locked thread punctual as far as the system allows, and says how far:
+// "fifo" (SCHED_FIFO), "nice" (a raised ordinary priority) or "ordinary".
+func tuneThread() string {
+	// Timers of ordinary threads may be 50 µs late by default (prctl(2), PR_SET_TIMERSLACK).
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	attr := unix.SchedAttr{
+		Size:     unix.SizeofSchedAttr,
+		Policy:   unix.SCHED_FIFO,
+		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
+		Priority: fifoPriority,
+	}
+	if os.Getenv("LINKEM_SCHEDULING") != "ordinary" {
+		if unix.SchedSetAttr(0, &attr, 0) == nil {
+			return "fifo"
+		}
+		if unix.Setpriority(unix.PRIO_PROCESS, 0, nicest) == nil {
+			return "nice"
+		}
+	}
+	return "ordinary"
+}
+
+// clock reads the monotonic and the wall clock at one instant.
+type clock struct{ base time.Time }
+
+func newClock() clock { return clock{time.Now()} }
+
+// now gives nanoseconds since the start, and since the epoch.
+func (c clock) now() (monotonic, wall int64) {
+	t := time.Now()
+	return int64(t.Sub(c.base)), t.UnixNano()
+}

@@ -1,0 +1,281 @@
+// Package config reads the files of agent and proxy. They are strict: a key
+// that is not known, a value of the wrong kind or an address without a port is
+// refused with the file and the key.
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Defaults of the keys that may be left out.
+const (
+	DefaultIdleTimeout    = 300 * time.Second
+	DefaultMaxConnections = 4096
+)
+
+// Transports of an agent.
+const (
+	TCP   = "tcp"
+	MPTCP = "mptcp"
+)
+
+// Proxy is the configuration of the proxy.
+type Proxy struct {
+	Listen            ProxyListen `json:"listen"`
+	SecretFile        string      `json:"secret_file"`
+	Allow             []string    `json:"allow"`
+	CongestionControl string      `json:"congestion_control"` // "": the system's default
+	Log               string      `json:"log"`                // "": no log
+	MaxConnections    int         `json:"max_connections"`    // 0: DefaultMaxConnections
+	IdleTimeoutS      float64     `json:"idle_timeout_s"`     // 0: DefaultIdleTimeout
+
+	Secret  []byte `json:"-"`
+	Allowed Allow  `json:"-"`
+}
+
+// ProxyListen are the proxy's listeners; at least one is needed.
+type ProxyListen struct {
+	TCP   Address `json:"tcp"`
+	MPTCP Address `json:"mptcp"`
+}
+
+// Agent is the configuration of the agent.
+type Agent struct {
+	Listen            AgentListen `json:"listen"`
+	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set
+	Proxy             Address     `json:"proxy"`
+	Transport         string      `json:"transport"` // TCP or MPTCP
+	Device            string      `json:"device"`    // "": the routes decide
+	Mark              int         `json:"mark"`      // 0: none
+	SecretFile        string      `json:"secret_file"`
+	CongestionControl string      `json:"congestion_control"`
+	Log               string      `json:"log"`
+	MaxConnections    int         `json:"max_connections"`
+	IdleTimeoutS      float64     `json:"idle_timeout_s"`
+
+	Secret []byte `json:"-"`
+}
+
+// AgentListen are the agent's listeners.
+type AgentListen struct {
+	Redirect Address `json:"redirect"` // TCP connections redirected by netfilter
+	DNS      Address `json:"dns"`      // DNS over UDP; may be left out
+}
+
+// Address is an IP address with a port; the zero Address is "".
+type Address struct{ netip.AddrPort }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Address) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	addr, err := netip.ParseAddrPort(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not ADDRESS:PORT with a numeric address", text)
+	}
+	a.AddrPort = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	return nil
+}
+
+// LoadProxy reads and checks the configuration of a proxy, its secret included.
+func LoadProxy(path string) (Proxy, error) {
+	var c Proxy
+	if err := load(path, &c); err != nil {
+		return Proxy{}, err
+	}
+	err := c.check()
+	if err == nil {
+		c.Secret, err = readSecret(c.SecretFile)
+	}
+	if err != nil {
+		return Proxy{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// LoadAgent reads and checks the configuration of an agent, its secret included.
+func LoadAgent(path string) (Agent, error) {
+	var c Agent
+	if err := load(path, &c); err != nil {
+		return Agent{}, err
+	}
+	err := c.check()
+	if err == nil {
+		c.Secret, err = readSecret(c.SecretFile)
+	}
+	if err != nil {
+		return Agent{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// IdleTimeout is after what time without a byte a connection is reset.
+func (c Proxy) IdleTimeout() time.Duration { return seconds(c.IdleTimeoutS) }
+
+// IdleTimeout is after what time without a byte a connection is reset.
+func (c Agent) IdleTimeout() time.Duration { return seconds(c.IdleTimeoutS) }
+
+func (c *Proxy) check() error {
+	if !c.Listen.TCP.IsValid() && !c.Listen.MPTCP.IsValid() {
+		return errors.New("listen: give tcp, mptcp, or both")
+	}
+	if c.Listen.TCP == c.Listen.MPTCP && c.Listen.TCP.Port() != 0 {
+		return fmt.Errorf("listen: tcp and mptcp are both %s; they need an address each", c.Listen.TCP)
+	}
+	if len(c.Allow) == 0 {
+		return errors.New(`allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`)
+	}
+	var err error
+	if c.Allowed, err = ParseAllow(c.Allow); err != nil {
+		return err
+	}
+	return checkLimits(&c.MaxConnections, &c.IdleTimeoutS)
+}
+
+func (c *Agent) check() error {
+	switch {
+	case !c.Listen.Redirect.IsValid():
+		return errors.New("listen.redirect: missing; give the address that connections are redirected to")
+	case !c.Proxy.IsValid():
+		return errors.New("proxy: missing; give the proxy's address and port")
+	case c.Transport != TCP && c.Transport != MPTCP:
+		return fmt.Errorf(`transport: %q is not known; give "tcp" or "mptcp"`, c.Transport)
+	case c.Listen.DNS.IsValid() && !c.DNSServer.IsValid():
+		return errors.New("dns_server: missing; listen.dns needs a server to ask")
+	case len(c.Device) > 15:
+		return fmt.Errorf("device: %q is longer than an interface name can be (15)", c.Device)
+	case c.Mark < 0 || int64(c.Mark) > 0xffffffff:
+		return fmt.Errorf("mark: %d is not within 0 and 4294967295", c.Mark)
+	}
+	return checkLimits(&c.MaxConnections, &c.IdleTimeoutS)
+}
+
+func checkLimits(connections *int, idleS *float64) error {
+	if *connections < 0 {
+		return fmt.Errorf("max_connections: %d is negative", *connections)
+	}
+	if *idleS < 0 || *idleS > 1e6 {
+		return fmt.Errorf("idle_timeout_s: %v is not within 0 and 1000000", *idleS)
+	}
+	if *connections == 0 {
+		*connections = DefaultMaxConnections
+	}
+	if *idleS == 0 {
+		*idleS = DefaultIdleTimeout.Seconds()
+	}
+	return nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// load reads one JSON object into target and refuses anything it has no field for.
+func load(path string, target any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := checkKeys("", data, reflect.TypeOf(target).Elem()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(target); err != nil {
+		return fmt.Errorf("%s: %w", path, explain(err))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: something follows the object", path)
+	}
+	return nil
+}
+
+// explain turns an error of package json into one that names the key.
+func explain(err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("%s: a %s was found where %s is needed", kind.Field, kind.Value, article(kind.Type))
+	}
+	return err
+}
+
+func article(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a string"
+	}
+	if t == reflect.TypeFor[Address]() {
+		return "a string"
+	}
+	return "an object"
+}
+
+// checkKeys walks an object beside the structure that it is meant for. Values
+// of a wrong kind are left to the decoder.
+func checkKeys(path string, data []byte, t reflect.Type) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(data, &object); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			line := 1 + bytes.Count(data[:min(syntax.Offset, int64(len(data)))], []byte("\n"))
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		if path == "" {
+			return errors.New("not a JSON object")
+		}
+		return nil
+	}
+	fields := make(map[string]reflect.Type)
+	for i := range t.NumField() {
+		if key := t.Field(i).Tag.Get("json"); key != "-" {
+			fields[key] = t.Field(i).Type
+		}
+	}
+	for _, key := range sortedKeys(object) {
+		field, known := fields[key]
+		if !known {
+			return fmt.Errorf("%s%s: unknown key; known here: %s", path, key, strings.Join(sortedKeys(fields), ", "))
+		}
+		if strings.HasPrefix(field.Name(), "Proxy") || strings.HasPrefix(field.Name(), "Agent") {
+			if err := checkKeys(path+key+".", object[key], field); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := checkAddress(object[key], field); err != nil {
+			return fmt.Errorf("%s%s: %w", path, key, err)
+		}
+	}
+	return nil
+}
+
+// checkAddress decodes an address alone, so that its error can name the key.
+func checkAddress(data []byte, t reflect.Type) error {
+	var text string
+	if t != reflect.TypeFor[Address]() || json.Unmarshal(data, &text) != nil {
+		return nil
+	}
+	var address Address
+	return address.UnmarshalText([]byte(text))
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

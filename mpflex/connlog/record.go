@@ -1,0 +1,81 @@
+package connlog
+
+import "net/netip"
+
+// Status is how a connection ended.
+type Status string
+
+// The ends of a connection.
+const (
+	Closed      Status = "closed"      // both sides closed in order
+	Reset       Status = "reset"       // one side was reset, so the other was too
+	Refused     Status = "refused"     // the destination, or the proxy, refused
+	Unreachable Status = "unreachable" // the destination, or the proxy, could not be reached
+	Timeout     Status = "timeout"     // no answer in time, or idle for too long
+	Shutdown    Status = "shutdown"    // open when the program ended
+)
+
+// Connection is the record of one application connection.
+type Connection struct {
+	Event     string   `json:"event"` // "connection"
+	ID        uint64   `json:"id"`    // counts up from 1 within one run of the program
+	Opened    float64  `json:"opened"`
+	DurationS float64  `json:"duration_s"`
+	Src       Endpoint `json:"src"` // the application
+	Dst       Endpoint `json:"dst"` // where the application connected to
+	Transport string   `json:"transport"`
+	Device    string   `json:"device"`
+	Local     Endpoint `json:"local"`  // the carrying connection, this end
+	Remote    Endpoint `json:"remote"` // the carrying connection, other end
+	Multipath bool     `json:"mptcp"`  // the carrying connection really was MPTCP
+	Fallback  bool     `json:"fallback"`
+	Subflows  int      `json:"subflows"` // most at one time, the initial one included
+	BytesUp   int64    `json:"bytes_up"`
+	BytesDown int64    `json:"bytes_down"`
+	UID       int64    `json:"uid"` // -1 when unknown
+	PID       int      `json:"pid"` // -1 when unknown
+	Process   string   `json:"process"`
+
+	CongestionControl string `json:"congestion_control"`
+	Status            Status `json:"status"`
+	Error             string `json:"error"`
+}
+
+// Lookup is the record of one DNS lookup.
+type Lookup struct {
+	Event     string  `json:"event"` // "dns"
+	T         float64 `json:"t"`
+	Name      string  `json:"name"`
+	Type      string  `json:"type"`
+	RCode     string  `json:"rcode"`
+	DurationS float64 `json:"duration_s"`
+}
+
+// Refusal is the record of a connection that the proxy did not accept from
+// whoever made it.
+type Refusal struct {
+	Event  string   `json:"event"` // "refused"
+	T      float64  `json:"t"`
+	Remote Endpoint `json:"remote"`
+	Reason string   `json:"reason"`
+}
+
+// Endpoint is written as "address:port", and as "" when there is none.
+type Endpoint struct{ netip.AddrPort }
+
+// MarshalText implements encoding.TextMarshaler.
+func (e Endpoint) MarshalText() ([]byte, error) {
+	if !e.IsValid() {
+		return nil, nil
+	}
+	return e.AppendTo(nil), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (e *Endpoint) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		e.AddrPort = netip.AddrPort{}
+		return nil
+	}
+	return e.AddrPort.UnmarshalText(text)
+}

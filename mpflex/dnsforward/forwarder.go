@@ -1,0 +1,178 @@
+// Package dnsforward answers DNS over UDP by asking a server over TCP
+// (RFC 7766) on one persistent carrying connection.
+package dnsforward
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"mplab/mpflex/carrier"
+	"mplab/mpflex/connlog"
+	"mplab/mpflex/netx"
+)
+
+const (
+	// queryTimeout is after what time the client is told SERVFAIL.
+	queryTimeout = 5 * time.Second
+	// idleTimeout is how long the carrying connection is kept without a
+	// query (RFC 7766 §6.2.3).
+	idleTimeout = 30 * time.Second
+	// maxOutstanding bounds the lookups under way; further ones fail at once.
+	maxOutstanding = 1024
+)
+
+// Forwarder answers the queries that arrive on one UDP socket.
+type Forwarder struct {
+	socket *net.UDPConn
+	dialer *carrier.Dialer
+	server netip.AddrPort
+	log    *connlog.Log
+	record func(src netip.AddrPort) connlog.Connection
+
+	queryTimeout, idleTimeout time.Duration
+
+	slots chan struct{} // one for each lookup under way
+
+	mu      sync.Mutex // guards what follows
+	current *upstream  // nil until the first query
+	wait    sync.WaitGroup
+}
+
+// lookup is one query under way.
+type lookup struct {
+	client  netip.AddrPort
+	query   []byte // as the client sent it
+	asked   question
+	udpSize int
+	began   time.Time
+	retried bool // sent once more on a new connection already
+	once    sync.Once
+	timer   *time.Timer
+}
+
+// New returns a forwarder; it owns the socket. record begins the log record of
+// a carrying connection.
+func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log *connlog.Log,
+	record func(src netip.AddrPort) connlog.Connection,
+) *Forwarder {
+	return &Forwarder{
+		socket: socket, dialer: dialer, server: server, log: log, record: record,
+		queryTimeout: queryTimeout, idleTimeout: idleTimeout,
+		slots: make(chan struct{}, maxOutstanding),
+	}
+}
+
+// Addr returns the address of the socket.
+func (f *Forwarder) Addr() netip.AddrPort { return netx.AddrPort(f.socket.LocalAddr()) }
+
+// Run answers queries until ctx ends.
+func (f *Forwarder) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { _ = f.socket.Close() })
+	defer stop()
+	buffer := make([]byte, 64<<10)
+	for ctx.Err() == nil {
+		n, client, err := f.socket.ReadFromUDPAddrPort(buffer)
+		if err != nil {
+			if ctx.Err() == nil { // an ICMP error of an earlier answer
+				time.Sleep(time.Millisecond)
+			}
+			continue
+		}
+		f.receive(ctx, append([]byte(nil), buffer[:n]...), client)
+	}
+	f.wait.Wait()
+}
+
+// receive begins the lookup of one query.
+func (f *Forwarder) receive(ctx context.Context, query []byte, client netip.AddrPort) {
+	asked, udpSize, err := parseQuery(query)
+	if err != nil {
+		if len(query) >= headerSize && query[2]&0x80 == 0 {
+			f.send(failure(query, headerSize, dnsmessage.RCodeFormatError), client)
+		}
+		return
+	}
+	l := &lookup{client: client, query: query, asked: asked, udpSize: udpSize, began: time.Now()}
+	select {
+	case f.slots <- struct{}{}:
+	default:
+		f.send(failure(query, asked.end, dnsmessage.RCodeServerFailure), client)
+		f.write(l, dnsmessage.RCodeServerFailure)
+		return
+	}
+	l.timer = time.AfterFunc(f.queryTimeout, func() { f.expire(l) })
+	f.ask(ctx, l)
+}
+
+// ask hands a lookup to the open connection, or to a new one.
+func (f *Forwarder) ask(ctx context.Context, l *lookup) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current == nil || !f.current.add(l) {
+		f.current = newUpstream(ctx, f)
+		f.current.add(l)
+		up := f.current
+		f.wait.Go(func() { up.run(ctx) })
+	}
+}
+
+// expire ends a lookup that was not answered in time.
+func (f *Forwarder) expire(l *lookup) {
+	f.mu.Lock()
+	up := f.current
+	f.mu.Unlock()
+	if up != nil {
+		up.expire(l)
+	}
+	f.fail(l)
+}
+
+// fail tells the client SERVFAIL.
+func (f *Forwarder) fail(l *lookup) {
+	f.end(l, failure(l.query, l.asked.end, dnsmessage.RCodeServerFailure), dnsmessage.RCodeServerFailure)
+}
+
+// answer gives the client the server's answer.
+func (f *Forwarder) answer(l *lookup, message []byte, asked question, code dnsmessage.RCode) {
+	copy(message, l.query[:2])
+	if len(message) > l.udpSize {
+		message = truncated(message, asked.end)
+	}
+	f.end(l, message, code)
+}
+
+// end answers and logs a lookup, the first time it is called for it.
+func (f *Forwarder) end(l *lookup, message []byte, code dnsmessage.RCode) {
+	l.once.Do(func() {
+		l.timer.Stop()
+		f.send(message, l.client)
+		f.write(l, code)
+		<-f.slots
+	})
+}
+
+func (f *Forwarder) send(message []byte, client netip.AddrPort) {
+	_, _ = f.socket.WriteToUDPAddrPort(message, client) // a lost answer is asked for again
+}
+
+func (f *Forwarder) write(l *lookup, code dnsmessage.RCode) {
+	f.log.Write(connlog.Lookup{
+		Event: "dns", T: connlog.Unix(l.began), Name: l.asked.name, Type: typeName(l.asked.kind),
+		RCode: rcodeName(code), DurationS: connlog.Since(connlog.Unix(l.began)),
+	})
+}
+
+// frame is a message as DNS over TCP sends it (RFC 1035 §4.2.2), with this id.
+func frame(message []byte, id uint16) []byte {
+	framed := make([]byte, 2, 2+len(message))
+	binary.BigEndian.PutUint16(framed, uint16(len(message)))
+	framed = append(framed, message...)
+	binary.BigEndian.PutUint16(framed[2:], id)
+	return framed
+}

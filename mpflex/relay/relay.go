@@ -1,0 +1,145 @@
+// Package relay moves bytes between two connections the way the network would
+// have: an end of stream stays a half-close, a reset stays a reset.
+package relay
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"mplab/mpflex/netx"
+)
+
+// Reasons for which a session ends other than by both ends of stream.
+var (
+	// ErrIdle: no byte moved in either direction for the idle timeout.
+	ErrIdle = errors.New("idle timeout")
+	// ErrShutdown: the program is ending.
+	ErrShutdown = errors.New("the program is ending")
+)
+
+// Stream is one side of a session. *net.TCPConn is one; between two of them
+// the bytes move inside the kernel (splice(2)).
+type Stream interface {
+	net.Conn
+	CloseWrite() error
+	SetLinger(sec int) error
+}
+
+const (
+	// chunk is after how many bytes the counters are brought up to date.
+	chunk = 256 << 10
+	// maxTick is how often a silent direction looks at the clock, at least.
+	maxTick = 5 * time.Second
+)
+
+// Session relays between the side of the application, A, and the side of the
+// network, B. Up is A to B.
+type Session struct {
+	A, B Stream
+	Idle time.Duration // 0 never ends an idle session
+	// Open, when set, runs before the first byte of B is relayed; its error
+	// ends the session. It reads what precedes the application's bytes.
+	Open func() error
+	// Sample, when set, is called while both sides are still open: now and
+	// then, and before each side is closed. It must be safe for concurrent use.
+	Sample func()
+
+	Up, Down atomic.Int64 // bytes relayed so far
+
+	moved atomic.Int64 // when a byte last moved, unix nanoseconds
+	once  sync.Once
+	cause error
+}
+
+// Run relays until both directions have ended and closes both sides. It
+// returns nil after an orderly end, else the reason for which both sides were
+// reset.
+func (s *Session) Run() error {
+	s.moved.Store(time.Now().UnixNano())
+	up := make(chan struct{})
+	go func() {
+		defer close(up)
+		s.direction(s.B, s.A, &s.Up)
+	}()
+	if s.Open == nil {
+		s.direction(s.A, s.B, &s.Down)
+	} else if err := s.Open(); err != nil {
+		s.Abort(err)
+	} else {
+		s.touch()
+		s.direction(s.A, s.B, &s.Down)
+	}
+	<-up
+	s.once.Do(func() {
+		_ = s.A.Close()
+		_ = s.B.Close()
+	})
+	return s.cause
+}
+
+// Abort resets both sides; the first cause is the one that Run returns.
+func (s *Session) Abort(cause error) {
+	s.once.Do(func() {
+		s.sample()
+		s.cause = cause
+		netx.Abort(s.A)
+		netx.Abort(s.B)
+	})
+}
+
+// direction relays one way until the end of stream, which it passes on.
+func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
+	tick := s.tick()
+	for {
+		if err := src.SetReadDeadline(time.Now().Add(tick)); err != nil {
+			s.Abort(err)
+			return
+		}
+		n, err := io.Copy(dst, &io.LimitedReader{R: src, N: chunk})
+		if n > 0 {
+			count.Add(n)
+			s.touch()
+		}
+		s.sample()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if s.idle() {
+				s.Abort(ErrIdle)
+				return
+			}
+		case err != nil:
+			s.Abort(err)
+			return
+		case n < chunk:
+			if err := dst.CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) {
+				s.Abort(err)
+			}
+			return
+		}
+	}
+}
+
+func (s *Session) sample() {
+	if s.Sample != nil {
+		s.Sample()
+	}
+}
+
+func (s *Session) touch() { s.moved.Store(time.Now().UnixNano()) }
+
+func (s *Session) idle() bool {
+	return s.Idle > 0 && time.Since(time.Unix(0, s.moved.Load())) >= s.Idle
+}
+
+func (s *Session) tick() time.Duration {
+	if s.Idle > 0 {
+		return min(max(s.Idle/4, time.Millisecond), maxTick)
+	}
+	return maxTick
+}

@@ -1,0 +1,349 @@
+"""The life of one cell: prepare, shape and probe, start and prove the transport, capture, scenario, counters, undo."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any, Literal, TypeVar
+
+import psutil
+
+from orchestrator.capture import CaptureResult, Captures
+from orchestrator.errors import CellError, DeviceError, StepError
+from orchestrator.lab.virtual import SCRATCH, VirtualLab
+from orchestrator.observe import ObservationLog
+from orchestrator.phone.counters import difference
+from orchestrator.plan import CellSpec
+from orchestrator.programs import APPIUM_DIR, MPTRACE, NODE
+from orchestrator.scenario import Context, Scenario
+from orchestrator.scenario.protocol import Tools
+from orchestrator.shaper import PathMeasurement
+from orchestrator.spec.experiment import Experiment, ScenarioUse
+from orchestrator.spec.link import PathCondition
+from orchestrator.transport import Evidence, Transport, make_transport
+from orchestrator.transport.agent import Agent
+from orchestrator.ui import Ui
+from orchestrator.undo import UndoStack
+from orchestrator.verdict import judge_captures, judge_links
+
+Outcome = Literal["ok", "invalid", "failed"]
+_Result = TypeVar("_Result")
+_PROBE_ATTEMPTS = 3
+_MPTRACE_TIMEOUT_S = 60.0
+
+
+class InvalidCellError(CellError):
+    """The treatment was not what was asked; the scenario was not run."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+@dataclass
+class CellReport:
+    """What is known about one attempt at a cell; it becomes ``cell.json``."""
+
+    spec: CellSpec
+    attempt: int
+    started: datetime
+    outcome: Outcome = "failed"
+    reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    timings_s: dict[str, float] = field(default_factory=dict)
+    links: dict[str, Any] = field(default_factory=dict)
+    proof: dict[str, Any] = field(default_factory=dict)
+    captures: list[dict[str, Any]] = field(default_factory=list)
+    congestion_control: dict[str, str] = field(default_factory=dict)
+    host: dict[str, float] = field(default_factory=dict)
+    phone: dict[str, str] = field(default_factory=dict)
+    clock_offset_ms: float = 0.0
+
+    @property
+    def duration_s(self) -> float:
+        """Time of all steps."""
+        return sum(self.timings_s.values())
+
+
+@dataclass(frozen=True)
+class CellJob:
+    """What one attempt at a cell needs to know.
+
+    Attributes:
+        spec: the cell.
+        experiment: what it belongs to.
+        scenario: what is run.
+        directory: where everything is written.
+        attempt: from 1.
+        on_step: told the name of each step as it begins.
+    """
+
+    spec: CellSpec
+    experiment: Experiment
+    scenario: Scenario
+    directory: Path
+    attempt: int
+    on_step: Callable[[str], None]
+
+
+class Cell:
+    """One attempt at one cell, in a lab that is up."""
+
+    def __init__(self, lab: VirtualLab, job: CellJob) -> None:
+        self._lab = lab
+        self._job = job
+        self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
+        transport = job.experiment.transport(job.spec.transport)
+        self._transport: Transport = make_transport(transport.name, transport.options, lab.phone.interfaces)
+        self._paths = job.experiment.link(job.spec.link).paths()
+        self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
+        self._undo = UndoStack()
+
+    def run(self) -> CellReport:
+        """Run it; everything it changed is undone before this returns or raises.
+
+        Returns:
+            The report, whatever the outcome. KeyboardInterrupt alone passes through.
+        """
+        report = self.report
+        psutil.cpu_percent()
+        report.host["load_before"] = os.getloadavg()[0]
+        try:
+            with self._undo:
+                self._run_steps()
+        except InvalidCellError as error:
+            report.outcome, report.reasons = "invalid", error.reasons
+        except CellError as error:
+            report.outcome, report.reasons = "failed", [str(error)]
+        else:
+            report.outcome = "invalid" if report.reasons else "ok"
+        report.host["load_after"] = os.getloadavg()[0]
+        report.host["cpu_busy_percent"] = psutil.cpu_percent()
+        return report
+
+    def _run_steps(self) -> None:
+        job, lab, report = self._job, self._lab, self.report
+        with ObservationLog(job.directory / "scenario.jsonl") as observe, ExitStack() as cleaning:
+            context = self._context(observe)
+            cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
+            self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
+            self._step("shape", self._shape)
+            self._step("probe", self._probe)
+            agent = self._step("transport", self._start_transport)
+            active = self._step("prove", lambda: self._prove_active(agent))
+            captures = Captures(lab.capture_points(), job.experiment.capture, job.directory)
+            self._undo.register("captures", lambda: captures.stop() and None)
+            self._step("capture", captures.start)
+            before = self._counters()
+            proxy_mark = lab.proxy.logs_since(0)[1]
+            with _time_limit(job.experiment.cell_timeout_s, self._use.label):
+                self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
+            after = self._counters()
+            self._step("stop", agent.stop)
+            results = self._step("stop captures", captures.stop)
+            self._step("clean up", cleaning.close)
+        self._keep_counters(before, after)
+        text, _ = lab.proxy.logs_since(proxy_mark)
+        (job.directory / "logs" / "proxy.jsonl").write_text(text)
+        changed = difference(before["phone"], after["phone"])
+        self._step("evidence", lambda: self._judge(results, active, changed))
+        lab.check_alive()
+        report.phone = asdict(lab.phone.identity())
+
+    def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
+        self._job.on_step(name)
+        started = time.monotonic()
+        try:
+            return action()
+        finally:
+            spent = time.monotonic() - started
+            self.report.timings_s[name] = round(self.report.timings_s.get(name, 0.0) + spent, 4)
+
+    def _context(self, observe: ObservationLog) -> Context:
+        scratch = SCRATCH / "cell"
+        scratch.mkdir(exist_ok=True)
+        self._undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
+        return Context(
+            phone=self._lab.phone,
+            open_ui=self._lab.open_ui(self._job.directory / "screenshots") if self._job.scenario.needs_ui else _no_ui,
+            observe=observe,
+            rng=Random(self._job.spec.seed),  # noqa: S311 - repeatable, not secret
+            cell_dir=self._job.directory,
+            scratch_dir=scratch,
+            time_limit_s=min(self._use.time_limit_s, self._job.experiment.cell_timeout_s),
+            tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules"),
+        )
+
+    def _shape(self) -> None:
+        self._undo.register("links", self._lab.shaper.clear)
+        self._lab.shaper.apply(self._paths, seed=self._job.spec.seed)
+
+    def _probe(self) -> None:
+        """Measure the links; a measurement that is off is made again, since another program may have disturbed it."""
+        shaper, report = self._lab.shaper, self.report
+        probes = []
+        for _ in range(_PROBE_ATTEMPTS):
+            measured = shaper.probe(self._paths)
+            probes.append({interface: asdict(found) for interface, found in measured.items()})
+            reasons = judge_links(self._paths, measured, self._job.experiment.tolerance)
+            if not reasons:
+                break
+        report.links = {
+            interface: {"asked": _asked(path), "measured": asdict(measured[interface]), "where": shaper.kind}
+            for interface, path in self._paths.items()
+        }
+        if len(probes) > 1:
+            report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
+            (self._job.directory / "logs").mkdir(exist_ok=True)
+            (self._job.directory / "logs" / "probes.json").write_text(json.dumps(probes, indent=1))
+        if reasons:
+            raise InvalidCellError(reasons)
+        # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
+        shaper.apply(self._paths, seed=self._job.spec.seed)
+
+    def _start_transport(self) -> Agent:
+        self._transport.setup(self._lab.phone, self._undo)
+        logs = self._job.directory / "logs"
+        logs.mkdir(exist_ok=True)
+        agent = Agent(
+            phone=self._lab.nodes["phone"],
+            settings=self._transport.agent_settings(),
+            secret_file=self._lab.secret_file,
+            congestion_control=self._job.experiment.congestion_control,
+            config=SCRATCH / "agent.json",
+            logs=logs,
+        )
+        self._undo.register("agent", agent.stop)
+        agent.start()
+        return agent
+
+    def _prove_active(self, agent: Agent) -> Mapping[str, Any]:
+        active = agent.check(subflows=self._transport.expected_subflows)
+        self.report.proof["active"] = dict(active)
+        asked = self._job.experiment.congestion_control
+        found = str(active.get("congestion_control", ""))
+        self.report.congestion_control = {
+            "agent": found,
+            "proxy": asked,
+            "origin": self._lab.default_congestion_control()["origin"],
+        }
+        reasons = self._transport.check_active(active)
+        if found != asked:
+            reasons.append(
+                f"the agent's sockets use {found or 'an unknown congestion control'}, {asked} was asked"
+            )
+        if reasons:
+            raise InvalidCellError(reasons)
+        return active
+
+    def _counters(self) -> dict[str, Mapping[str, int]]:
+        return {"phone": self._lab.phone.counters(), "proxy": self._lab.proxy.counters()}
+
+    def _keep_counters(
+        self, before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]
+    ) -> None:
+        directory = self._job.directory / "counters"
+        directory.mkdir()
+        for node in before:
+            (directory / f"{node}-before.json").write_text(json.dumps(before[node], indent=0, sort_keys=True))
+            (directory / f"{node}-after.json").write_text(json.dumps(after[node], indent=0, sort_keys=True))
+        (directory / "links.json").write_text(
+            json.dumps(self._lab.shaper.counters(), indent=1, sort_keys=True)
+        )
+
+    def _judge(
+        self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, int]
+    ) -> None:
+        report = self.report
+        report.captures = [asdict(result) for result in results]
+        report.warnings += judge_captures(results)
+        files = [
+            self._job.directory / f"phone-{interface}.pcapng"
+            for interface in self._lab.phone.interfaces
+            if self._job.experiment.capture != "off"
+        ]
+        trace = read_trace(files) if files else {"connections": [], "subflows": []}
+        evidence = Evidence(
+            active=active,
+            phone_counters=changed,
+            connections=trace["connections"],
+            subflows=trace["subflows"],
+            captured=bool(files),
+        )
+        report.proof["counters"] = {
+            name: value for name, value in changed.items() if name.startswith("MPTcpExt.")
+        }
+        report.proof["subflows"] = _count_subflows(trace["subflows"])
+        report.reasons = self._transport.prove(evidence)
+
+
+def _asked(path: PathCondition) -> dict[str, float]:
+    return {
+        "down_kbps": path.down_kbps or 0.0,
+        "up_kbps": path.up_kbps or 0.0,
+        "rtt_ms": path.rtt_ms,
+        "loss_percent": path.loss_percent,
+    }
+
+
+def _count_subflows(subflows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Per interface: established subflows, and bytes up and down."""
+    counts: dict[str, dict[str, int]] = {}
+    for flow in subflows:
+        entry = counts.setdefault(flow["interface"], {"established": 0, "bytes_up": 0, "bytes_down": 0})
+        entry["established"] += bool(flow["established"])
+        entry["bytes_up"] += flow["unique_up"]
+        entry["bytes_down"] += flow["unique_down"]
+    return counts
+
+
+def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
+    """Connections and subflows in captures, by `mptrace`.
+
+    Raises:
+        DeviceError: they cannot be read.
+    """
+    argv = [str(MPTRACE.path()), *map(str, files), "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise DeviceError(
+            "mptrace",
+            "cannot read the phone's captures",
+            command=tuple(argv),
+            exit_code_found=done.returncode,
+            stderr=done.stderr,
+        )
+    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    return found
+
+
+def _no_ui() -> AbstractContextManager[Ui]:
+    raise StepError("a scenario that opens a user interface must declare needs_ui")
+
+
+@contextmanager
+def _time_limit(seconds: float, what: str) -> Iterator[None]:
+    """Raise StepError in the main thread after `seconds`."""
+
+    def expire(_number: int, _frame: FrameType | None) -> None:
+        raise StepError(f"{what}: not finished within {seconds:g} s (cell_timeout)")
+
+    previous = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+__all__ = ["Cell", "CellJob", "CellReport", "InvalidCellError", "PathMeasurement", "read_trace"]

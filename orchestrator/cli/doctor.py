@@ -1,0 +1,25 @@
+"""``mplab doctor``."""
+
+import typer
+
+from orchestrator.cli.options import RUNS, JsonOption, RunsOption
+from orchestrator.cli.output import out, print_json, table
+from orchestrator.doctor import examine
+from orchestrator.errors import LabNotReadyError
+
+_SIGNS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "missing": "[red]missing[/]"}
+
+
+def doctor(runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
+    """Check everything that a run needs, and say for each what to do."""
+    checks = list(examine(runs))
+    ready = all(check.level != "missing" for check in checks)
+    if as_json:
+        print_json({"ready": ready, "checks": [check.to_json() for check in checks]})
+    else:
+        rows = table("", "what", "found", "what to do")
+        for check in checks:
+            rows.add_row(_SIGNS[check.level], check.name, check.found, check.remedy)
+        out.print(rows)
+    if not ready:
+        raise typer.Exit(LabNotReadyError.exit_code)

@@ -1,0 +1,105 @@
+"""``mplab lab``: the virtual lab by hand."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestrator.catalog import LINKS_DIR
+from orchestrator.cli.options import JsonOption
+from orchestrator.cli.output import err, out, print_json, table
+from orchestrator.cli.run import check_ready
+from orchestrator.errors import InputError
+from orchestrator.lab.enter import lab_process
+from orchestrator.lab.find import enter_argv, find_node, running_nodes
+from orchestrator.spec.link import list_links
+from orchestrator.transport import INFOS
+
+app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
+
+
+@app.command()
+def up(
+    link: Annotated[str, typer.Option(help="Link condition (mplab links).")] = "baseline",
+    transport: Annotated[str, typer.Option(help="Transport of the phone (mplab transports).")] = "mptcp",
+    keep: Annotated[bool, typer.Option("--keep", help="Hold it open until Ctrl-C.")] = False,
+    seed: Annotated[int, typer.Option(help="Of random losses.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
+    _check_name("link", link, list_links(LINKS_DIR))
+    _check_name("transport", transport, list(INFOS))
+    check_ready()
+    settings = {
+        "link": link,
+        "transport": transport,
+        "congestion_control": "cubic",
+        "seed": seed,
+        "keep": keep,
+    }
+    command = [sys.executable, "-m", "orchestrator.inside", "lab", json.dumps(settings)]
+    read_end, write_end = os.pipe()
+    with open(read_end, encoding="utf-8") as facts, lab_process(command, stdout=write_end) as inside:  # noqa: PTH123
+        os.close(write_end)
+        line = facts.readline()
+        if line:
+            _describe(json.loads(line), as_json=as_json, keep=keep)
+        code = inside.wait()
+    raise typer.Exit(code or 0)
+
+
+def _check_name(what: str, found: str, allowed: list[str]) -> None:
+    if found not in allowed:
+        raise InputError(f"unknown {what} {found!r}; allowed: {', '.join(allowed)}")
+
+
+def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    out.print(f"lab {facts['lab']} is up: {facts['transport']} over {facts['link']}", style="bold")
+    rows = table("interface", "RTT (ms)", "down (kbit/s)", "up (kbit/s)")
+    measured = facts["measured"]
+    if isinstance(measured, dict):
+        for name, path in measured.items():
+            rows.add_row(
+                name, f"{path['rtt_ms_median']:.2f}", f"{path['down_kbps']:.0f}", f"{path['up_kbps']:.0f}"
+            )
+    out.print(rows)
+    for problem in facts["problems"] if isinstance(facts["problems"], list) else []:
+        err.print(problem, style="yellow")
+    if keep:
+        out.print(
+            "mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1MB). Ctrl-C ends the lab."
+        )
+
+
+@app.command()
+def shell(
+    node: Annotated[str, typer.Argument(help="phone, router, proxy, origin or air.")] = "phone",
+    command: Annotated[list[str] | None, typer.Argument(help="A command instead of a shell.")] = None,
+    lab: Annotated[str, typer.Option(help="Lab id, when several are running.")] = "",
+) -> None:
+    """Open a shell inside a node of a running lab."""
+    found = find_node(node, lab=lab)
+    argv = command or [os.environ.get("SHELL", "/bin/sh")]
+    env = {**os.environ, "PS1": f"{node}:\\w\\$ "}
+    raise typer.Exit(subprocess.run(enter_argv(found, argv), env=env, check=False).returncode)
+
+
+@app.command("list")
+def list_labs(as_json: JsonOption = False) -> None:
+    """List the labs that are running."""
+    labs: dict[str, list[str]] = {}
+    for node in running_nodes():
+        labs.setdefault(node.lab, []).append(node.name)
+    if as_json:
+        print_json(labs)
+        return
+    if not labs:
+        out.print("no lab is running")
+    for lab, nodes in labs.items():
+        out.print(f"{lab}  {', '.join(sorted(nodes))}")

@@ -1,0 +1,62 @@
+"""``mplab``: the verbs, and how errors end a command."""
+
+import importlib.metadata
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli import doctor, init, lab, lists, plan, report, run, status
+from orchestrator.cli.output import err
+from orchestrator.errors import MplabError
+
+app = typer.Typer(
+    name="mplab",
+    help="Experiments on multipath transport for phones: links shaped and probed, transports proved, apps driven, scores reported.",
+    epilog="Exit codes: 0 ok · 1 some cells failed or are invalid · 2 bad experiment or lab file · 3 lab not ready · "
+    "4 budget or regression gate failed · 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_show_locals=False,
+)
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
+app.command("plan")(plan.plan)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("status")(status.status)
+app.command("analyze")(report.analyze)
+app.command("report")(report.report)
+app.add_typer(lab.app, name="lab")
+app.command("scenarios")(lists.scenarios)
+app.command("links")(lists.links)
+app.command("transports")(lists.transports)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mplab {importlib.metadata.version('mplab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001 - handled by its callback
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point of the command: errors that mplab explains end with their own exit code."""
+    try:
+        app()
+    except MplabError as error:
+        err.print("mplab:", style="bold red", end=" ")
+        err.print(str(error), markup=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        err.print("mplab: interrupted")
+        sys.exit(130)

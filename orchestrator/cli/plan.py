@@ -1,0 +1,32 @@
+"""``mplab plan``."""
+
+from orchestrator.catalog import catalog
+from orchestrator.cli.options import ExperimentFile, JsonOption
+from orchestrator.cli.output import duration, err, out, print_json, table
+from orchestrator.plan import Plan, make_plan
+from orchestrator.spec import Experiment, load_experiment
+from orchestrator.transport import missing_reason
+
+
+def plan_of(experiment: Experiment) -> Plan:
+    """The plan of an experiment on this host."""
+    reasons = {use.name: missing_reason(use.name) for use in experiment.transports}
+    return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
+
+
+def plan(file: ExperimentFile, as_json: JsonOption = False) -> None:
+    """Show what an experiment would run, in which order, and for how long; nothing is touched."""
+    experiment = load_experiment(file, catalog=catalog())
+    made = plan_of(experiment)
+    if as_json:
+        print_json({"experiment": experiment.to_json(), "plan": made.to_json()})
+        return
+    rows = table("#", "block", "scenario", "transport", "link", "seed")
+    for cell in made.cells:
+        rows.add_row(
+            str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}"
+        )
+    out.print(rows)
+    out.print(f"\n{len(made.cells)} cells, about {duration(made.estimate_s)}")
+    for skipped in made.skipped:
+        err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")

@@ -1,0 +1,164 @@
+"""``mplab run`` and ``mplab resume``."""
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator import host
+from orchestrator.catalog import catalog
+from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, RunArgument, RunsOption, find_run
+from orchestrator.cli.output import duration, err, print_json
+from orchestrator.cli.plan import plan_of
+from orchestrator.cli.progress import RunDisplay
+from orchestrator.cli.report import analyze_with_progress, print_summary
+from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError
+from orchestrator.lab.enter import check_namespaces, lab_process
+from orchestrator.lock import resource_lock
+from orchestrator.plan import Plan
+from orchestrator.programs import ALL
+from orchestrator.record import (
+    EventLog,
+    Manifest,
+    RunDirectory,
+    RunProgress,
+    read_events,
+    utc_now,
+    write_junit,
+)
+from orchestrator.spec import Experiment, load_experiment
+
+_POLL_S = 0.2
+_INTERRUPTED = 130
+
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")
+]
+
+
+def run(
+    file: ExperimentFile, runs: RunsOption = RUNS, no_report: NoReport = False, as_json: JsonOption = False
+) -> None:
+    """Run an experiment and make its report."""
+    experiment = load_experiment(file, catalog=catalog())
+    _check_lab(experiment)
+    plan = plan_of(experiment)
+    check_ready()
+    directory = RunDirectory.create(runs, experiment.name, experiment.source)
+    directory.write_manifest(
+        Manifest.of(
+            run_id=directory.run_id,
+            experiment=experiment,
+            plan=plan,
+            lab={"kind": experiment.lab},
+            host=host.describe_host(),
+            versions=host.describe_versions(),
+            git=host.describe_git(),
+            started=utc_now(),
+        )
+    )
+    with EventLog(directory.events_file) as events:
+        events.append("run_planned", **plan.to_json())
+    err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
+    _announce_skipped(plan)
+    _execute(directory, report=not no_report, as_json=as_json)
+
+
+def resume(
+    run_name: RunArgument = "",
+    runs: RunsOption = RUNS,
+    no_report: NoReport = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a run that was interrupted or killed; complete cells are kept."""
+    directory = RunDirectory.open(find_run(run_name, runs))
+    _check_unchanged(directory)
+    check_ready()
+    with EventLog(directory.events_file) as events:
+        complete = directory.complete_cells()
+        events.append("run_resumed", complete=len(complete))
+    err.print(f"{directory.run_id}: {len(complete)} cells are complete", style="bold")
+    _execute(directory, report=not no_report, as_json=as_json)
+
+
+def _check_lab(experiment: Experiment) -> None:
+    if experiment.lab != "virtual":
+        raise InputError(
+            f"{experiment.path}: lab {experiment.lab!r} is not known; allowed: virtual (the lab on this machine)"
+        )
+
+
+def _announce_skipped(plan: Plan) -> None:
+    for skipped in plan.skipped:
+        err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")
+
+
+def check_ready() -> None:
+    """Raise LabNotReadyError when something that every virtual lab needs is missing."""
+    missing = [f"{program.name}: {program.remedy}" for program in ALL if program.find() is None]
+    if missing:
+        raise LabNotReadyError(
+            "the virtual lab is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing)
+        )
+    check_namespaces()
+
+
+def _check_unchanged(directory: RunDirectory) -> None:
+    """Raise InputError when this mplab would plan other cells than the run's manifest has."""
+    manifest = directory.read_manifest()
+    experiment = load_experiment(directory.experiment_file, catalog=catalog())
+    planned = {cell.id: cell.hash for cell in plan_of(experiment).cells}
+    if {cell.id: cell.hash for cell in manifest.to_plan().cells} != planned:
+        raise InputError(
+            f"{directory.path}: the links, scenarios or transports of this experiment have changed since the run began "
+            "(or this kernel runs other transports): its cells would not be comparable; start a new run"
+        )
+
+
+def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
+    """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
+    logs = directory.path / "logs"
+    logs.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
+    with ExitStack() as stack:
+        stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
+        output = stack.enter_context((logs / "orchestrator.log").open("ab"))
+        display = stack.enter_context(RunDisplay(directory.events_file))
+        inside = stack.enter_context(lab_process(command, stdout=output, stderr=output))
+        while (code := inside.wait(_POLL_S)) is None:
+            display.poll()
+    write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
+    progress = display.progress
+    if code == _INTERRUPTED:
+        raise InterruptedRunError(
+            f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
+        )
+    if code != 0:
+        reason = display.error or _last_words(logs / "orchestrator.log")
+        err.print(f"mplab: {reason}", style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(code if code in {2, 3} else 1)
+    if report:
+        analyze_with_progress(directory.path)
+    _finish(directory.path, progress, report=report, as_json=as_json)
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return f"the run ended unexpectedly: {lines[-1] if lines else 'without a word'} (see {log})"
+
+
+def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -> None:
+    page = path / "report" / "index.html"
+    if as_json:
+        print_json(
+            {
+                "run": str(path),
+                "report": str(page) if report else None,
+                "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
+            }
+        )
+    elif report:
+        print_summary(path)
+    raise typer.Exit(0 if progress.ok == progress.total else 1)

@@ -1,0 +1,35 @@
+"""``mplab status``."""
+
+from dataclasses import asdict
+
+from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
+from orchestrator.cli.output import duration, out, print_json, table
+from orchestrator.record import RunDirectory, RunProgress, read_events
+
+
+def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
+    """Say how far a run is: cells done, what runs now, time left."""
+    directory = RunDirectory.open(find_run(run_name, runs))
+    progress = RunProgress.from_events(read_events(directory.events_file))
+    if as_json:
+        print_json(
+            {
+                "run": str(directory.path),
+                "done": progress.done,
+                "remaining": progress.remaining,
+                **asdict(progress),
+            }
+        )
+        return
+    rows = table("", "")
+    rows.add_row("run", directory.run_id)
+    rows.add_row("state", progress.state)
+    rows.add_row("cells", f"{progress.done} of {progress.total} done")
+    rows.add_row("outcomes", f"{progress.ok} ok, {progress.invalid} invalid, {progress.failed} failed")
+    if progress.current_cell:
+        rows.add_row("now", f"{progress.current_cell}: {progress.current_step or 'starting'}")
+    if progress.remaining:
+        rows.add_row("left", f"about {duration(progress.eta_s)}")
+    for transport, reason in progress.skipped:
+        rows.add_row("skipped", f"{transport}: {reason}")
+    out.print(rows)

@@ -1,0 +1,166 @@
+"""Everything that a run needs, checked one by one, each with what to do when it is not there."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from orchestrator import programs
+from orchestrator.catalog import LINKS_DIR, SCENARIOS_DIR, load_scenario, scenario_names
+from orchestrator.errors import MplabError
+from orchestrator.lab.enter import check_namespaces
+from orchestrator.transport import missing_reason
+
+Level = Literal["ok", "warning", "missing"]
+
+_MIN_FREE_BYTES = 2_000_000_000
+_MIN_MEMORY_BYTES = 2_000_000_000
+_BUSY_LOAD_PER_CPU = 0.5
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding.
+
+    Attributes:
+        name: what was looked at.
+        level: ``missing`` stops a run; ``warning`` limits or disturbs it.
+        found: what was found.
+        remedy: what to do, or "".
+    """
+
+    name: str
+    level: Level
+    found: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """For ``--json``."""
+        return asdict(self)
+
+
+def examine(runs_dir: Path) -> Iterator[Check]:
+    """Check everything, yielding each finding as it is made.
+
+    Args:
+        runs_dir: where runs will be written.
+    """
+    yield from (_program(program) for program in programs.ALL)
+    yield _appium()
+    yield _namespaces()
+    yield _mptcp()
+    yield _mptcp_sockets()
+    yield _congestion_control("cubic")
+    yield from _scenarios()
+    yield _links()
+    yield _disk(runs_dir)
+    yield _memory()
+    yield _load()
+
+
+def _program(program: programs.Program) -> Check:
+    found = program.find()
+    if found is None:
+        return Check(program.name, "missing", f"not found ({program.purpose})", program.remedy)
+    return Check(program.name, "ok", f"{program.version() or 'version unknown'} ({found})")
+
+
+def _appium() -> Check:
+    modules = programs.APPIUM_DIR / "node_modules"
+    wanted = ("appium", "appium-chromium-driver", "chrome-har")
+    missing = [name for name in wanted if not (modules / name / "package.json").exists()]
+    if missing:
+        return Check("appium", "missing", f"not installed: {', '.join(missing)}", "make setup")
+    return Check("appium", "ok", "server and Chromium driver are installed")
+
+
+def _attempt(name: str, what: str, action: Callable[[], None], level: Level = "missing") -> Check:
+    try:
+        action()
+    except MplabError as error:
+        return Check(name, level, str(error), "see the message")
+    return Check(name, "ok", what)
+
+
+def _namespaces() -> Check:
+    how = "as root" if os.geteuid() == 0 else "in a user namespace"
+    return _attempt("namespaces", f"private namespaces can be made {how}", check_namespaces)
+
+
+def _mptcp() -> Check:
+    reason = missing_reason("mptcp")
+    if reason:
+        return Check(
+            "mptcp", "warning", reason, "cells with Multipath TCP will be skipped; use a newer kernel"
+        )
+    enabled = Path("/proc/sys/net/mptcp/enabled").read_text().strip()
+    return Check("mptcp", "ok", f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)")
+
+
+def _mptcp_sockets() -> Check:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()  # type: ignore[attr-defined,unused-ignore]
+    except AttributeError:
+        return Check("mptcp-sockets", "ok", "not checked: this Python has no name for them")
+    except OSError as error:
+        return Check(
+            "mptcp-sockets", "warning", f"a socket cannot be opened: {error}", "sysctl net.mptcp.enabled=1"
+        )
+    return Check("mptcp-sockets", "ok", "can be opened")
+
+
+def _congestion_control(name: str) -> Check:
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    if name in available:
+        return Check("congestion-control", "ok", f"available: {' '.join(available)}")
+    remedy = f"modprobe tcp_{name}, or another congestion_control in the experiment"
+    return Check("congestion-control", "warning", f"{name} is not among {' '.join(available)}", remedy)
+
+
+def _scenarios() -> Iterator[Check]:
+    for name in scenario_names():
+        yield _attempt(
+            f"scenario {name}",
+            str(SCENARIOS_DIR / name),
+            lambda name=name: [load_scenario(name)][:0] and None,  # type: ignore[misc]
+        )
+
+
+def _links() -> Check:
+    count = len(list(LINKS_DIR.glob("*.yaml")))
+    if not count:
+        return Check("links", "missing", f"no link condition in {LINKS_DIR}", "restore router-configs/links")
+    return Check("links", "ok", f"{count} link conditions in {LINKS_DIR}")
+
+
+def _disk(runs_dir: Path) -> Check:
+    existing = next(path for path in (runs_dir, *runs_dir.resolve().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    found = f"{free / 1e9:.1f} GB free for {runs_dir}"
+    if not os.access(existing, os.W_OK):
+        return Check("disk", "missing", f"{existing} cannot be written", "choose another folder with --runs")
+    if free < _MIN_FREE_BYTES:
+        return Check("disk", "warning", found, f"a run may need {_MIN_FREE_BYTES / 1e9:g} GB")
+    return Check("disk", "ok", found)
+
+
+def _memory() -> Check:
+    available = psutil.virtual_memory().available
+    found = f"{available / 1e9:.1f} GB available"
+    if available < _MIN_MEMORY_BYTES:
+        return Check("memory", "warning", found, "browser scenarios need about 2 GB")
+    return Check("memory", "ok", found)
+
+
+def _load() -> Check:
+    cpus = os.cpu_count() or 1
+    load = os.getloadavg()[0]
+    found = f"load {load:.1f} on {cpus} CPUs"
+    if load > cpus * _BUSY_LOAD_PER_CPU:
+        return Check("load", "warning", found, "a busy machine disturbs what is measured; let it become idle")
+    return Check("load", "ok", found)

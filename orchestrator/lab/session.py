@@ -1,0 +1,79 @@
+"""A lab that is held open by hand: one link condition, one transport, everything running."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from orchestrator.catalog import LINKS_DIR
+from orchestrator.lab.virtual import SCRATCH, VirtualLab
+from orchestrator.spec.link import load_link
+from orchestrator.transport import make_transport
+from orchestrator.transport.agent import Agent
+from orchestrator.undo import UndoStack
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What a lab is brought up with."""
+
+    link: str
+    transport: str
+    congestion_control: str
+    seed: int
+    keep: bool
+
+
+class LabSession:
+    """A lab with links applied and the agent running, for as long as its context."""
+
+    def __init__(self, settings: LabSettings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._facts: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Bring it up, probe the links and try the transport."""
+        settings = self._settings
+        with ExitStack() as stack:
+            logs = SCRATCH / "logs"
+            lab = stack.enter_context(
+                VirtualLab(seed=settings.seed, congestion_control=settings.congestion_control, logs=logs)
+            )
+            undo = stack.enter_context(UndoStack())
+            paths = load_link(settings.link, LINKS_DIR).paths()
+            lab.shaper.apply(paths, seed=settings.seed)
+            measured = lab.shaper.probe(paths)
+            transport = make_transport(settings.transport, None, lab.phone.interfaces)
+            transport.setup(lab.phone, undo)
+            agent = Agent(
+                phone=lab.nodes["phone"],
+                settings=transport.agent_settings(),
+                secret_file=lab.secret_file,
+                congestion_control=settings.congestion_control,
+                config=SCRATCH / "agent.json",
+                logs=logs,
+            )
+            undo.register("agent", agent.stop)
+            agent.start()
+            active = agent.check(subflows=transport.expected_subflows)
+            self._facts = {
+                "nodes": sorted(lab.nodes),
+                "link": settings.link,
+                "transport": settings.transport,
+                "measured": {interface: vars(found) for interface, found in measured.items()},
+                "active": dict(active),
+                "problems": transport.check_active(active),
+            }
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take it down."""
+        self._stack.__exit__(kind, error, trace)
+
+    def describe(self) -> dict[str, Any]:
+        """Nodes, link, transport, what was measured and proved."""
+        return self._facts

@@ -1,0 +1,35 @@
+"""Writing a cell's observations, one JSON object a line."""
+
+import json
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+
+class ObservationLog:
+    """``scenario.jsonl`` of one cell; call it to record an event."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file."""
+        self._file = self._path.open("x", encoding="utf-8")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        if self._file is not None:
+            self._file.close()
+
+    def __call__(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Record `event` with the wall-clock time and `fields`."""
+        if self._file is None:
+            raise RuntimeError(f"{self._path} is not open")
+        record = {"t": round(time.time(), 6), "event": event, **fields}
+        self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        self._file.flush()

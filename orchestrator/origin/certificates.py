@@ -1,0 +1,64 @@
+"""The lab's own certificate authority, and a browser's trust in it."""
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import trustme
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.programs import CERTUTIL
+
+VALID_FOR = timedelta(days=30)
+_CLOCK_SLACK = timedelta(days=1)
+_TIMEOUT_S = 30.0
+
+
+class LabAuthority:
+    """A new authority, whose key exists in memory alone.
+
+    Args:
+        directory: where certificates go, mode 0700; `ca_pem` in it is the authority's certificate.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory = directory
+        self._authority = trustme.CA(organization_name="mplab", organization_unit_name="lab authority")
+        self.ca_pem = directory / "ca.pem"
+        self._authority.cert_pem.write_to_path(str(self.ca_pem))
+
+    def issue(self, name: str, host_names: list[str]) -> Path:
+        """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed), valid for 30 days."""
+        now = datetime.now(UTC)
+        leaf = self._authority.issue_cert(
+            *host_names, not_before=now - _CLOCK_SLACK, not_after=now + VALID_FOR
+        )
+        path = self._directory / f"{name}.pem"
+        path.touch(mode=0o600)
+        leaf.private_key_and_cert_chain_pem.write_to_path(str(path))
+        return path
+
+
+def nss_database(directory: Path, ca_pem: Path) -> Path:
+    """Make an NSS database that trusts `ca_pem` for servers; with `directory` = ``HOME/.pki/nssdb`` Chromium uses it.
+
+    Raises:
+        LabNotReadyError: certutil is missing or failed.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    database = f"sql:{directory}"
+    _certutil("-N", "-d", database, "--empty-password")
+    _certutil("-A", "-d", database, "-n", "mplab lab authority", "-t", "C,,", "-i", str(ca_pem))
+    return directory
+
+
+def _certutil(*arguments: str) -> None:
+    argv = [str(CERTUTIL.path()), *arguments]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        raise LabNotReadyError(
+            f"certutil: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()}"
+        )

@@ -1,0 +1,103 @@
+"""Text of the configurations of nginx and dnsmasq."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from orchestrator.origin.sites import (
+    DATA_DIR,
+    DNS_ADDRESS,
+    FILE_ADDRESS,
+    FILE_HOST,
+    PROTOCOLS,
+    BuiltSite,
+    Protocol,
+    SiteIndex,
+)
+
+_HTTP2_DIRECTIVE_SINCE = (1, 25, 1)
+_ERROR_LOG_OPTION_SINCE = (1, 19, 5)
+
+
+@dataclass(frozen=True)
+class ServerBlock:
+    """One nginx server: a site for one protocol."""
+
+    names: tuple[str, ...]
+    addresses: tuple[str, ...]
+    http2: bool
+    certificate: Path
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """``"1.22.1"`` → (1, 22, 1)."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def nginx_conf(
+    *, prefix: Path, index: SiteIndex, files: Path, certificates: Mapping[str, Path], version: str
+) -> str:
+    """nginx.conf for nginx `version`.
+
+    HTTP/2 is on or off by the address that was connected to, which works the same in every nginx since 1.18.
+
+    Args:
+        prefix: folder for everything that nginx writes.
+        certificates: site slug → file with key and certificate chain.
+    """
+    return _render(
+        "nginx.conf.j2",
+        prefix=prefix,
+        files=files,
+        file_host=FILE_HOST,
+        sites=index.root,
+        http2_directive=version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE,
+        blocks=[_block(site, protocol, certificates) for site in index for protocol in PROTOCOLS],
+    )
+
+
+def nginx_argv(nginx: Path, prefix: Path, version: str) -> list[str]:
+    """The command that runs nginx in the foreground."""
+    argv = [str(nginx), "-p", str(prefix), "-c", str(prefix / "nginx.conf")]
+    early_log = ["-e", str(prefix / "nginx-error.log")]
+    return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
+
+
+def dnsmasq_conf(index: SiteIndex) -> str:
+    """dnsmasq.conf with all names of the lab."""
+    return _render("dnsmasq.conf.j2", address=DNS_ADDRESS, records=records(index))
+
+
+def records(index: SiteIndex) -> list[tuple[str, str]]:
+    """All host names of the lab with their addresses."""
+    pairs = [(FILE_HOST, FILE_ADDRESS)]
+    for site in index:
+        for protocol in PROTOCOLS:
+            pairs += zip(site.host_names(protocol), site.addresses(protocol), strict=True)
+    return pairs
+
+
+def _block(site: BuiltSite, protocol: Protocol, certificates: Mapping[str, Path]) -> ServerBlock:
+    # The HTTP/2 sites share the wildcard address; nginx finds the more exact ones of the HTTP/1.1 sites by itself.
+    addresses: Sequence[str] = ["0.0.0.0"] if protocol == "h2" else site.addresses(protocol)  # noqa: S104
+    return ServerBlock(
+        names=tuple(site.host_names(protocol)),
+        addresses=tuple(addresses),
+        http2=protocol == "h2",
+        certificate=certificates[site.slug],
+    )
+
+
+def _render(template: str, **values: object) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(DATA_DIR),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - configuration files, not HTML
+    )
+    return environment.get_template(template).render(**values)

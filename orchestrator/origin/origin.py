@@ -1,0 +1,183 @@
+"""Prepares, starts and stops the origin's servers."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.errors import DeviceError
+from orchestrator.origin.certificates import LabAuthority, nss_database
+from orchestrator.origin.config import dnsmasq_conf, nginx_argv, nginx_conf
+from orchestrator.origin.files import build_files
+from orchestrator.origin.generate import DEFAULT_SEED, build_sites
+from orchestrator.origin.sites import SUFFIX, SiteIndex, delay_by_prefix
+from orchestrator.programs import CHECKOUT, DNSMASQ, NGINX
+
+CACHE_DIR = CHECKOUT / "build" / "origin"
+"""Where generated sites and files are kept between runs."""
+
+_READY_TIMEOUT_S = 10.0
+_POLL_S = 0.02
+_LISTEN_STATE = "0A"
+_UNCONNECTED_STATE = "07"
+
+
+class ServerProcess(Protocol):
+    """A running server."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+
+    def stop(self, timeout_s: float = 5.0) -> int:
+        """Send SIGTERM, wait, then SIGKILL; its exit code."""
+
+
+class Host(Protocol):
+    """Where the servers run: a node of the lab in which 10.65.0.0/16 is local."""
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> ServerProcess:
+        """Start a program; its output goes to `log`."""
+
+
+class Origin:
+    """nginx and dnsmasq with the lab's sites, files and names.
+
+    Args:
+        directory: private folder of this lab: configurations, certificates, logs, pid files.
+        cache: folder in which generated content is kept.
+        seed: of the generated sites.
+    """
+
+    def __init__(self, directory: Path, *, cache: Path = CACHE_DIR, seed: int = DEFAULT_SEED) -> None:
+        self.directory = directory
+        self._cache = cache
+        self._seed = seed
+        self._running: dict[str, tuple[ServerProcess, Path]] = {}
+        self._authority: LabAuthority | None = None
+        self._index: SiteIndex | None = None
+
+    @property
+    def index(self) -> SiteIndex:
+        """What the sites consist of (after `prepare`)."""
+        if self._index is None:
+            raise RuntimeError("origin: prepare() comes first")
+        return self._index
+
+    @property
+    def ca_pem(self) -> Path:
+        """Certificate of the lab's authority (after `prepare`)."""
+        if self._authority is None:
+            raise RuntimeError("origin: prepare() comes first")
+        return self._authority.ca_pem
+
+    @property
+    def access_log(self) -> Path:
+        """One JSON object per request, written when it has ended."""
+        return self.directory / "access.jsonl"
+
+    def prepare(self) -> None:
+        """Generate what is not there yet; write certificates and configurations."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._index = build_sites(self._cache, self._seed)
+        files = build_files(self._cache)
+        self._authority = LabAuthority(self.directory / "certificates")
+        certificates = {
+            site.slug: self._authority.issue(
+                site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()]
+            )
+            for site in self._index
+        }
+        nginx = nginx_conf(
+            prefix=self.directory,
+            index=self._index,
+            files=files,
+            certificates=certificates,
+            version=NGINX.version(),
+        )
+        (self.directory / "nginx.conf").write_text(nginx)
+        (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index))
+
+    def commands(self) -> dict[str, list[str]]:
+        """Program → the command that runs it in the foreground."""
+        return {
+            "nginx": nginx_argv(NGINX.path(), self.directory, NGINX.version()),
+            "dnsmasq": [str(DNSMASQ.path()), "--no-daemon", f"--conf-file={self.directory / 'dnsmasq.conf'}"],
+        }
+
+    def checks(self) -> dict[str, list[str]]:
+        """Program → the command that checks its configuration and ends."""
+        commands = self.commands()
+        return {
+            "nginx": [*commands["nginx"], "-t"],
+            "dnsmasq": [commands["dnsmasq"][0], "--test", commands["dnsmasq"][-1]],
+        }
+
+    def start(self, host: Host, logs: Path) -> None:
+        """Start both servers and wait until they listen.
+
+        Raises:
+            DeviceError: one of them ended, or was not ready within 10 s.
+        """
+        ready: dict[str, Callable[[int], bool]] = {"nginx": _nginx_listens, "dnsmasq": _dnsmasq_listens}
+        for name, argv in self.commands().items():
+            log = logs / f"{name}.log"
+            self._running[name] = (host.spawn(argv, log=log), log)
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        for name, is_ready in ready.items():
+            while not is_ready(self._running[name][0].pid):
+                self.check_alive()
+                if time.monotonic() > deadline:
+                    raise DeviceError("origin", f"{name} does not listen after {_READY_TIMEOUT_S:g} s")
+                time.sleep(_POLL_S)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when a server has ended."""
+        for name, (process, log) in self._running.items():
+            code = process.poll()
+            if code is not None:
+                raise DeviceError("origin", f"{name} has ended ({code})", stderr=_tail(log))
+
+    def stop(self) -> None:
+        """Stop both servers."""
+        while self._running:
+            _, (process, _) = self._running.popitem()
+            process.stop()
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """One-way delay between proxy and servers, ms, for the link emulator."""
+        return delay_by_prefix()
+
+    def make_home(self, directory: Path) -> Path:
+        """Make a home folder whose browser trusts the lab's authority (after `prepare`)."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        nss_database(directory / ".pki" / "nssdb", self.ca_pem)
+        return directory
+
+
+def _tail(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        return log.read_text(errors="replace")[-500:]
+    return ""
+
+
+def _nginx_listens(pid: int) -> bool:
+    return _has_socket(pid, "tcp", 443, _LISTEN_STATE)
+
+
+def _dnsmasq_listens(pid: int) -> bool:
+    return _has_socket(pid, "udp", 53, _UNCONNECTED_STATE)
+
+
+def _has_socket(pid: int, kind: str, port: int, state: str) -> bool:
+    """True when the network namespace of `pid` has such a socket."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[1].endswith(f":{port:04X}") and fields[3] == state:
+                return True
+    return False

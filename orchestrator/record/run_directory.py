@@ -1,0 +1,160 @@
+"""The run directory: where everything of one run lies (docs/design.md)."""
+
+import re
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.errors import InputError, MplabError
+from orchestrator.record.files import explained, sync, sync_tree, write_new
+from orchestrator.record.manifest import CellRecord, Manifest, read_record, write_record
+
+_PARTIAL = ".partial"
+_ATTEMPTS = "attempts"
+
+
+class RunDirectory:
+    """One run's directory. A cell's directory bears its own name only when it is complete and on disk."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the directory itself; use `create` or `open`."""
+        self.path = path
+
+    @classmethod
+    def create(cls, root: Path, name: str, experiment_source: bytes) -> "RunDirectory":
+        """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file in it, byte for byte.
+
+        Raises:
+            MplabError: it cannot be made ("disk full: …").
+        """
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        path = root / f"{stamp}-{name}-{secrets.token_hex(3)}"
+        with explained(path):
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+            path.mkdir(mode=0o755)
+            (path / "cells").mkdir(mode=0o755)
+        run = cls(path)
+        write_new(run.experiment_file, experiment_source)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> "RunDirectory":
+        """An existing run directory. Raises InputError when `path` is none."""
+        run = cls(path)
+        if not run.manifest_file.is_file():
+            found = "no manifest.json in it" if path.is_dir() else "no such directory"
+            raise InputError(f"{path}: not a run directory: {found}")
+        return run
+
+    @property
+    def run_id(self) -> str:
+        """Its name."""
+        return self.path.resolve().name
+
+    @property
+    def experiment_file(self) -> Path:
+        """The experiment as asked."""
+        return self.path / "experiment.yaml"
+
+    @property
+    def manifest_file(self) -> Path:
+        """What was resolved."""
+        return self.path / "manifest.json"
+
+    @property
+    def events_file(self) -> Path:
+        """What happened."""
+        return self.path / "events.jsonl"
+
+    @property
+    def junit_file(self) -> Path:
+        """The outcomes for CI."""
+        return self.path / "junit.xml"
+
+    @property
+    def cells_dir(self) -> Path:
+        """One directory a cell."""
+        return self.path / "cells"
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write manifest.json, once. Raises MplabError."""
+        write_record(self.manifest_file, manifest)
+
+    def read_manifest(self) -> Manifest:
+        """What `write_manifest` wrote. Raises InputError."""
+        return read_record(self.manifest_file, Manifest)
+
+    def cell_dir(self, cell_id: str) -> Path:
+        """Where a complete cell lies."""
+        return self.cells_dir / _checked(cell_id)
+
+    def partial_dir(self, cell_id: str) -> Path:
+        """Where a cell lies while it is made."""
+        return self.cells_dir / f"{_checked(cell_id)}{_PARTIAL}"
+
+    def begin_attempt(self, cell_id: str) -> tuple[Path, int]:
+        """An empty directory for the next attempt at a cell, and its number (1…).
+
+        What an earlier attempt has left, failed or killed, is moved whole into ``attempts/<number>/`` in it.
+
+        Raises:
+            MplabError: the cell is complete already (see `reopen_cell`), or "disk full: …".
+        """
+        if self.cell_dir(cell_id).exists():
+            raise MplabError(f"{self.cell_dir(cell_id)}: the cell is complete already")
+        partial = self.partial_dir(cell_id)
+        with explained(partial):
+            partial.mkdir(mode=0o755, exist_ok=True)
+            attempt = _last_attempt(partial) + 1
+            left = [path for path in sorted(partial.iterdir()) if path.name != _ATTEMPTS]
+            if left:
+                earlier = partial / _ATTEMPTS / str(attempt)
+                earlier.mkdir(mode=0o755, parents=True)
+                for path in left:
+                    path.rename(earlier / path.name)
+                attempt += 1
+        return partial, attempt
+
+    def finish_cell(self, record: CellRecord) -> Path:
+        """Write cell.json, put the whole cell on disk and give it its name; its directory.
+
+        Raises:
+            MplabError: no attempt was begun, the cell is complete already, or "disk full: …".
+        """
+        partial, complete = self.partial_dir(record.id), self.cell_dir(record.id)
+        if complete.exists():
+            raise MplabError(f"{complete}: the cell is complete already")
+        write_record(partial / "cell.json", record)
+        with explained(complete):
+            sync_tree(partial)
+            partial.rename(complete)
+            sync(self.cells_dir)
+        return complete
+
+    def reopen_cell(self, cell_id: str) -> None:
+        """Take a complete cell back; `begin_attempt` then keeps it as an attempt. Raises MplabError."""
+        with explained(self.cell_dir(cell_id)):
+            self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
+
+    def read_cell(self, cell_id: str) -> CellRecord:
+        """The cell.json of a complete cell. Raises InputError."""
+        return read_record(self.cell_dir(cell_id) / "cell.json", CellRecord)
+
+    def complete_cells(self) -> dict[str, CellRecord]:
+        """Every complete cell by its id, in order. Raises InputError when one cannot be read."""
+        if not self.cells_dir.is_dir():
+            return {}
+        names = sorted(path.name for path in self.cells_dir.iterdir() if path.is_dir())
+        return {name: self.read_cell(name) for name in names if not name.endswith(_PARTIAL)}
+
+
+def _last_attempt(partial: Path) -> int:
+    folder = partial / _ATTEMPTS
+    numbers = [int(path.name) for path in folder.iterdir() if path.name.isdigit()] if folder.is_dir() else []
+    return max(numbers, default=0)
+
+
+def _checked(cell_id: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]+", cell_id):
+        raise ValueError(f"not a cell id: {cell_id!r}")
+    return cell_id

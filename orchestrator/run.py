@@ -1,0 +1,137 @@
+"""The life of a run inside its lab: every cell of the plan that is not complete yet, with retries."""
+
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from orchestrator.catalog import catalog
+from orchestrator.cell import Cell, CellJob, CellReport
+from orchestrator.errors import InterruptedRunError
+from orchestrator.lab.virtual import VirtualLab
+from orchestrator.plan import CellSpec
+from orchestrator.record.events import EventLog
+from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
+from orchestrator.record.run_directory import RunDirectory
+from orchestrator.spec import Experiment, load_experiment
+
+
+class Run:
+    """A run that goes on until its plan is done.
+
+    Args:
+        path: its directory, with manifest and plan in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._directory = RunDirectory.open(path)
+        self._manifest = self._directory.read_manifest()
+        self._experiment: Experiment = load_experiment(self._directory.experiment_file, catalog=catalog())
+        self._plan = self._manifest.to_plan()
+        self._stopping = False
+
+    def execute(self) -> None:
+        """Run every cell that is not complete.
+
+        Raises:
+            InterruptedRunError: SIGINT or SIGTERM; what was complete stays complete.
+            MplabError: the lab cannot be brought up, or the disk is full.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._interrupt)
+        with EventLog(self._directory.events_file) as events:
+            try:
+                self._execute(events)
+            except KeyboardInterrupt:
+                events.append("run_interrupted")
+                raise InterruptedRunError("stopped; 'mplab resume' goes on with it") from None
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        """The first signal stops the run; further ones do not disturb the cleaning up."""
+        if not self._stopping:
+            self._stopping = True
+            raise KeyboardInterrupt
+
+    def _execute(self, events: EventLog) -> None:
+        todo = self._cells_to_run()
+        logs = self._directory.path / "logs"
+        lab = VirtualLab(
+            seed=self._experiment.seed,
+            congestion_control=self._experiment.congestion_control,
+            logs=logs,
+        )
+        events.append("run_started", cells=len(todo))
+        with lab:
+            for spec in todo:
+                self._run_cell(lab, spec, events)
+        outcomes = [record.outcome for record in self._directory.complete_cells().values()]
+        events.append(
+            "run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")}
+        )
+
+    def _cells_to_run(self) -> list[CellSpec]:
+        complete = self._directory.complete_cells()
+        return [cell for cell in self._plan.cells if cell.id not in complete]
+
+    def _run_cell(self, lab: VirtualLab, spec: CellSpec, events: EventLog) -> None:
+        attempts: list[AttemptRecord] = []
+        while True:
+            directory, attempt = self._directory.begin_attempt(spec.id)
+            events.append("cell_started", cell=spec.id, attempt=attempt)
+            report = self._attempt(lab, spec, events, directory, attempt)
+            reason = "; ".join(report.reasons)
+            attempts.append(AttemptRecord(attempt=attempt, outcome=report.outcome, reason=reason))
+            if report.outcome == "ok" or len(attempts) > self._experiment.retries:
+                break
+            events.append("cell_retried", cell=spec.id, attempt=attempt, reason=reason)
+        self._directory.finish_cell(_record(report, attempts))
+        events.append(
+            "cell_finished",
+            cell=spec.id,
+            outcome=report.outcome,
+            reasons=report.reasons,
+            duration_s=round(report.duration_s, 3),
+        )
+
+    def _attempt(
+        self,
+        lab: VirtualLab,
+        spec: CellSpec,
+        events: EventLog,
+        directory: Path,
+        attempt: int,
+    ) -> CellReport:
+        scenario = catalog().scenarios[self._experiment.scenario(spec.scenario).name]
+        job = CellJob(
+            spec=spec,
+            experiment=self._experiment,
+            scenario=scenario,
+            directory=directory,
+            attempt=attempt,
+            on_step=lambda step: events.append("cell_step", cell=spec.id, step=step) and None,
+        )
+        return Cell(lab, job).run()
+
+
+def _record(report: CellReport, attempts: list[AttemptRecord]) -> CellRecord:
+    outcome: Outcome = report.outcome
+    fields: Mapping[str, Any] = {
+        "id": report.spec.id,
+        "spec": report.spec,
+        "outcome": outcome,
+        "reasons": tuple(report.reasons),
+        "warnings": tuple(report.warnings),
+        "attempt": report.attempt,
+        "attempts": tuple(attempts),
+        "started": report.started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timings_s": report.timings_s,
+        "links": report.links,
+        "proof": report.proof,
+        "captures": tuple(report.captures),
+        "congestion_control": report.congestion_control,
+        "host": report.host,
+        "clock_offset_ms": report.clock_offset_ms,
+        "phone": report.phone,
+    }
+    return CellRecord.model_validate(fields)

@@ -1,0 +1,179 @@
+"""The experiment file as written, and the experiment that it asks for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema
+
+from orchestrator.spec.link import InlineLinkFile, LinkCondition
+from orchestrator.spec.names import Name
+from orchestrator.spec.suggest import show
+from orchestrator.spec.units import DurationS, Percent
+
+FORMAT = 1
+MAX_CELLS = 100_000
+
+CongestionControl = Literal["cubic", "reno", "bbr"]
+Capture = Literal["headers", "payload", "off"]
+
+
+def _parse_format(found: object) -> int:
+    if found is True or found != FORMAT:
+        raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
+    return FORMAT
+
+
+_USE_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": {
+                "type": ["object", "null"],
+                "properties": {"label": {"type": "string", "pattern": "^[a-z0-9-]{1,40}$"}},
+            },
+        },
+    ]
+}
+
+Use = Annotated[Any, WithJsonSchema(_USE_SCHEMA)]
+LinkUse = Annotated[str | InlineLinkFile, SkipValidation]
+
+
+class ToleranceFile(BaseModel):
+    """How far a probed link may be from what was asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
+    rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
+
+
+class ExperimentFile(BaseModel):
+    """What is run: every scenario with every transport on every link condition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
+
+    mplab: Annotated[int, BeforeValidator(_parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+        description="Format of this file."
+    )
+    name: Name = Field(description="Part of the run directory's name.")
+    title: str = Field("", description="For people; default: the name.")
+    seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
+    repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
+    lab: str = Field("virtual", min_length=1, description="Where it runs.")
+    transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
+    links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
+    scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
+    tolerance: ToleranceFile = Field(ToleranceFile(), description="Beyond it a cell is invalid.")
+    congestion_control: CongestionControl = Field("cubic", description="Of agent, proxy and origin.")
+    capture: Capture = Field("headers", description="What captures keep of each packet.")
+    retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
+    cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a probed link may be from what was asked, percent of what was asked."""
+
+    rtt_percent: float = 10.0
+    rate_percent: float = 10.0
+
+    def to_json(self) -> dict[str, float]:
+        """As in manifest.json: ``{rtt_percent, rate_percent}``."""
+        return {"rtt_percent": self.rtt_percent, "rate_percent": self.rate_percent}
+
+
+@dataclass(frozen=True)
+class ScenarioUse:
+    """A scenario with its parameters."""
+
+    label: str
+    name: str
+    parameters: BaseModel
+    """An instance of the scenario's own ``parameters`` model."""
+    time_limit_s: float
+    estimate_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: ``{label, name, parameters}``; quantities as text with units."""
+        return {"label": self.label, "name": self.name, "parameters": self.parameters.model_dump(mode="json")}
+
+
+@dataclass(frozen=True)
+class TransportUse:
+    """A transport with its options, and how figures draw it."""
+
+    label: str
+    name: str
+    options: BaseModel | None
+    """An instance of the transport's options model; None when it has no options."""
+    colour: str
+    marker: str
+    title: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: ``{label, name, options, colour, marker, title}``."""
+        options = self.options.model_dump(mode="json") if self.options is not None else {}
+        return {
+            "label": self.label,
+            "name": self.name,
+            "options": options,
+            "colour": self.colour,
+            "marker": self.marker,
+            "title": self.title,
+        }
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is to be run, every name resolved and every default filled in."""
+
+    path: Path
+    source: bytes
+    """The file, byte for byte."""
+    name: str
+    title: str
+    seed: int
+    repetitions: int
+    lab: str
+    transports: tuple[TransportUse, ...]
+    links: tuple[LinkCondition, ...]
+    scenarios: tuple[ScenarioUse, ...]
+    tolerance: Tolerance = Tolerance()
+    congestion_control: CongestionControl = "cubic"
+    capture: Capture = "headers"
+    retries: int = 1
+    cell_timeout_s: float = 120.0
+
+    def scenario(self, label: str) -> ScenarioUse:
+        """The scenario of that label. Raises KeyError."""
+        return {use.label: use for use in self.scenarios}[label]
+
+    def transport(self, label: str) -> TransportUse:
+        """The transport of that label. Raises KeyError."""
+        return {use.label: use for use in self.transports}[label]
+
+    def link(self, name: str) -> LinkCondition:
+        """The link condition of that name. Raises KeyError."""
+        return {link.name: link for link in self.links}[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """``experiment`` in manifest.json."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "seed": self.seed,
+            "repetitions": self.repetitions,
+            "scenarios": [use.to_json() for use in self.scenarios],
+            "transports": [use.to_json() for use in self.transports],
+            "links": [link.to_json() for link in self.links],
+            "tolerance": self.tolerance.to_json(),
+            "capture": self.capture,
+            "congestion_control": self.congestion_control,
+            "retries": self.retries,
+            "cell_timeout_s": self.cell_timeout_s,
+        }

@@ -1,0 +1,35 @@
+"""Colours and markers for variants of one transport."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+COLOURS = ("#882255", "#44aa99", "#ddcc77", "#332288", "#999933", "#aa4499", "#117733", "#cc6677")
+"""Of Paul Tol's colour-blind safe "muted" scheme."""
+
+MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
+"""Matplotlib markers that hold without colour."""
+
+
+def distinct_styles(uses: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """Colour and marker for each use (`name`, `colour`, `marker`), no two alike.
+
+    The first use of a transport keeps the transport's own; each further use takes the next of the palette.
+    """
+    own = {(colour, marker) for _, colour, marker in uses}
+    taken_colours, taken_markers = {c for c, _ in own}, {m for _, m in own}
+    free = (style for style in _palette() if style[0] not in taken_colours and style[1] not in taken_markers)
+    seen: set[str] = set()
+    styles = []
+    for name, colour, marker in uses:
+        styles.append(next(free) if name in seen else (colour, marker))
+        seen.add(name)
+    return styles
+
+
+def _palette() -> Iterator[tuple[str, str]]:
+    """Every pair once; both colour and marker change from one to the next."""
+    for shift in itertools.count():
+        if shift == len(MARKERS):
+            raise ValueError(f"more than {len(COLOURS) * len(MARKERS)} variants of transports cannot be told apart")
+        for index, colour in enumerate(COLOURS):
+            yield colour, MARKERS[(index + shift) % len(MARKERS)]

@@ -1,0 +1,244 @@
+"""From an experiment file to an experiment: names looked up, parameters read, combinations checked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from orchestrator.errors import InputError
+from orchestrator.scenario import Scenario
+from orchestrator.spec.check import Checker, raise_lines
+from orchestrator.spec.experiment import (
+    MAX_CELLS,
+    Experiment,
+    ExperimentFile,
+    ScenarioUse,
+    Tolerance,
+    TransportUse,
+)
+from orchestrator.spec.link import InlineLinkFile, LinkCondition, list_links, load_link
+from orchestrator.spec.names import parse_name
+from orchestrator.spec.palette import distinct_styles
+from orchestrator.spec.suggest import describe, unknown
+from orchestrator.spec.units import format_duration_s
+from orchestrator.spec.yaml import KeyPath, load_yaml
+
+
+@dataclass(frozen=True)
+class TransportInfo:
+    """A transport that this mplab has."""
+
+    name: str
+    title: str
+    colour: str
+    marker: str
+    options_model: type[BaseModel] | None = None
+    """Its options, with defaults; strict. None: it has no options."""
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What the names in an experiment file may stand for."""
+
+    transports: Mapping[str, TransportInfo]
+    scenarios: Mapping[str, Scenario]
+    links_dir: Path
+
+
+class _NoOptions(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class _Use:
+    """One entry of a list in the file: a name with a label and options."""
+
+    path: KeyPath
+    name: str
+    label: str
+    options: Mapping[str, Any]
+    options_path: KeyPath
+
+
+def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
+    """The experiment that the file at `path` asks for.
+
+    Raises:
+        InputError: with one line for every problem, first line of the file first.
+    """
+    document = load_yaml(path)
+    checker = Checker(document)
+    file = checker.model(ExperimentFile, document.data)
+    resolver = _Resolver(catalog, checker, document.data if isinstance(document.data, dict) else {})
+    transports = resolver.transports()
+    links = resolver.links()
+    scenarios = resolver.scenarios()
+    if file is not None:
+        resolver.check_combinations(file, scenarios)
+    raise_lines([*checker.lines(), *resolver.link_file_problems])
+    assert file is not None  # noqa: S101 - raise_lines has raised otherwise
+    return Experiment(
+        path=path,
+        source=document.source,
+        name=file.name,
+        title=file.title or file.name,
+        seed=file.seed,
+        repetitions=file.repetitions,
+        lab=file.lab,
+        transports=tuple(transports),
+        links=tuple(links),
+        scenarios=tuple(use for _, use in scenarios),
+        tolerance=Tolerance(file.tolerance.rtt, file.tolerance.rate),
+        congestion_control=file.congestion_control,
+        capture=file.capture,
+        retries=file.retries,
+        cell_timeout_s=file.cell_timeout,
+    )
+
+
+class _Resolver:
+    """Looks up names; works on the raw data, so that one wrong key hides no other problem."""
+
+    def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any]) -> None:
+        self._catalog = catalog
+        self._checker = checker
+        self._data = data
+        self.link_file_problems: list[str] = []
+
+    def transports(self) -> list[TransportUse]:
+        found = []
+        for use in self._uses("transports", "transport", "options"):
+            info = self._catalog.transports.get(use.name)
+            if info is None:
+                self._unknown(use, "transport", self._catalog.transports)
+                continue
+            model = info.options_model or _NoOptions
+            options = self._checker.model(model, use.options, use.options_path, also=("label",))
+            if options is not None:
+                found.append((use, info, options))
+        styles = distinct_styles([(info.name, info.colour, info.marker) for _, info, _ in found])
+        return [
+            TransportUse(
+                label=use.label,
+                name=use.name,
+                options=options if info.options_model else None,
+                colour=colour,
+                marker=marker,
+                title=info.title if use.label == use.name else f"{info.title} ({use.label})",
+            )
+            for (use, info, options), (colour, marker) in zip(found, styles, strict=True)
+        ]
+
+    def scenarios(self) -> list[tuple[KeyPath, ScenarioUse]]:
+        found = []
+        for use in self._uses("scenarios", "scenario", "parameters"):
+            scenario = self._catalog.scenarios.get(use.name)
+            if scenario is None:
+                self._unknown(use, "scenario", self._catalog.scenarios)
+                continue
+            parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
+            if parameters is not None:
+                limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
+                found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s)))
+        return found
+
+    def links(self) -> list[LinkCondition]:
+        found: dict[str, LinkCondition] = {}
+        lines: dict[str, int] = {}
+        for index, entry in enumerate(self._entries("links")):
+            path: KeyPath = ("links", index)
+            link = self._link(path, entry)
+            name = link.name if link else entry if isinstance(entry, str) else None
+            if name in lines:
+                self._checker.add(path, f"link '{name}' is listed twice (first in line {lines[name]})")
+            elif name is not None:
+                lines[name] = self._checker.document.line(path)
+            if link is not None:
+                found.setdefault(link.name, link)
+        return list(found.values())
+
+    def check_combinations(self, file: ExperimentFile, scenarios: list[tuple[KeyPath, ScenarioUse]]) -> None:
+        for path, use in scenarios:
+            if use.time_limit_s > file.cell_timeout:
+                timeout, limit = format_duration_s(file.cell_timeout), format_duration_s(use.time_limit_s)
+                if "cell_timeout" in self._data:
+                    text = f"{timeout} is shorter than what scenario '{use.label}' may take: at least {limit} is needed"
+                    self._checker.add(("cell_timeout",), text)
+                else:
+                    text = f"may take {limit}: give 'cell_timeout' of at least {limit} (its default is {timeout})"
+                    self._checker.add(path, text)
+        cells = len(file.transports) * len(file.links) * len(file.scenarios) * file.repetitions
+        if cells > MAX_CELLS:
+            factors = (
+                f"{len(file.scenarios)} scenarios, {len(file.transports)} transports, "
+                f"{len(file.links)} links and {file.repetitions} repetitions"
+            )
+            self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
+
+    def _link(self, path: KeyPath, entry: object) -> LinkCondition | None:
+        if isinstance(entry, dict):
+            inline = self._checker.model(InlineLinkFile, entry, path)
+            return inline.condition(inline.name) if inline is not None else None
+        if not isinstance(entry, str):
+            self._checker.add(path, f"found {describe(entry)}: the name of a link, or a condition, is needed")
+            return None
+        names = list_links(self._catalog.links_dir)
+        if entry not in names:
+            self._checker.add(path, unknown("link", entry, names))
+            return None
+        try:
+            return load_link(entry, self._catalog.links_dir)
+        except InputError as error:
+            self.link_file_problems += [line for line in str(error).splitlines() if line not in self.link_file_problems]
+            return None
+
+    def _uses(self, key: str, kind: str, options_word: str) -> Iterator[_Use]:
+        """The readable entries of a list; what is wrong with the others, and labels given twice, is noted."""
+        lines: dict[str, int] = {}
+        for index, entry in enumerate(self._entries(key)):
+            use = self._use((key, index), entry, kind, options_word)
+            if use is None:
+                continue
+            if use.label in lines:
+                hint = "" if use.label != use.name else f": give each a label, {{{use.name}: {{label: …}}}}"
+                text = f"{kind} label '{use.label}' is used twice (first in line {lines[use.label]}){hint}"
+                self._checker.add(use.path, text)
+            lines.setdefault(use.label, self._checker.document.line(use.path))
+            yield use
+
+    def _use(self, path: KeyPath, entry: object, kind: str, options_word: str) -> _Use | None:
+        if isinstance(entry, str):
+            return _Use(path, entry, entry, {}, path)
+        if not isinstance(entry, dict):
+            self._checker.add(path, f"found {describe(entry)}: a name, or a name with {options_word}, is needed")
+            return None
+        if len(entry) != 1:
+            keys = ", ".join(entry) or "none"
+            self._checker.add(
+                path,
+                f"found {len(entry)} keys ({keys}): one {kind} with its {options_word} below it is needed",
+            )
+            return None
+        name, options = next(iter(entry.items()))
+        inner = (*path, name)
+        if options is None:
+            options = {}
+        if not isinstance(options, dict):
+            self._checker.add(inner, f"found {describe(options)}: a mapping of {options_word} is needed")
+            return None
+        label = name
+        if "label" in options:
+            try:
+                label = parse_name(options["label"])
+            except ValueError as error:
+                self._checker.add((*inner, "label"), str(error))
+        return _Use(path, name, label, {k: v for k, v in options.items() if k != "label"}, inner)
+
+    def _unknown(self, use: _Use, kind: str, allowed: Mapping[str, object]) -> None:
+        self._checker.add(use.path, unknown(kind, use.name, allowed))
+
+    def _entries(self, key: str) -> Sequence[Any]:
+        entries = self._data.get(key)
+        return entries if isinstance(entries, list) else []

@@ -1,0 +1,96 @@
+"""How the phone's Chromium is started: a wrapper that enters the phone, and the switches that keep it quiet."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.programs import CHROMIUM
+
+START_PAGE = "data:,"
+PHONE_SCREEN = (412, 915)
+
+_SWITCHES = (
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--disable-quic",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--mute-audio",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--password-store=basic",
+    "--dns-over-https-mode=off",
+    # Nothing but what the scenario asks for goes over the network.
+    "--disable-background-networking",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--disable-features=AutofillServerCommunication,CertificateTransparencyComponentUpdater,InterestFeedContentSuggestions,"
+    "MediaRouter,OptimizationHints,Prerender2,Translate",
+    # A page is never slowed down because nobody looks at it.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+)
+
+
+def switches(profile: Path) -> list[str]:
+    """Command line switches of a browser with the user data directory `profile`."""
+    width, height = PHONE_SCREEN
+    own = [f"--user-data-dir={profile}", f"--window-size={width},{height}"]
+    # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it.
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return [*_SWITCHES, *own, *sandbox, START_PAGE]
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A script that stands for the browser: ChromeDriver starts it, it becomes the browser inside the phone.
+
+    Attributes:
+        path: the script.
+        pid_file: where it writes its process id, which is then the browser's.
+    """
+
+    path: Path
+    pid_file: Path
+
+    @classmethod
+    def write(cls, directory: Path, *, enter: Sequence[str], home: Path) -> "Wrapper":
+        """Write the script into `directory`.
+
+        Args:
+            enter: what stands before a command to run it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
+            home: the browser's HOME, with the certificate database.
+        """
+        wrapper = cls(directory / "chromium", directory / "chromium.pid")
+        command = shlex.join([*enter, str(CHROMIUM.path())])
+        lines = [
+            "#!/bin/sh",
+            # Appium asks before every session; starting the whole browser for it takes longer than the rest.
+            f'[ "$1" = --version ] && echo {shlex.quote(f"Chromium {CHROMIUM.version()}")} && exit',
+            f"echo $$ > {shlex.quote(str(wrapper.pid_file))}",
+            f"export HOME={shlex.quote(str(home))}",
+            "unset DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME",
+            "unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY",
+            f'exec {command} "$@"',
+        ]
+        wrapper.path.write_text("\n".join(lines) + "\n")
+        wrapper.path.chmod(0o700)
+        return wrapper
+
+    def browser_pid(self) -> int | None:
+        """Process id of the running browser, or None when there is none (any more)."""
+        try:
+            pid = int(self.pid_file.read_text())
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, ValueError, IndexError):
+            return None
+        return None if state in "ZX" else pid

@@ -1,0 +1,181 @@
+"""`Ui` on Chromium, through Appium."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from appium.webdriver import Remote
+from appium.webdriver.client_config import AppiumClientConfig
+from appium.webdriver.webelement import WebElement
+from selenium.common.exceptions import WebDriverException
+from urllib3.exceptions import HTTPError
+
+from orchestrator.errors import StepError
+from orchestrator.ui.browser import Wrapper
+from orchestrator.ui.protocol import Selector
+
+_ANSWER_MARGIN_S = 10.0
+"""A step that waits in the browser answers, by itself, at most so much later than its own limit."""
+_STEP_TIMEOUT_S = 30.0
+_EVIDENCE_TIMEOUT_S = 5.0
+_POLL_S = 0.05
+FAILURES = (WebDriverException, HTTPError, OSError)
+"""What the automation client raises when the browser, the driver or Appium does not do its part."""
+
+
+class ChromiumUi:
+    """One browser session.
+
+    Args:
+        driver: the session.
+        config: its client configuration; its ``timeout`` bounds each request.
+        wrapper: what started the browser.
+        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
+    """
+
+    def __init__(
+        self, driver: Remote, *, config: AppiumClientConfig, wrapper: Wrapper, screenshots: Path | None
+    ) -> None:
+        self._driver = driver
+        self._config = config
+        self._wrapper = wrapper
+        self._screenshots = screenshots
+        self._step_number = 0
+        self._page_timeout_s = 0.0
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait for its load event."""
+        with self._step(f"opening {target}", timeout_s):
+            if timeout_s != self._page_timeout_s:
+                self._driver.set_page_load_timeout(timeout_s)
+                self._page_timeout_s = timeout_s
+            self._driver.get(target)
+
+    def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Click an element once it is there and visible."""
+        with self._step(f"tapping {_name(selector)}", timeout_s):
+            self._find(selector, timeout_s, visible=True).click()
+
+    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0) -> None:
+        """Type text into an element."""
+        with self._step(f"typing into {_name(selector)}", timeout_s):
+            self._find(selector, timeout_s, visible=False).send_keys(text)
+
+    def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
+        """Swipe between two points of the page (CSS pixels)."""
+        with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}", duration_s):
+            self._driver.swipe(x_from, y_from, x_to, y_to, round(duration_s * 1000))
+
+    def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Wait until an element is there."""
+        with self._step(f"waiting for {_name(selector)}", timeout_s):
+            self._find(selector, timeout_s, visible=False)
+
+    def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
+        """The text of an element as it is shown."""
+        with self._step(f"reading {_name(selector)}", timeout_s):
+            return str(self._find(selector, timeout_s, visible=False).text)
+
+    def back(self) -> None:
+        """Go back one page."""
+        with self._step("going back", _STEP_TIMEOUT_S):
+            self._driver.back()
+
+    def screenshot(self, path: Path) -> None:
+        """Save the visible part of the page as PNG."""
+        with self._step("taking a screenshot", _STEP_TIMEOUT_S):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._driver.get_screenshot_as_png())
+
+    def hierarchy(self) -> str:
+        """The page source."""
+        with self._step("reading the page source", _STEP_TIMEOUT_S):
+            return str(self._driver.page_source)
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        with self._step("running a script in the page", _STEP_TIMEOUT_S):
+            return self._driver.execute_script(script)
+
+    def network_events(self) -> Sequence[Mapping[str, Any]]:
+        """DevTools events of the network and page domains since the last call."""
+        with self._step("reading the performance log", _STEP_TIMEOUT_S):
+            entries = self._driver.get_log("performance")
+        return [json.loads(entry["message"])["message"] for entry in entries]
+
+    @property
+    def browser_pid(self) -> int | None:
+        """Process id of the browser, or None when it has ended."""
+        return self._wrapper.browser_pid()
+
+    @contextlib.contextmanager
+    def _step(self, what: str, timeout_s: float) -> Iterator[None]:
+        self._step_number += 1
+        self._config.timeout = timeout_s + _ANSWER_MARGIN_S
+        try:
+            yield
+        except FAILURES as error:
+            self._fail(what, error)
+
+    def _fail(self, what: str, error: Exception) -> NoReturn:
+        if self.browser_pid is None:
+            raise StepError(f"browser: {what}: the browser has ended") from error
+        kept = self._keep_evidence()
+        raise StepError(f"browser: {what}: {_first_line(error)}{kept}") from error
+
+    def _keep_evidence(self) -> str:
+        """Save screenshot and page source of the step; a remark for the message."""
+        if self._screenshots is None:
+            return ""
+        path = self._screenshots / f"step-{self._step_number:02}.png"
+        self._config.timeout = _EVIDENCE_TIMEOUT_S
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._driver.get_screenshot_as_png())
+            path.with_suffix(".html").write_text(self._driver.page_source)
+        except FAILURES:
+            return ""
+        return f" (see {path.parent.name}/{path.name})"
+
+    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
+        by, value = _locator(selector)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            found = self._driver.find_elements(by, value)
+            element = next((item for item in found if not visible or item.is_displayed()), None)
+            if element is not None:
+                return element
+            if time.monotonic() > deadline:
+                state = "there, but not visible" if found else "not there"
+                raise WebDriverException(f"{state} after {timeout_s:g} s")
+            time.sleep(_POLL_S)
+
+
+def _locator(selector: Selector) -> tuple[str, str]:
+    """Strategy and value for the Chromium driver, which knows css and xpath."""
+    if selector.by == "xpath":
+        return "xpath", selector.value
+    if selector.by == "id":
+        return "css selector", f"[id={json.dumps(selector.value)}]"
+    if selector.by == "text":
+        return "xpath", f"//*[normalize-space(text())={_xpath_literal(selector.value)}]"
+    return "css selector", selector.value
+
+
+def _xpath_literal(text: str) -> str:
+    if '"' not in text:
+        return f'"{text}"'
+    pieces = ", '\"', ".join(f'"{piece}"' for piece in text.split('"'))
+    return f"concat({pieces})"
+
+
+def _name(selector: Selector) -> str:
+    return f"{selector.by} {selector.value!r}"
+
+
+def _first_line(error: Exception) -> str:
+    text = (error.msg if isinstance(error, WebDriverException) else str(error)) or type(error).__name__
+    return text.strip().splitlines()[0]

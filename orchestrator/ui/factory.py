@@ -1,0 +1,146 @@
+"""Opens browser sessions: each with a new profile, so that nothing is cached."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from appium.options.common import AppiumOptions
+from appium.webdriver import Remote
+from appium.webdriver.client_config import AppiumClientConfig
+
+from selenium.webdriver.common.proxy import Proxy, ProxyType
+
+from orchestrator.errors import StepError
+from orchestrator.programs import CHROMEDRIVER
+from orchestrator.ui.browser import Wrapper, switches
+from orchestrator.ui.chromium import FAILURES, ChromiumUi
+
+_SESSION_TIMEOUT_S = 30.0
+_QUIT_TIMEOUT_S = 10.0
+_ATTEMPTS = 2
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True)
+class ChromiumUiFactory:
+    """A `UiFactory` for the phone's Chromium.
+
+    Attributes:
+        server_url: where Appium listens.
+        enter: what stands before a command to run it in the phone.
+        home: HOME of the browser, with the certificate database.
+        directory: folder for profiles; each goes when its session is closed. The phone must see it under the same path.
+        screenshots: where failed steps leave screenshot and page source (the cell's ``screenshots``), or None.
+    """
+
+    server_url: str
+    enter: Sequence[str]
+    home: Path
+    directory: Path
+    screenshots: Path | None = None
+
+    def __call__(self) -> contextlib.AbstractContextManager[ChromiumUi]:
+        """A browser with a new profile, for as long as the context.
+
+        Raises:
+            StepError: no session, after a second attempt.
+        """
+        return self._session()
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[ChromiumUi]:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="browser-", dir=self.directory))
+        try:
+            wrapper = Wrapper.write(folder, enter=self.enter, home=self.home)
+            config = AppiumClientConfig(
+                remote_server_addr=self.server_url,
+                proxy=Proxy(raw={"proxyType": ProxyType.DIRECT}),
+                # One request, one answer: what the step's time limit says is what it takes.
+                init_args_for_pool_manager={"init_args_for_pool_manager": {"retries": False}},
+            )
+            try:
+                driver = self._create(folder, wrapper, config)
+                try:
+                    yield ChromiumUi(driver, config=config, wrapper=wrapper, screenshots=self.screenshots)
+                finally:
+                    config.timeout = _QUIT_TIMEOUT_S
+                    with contextlib.suppress(*FAILURES):
+                        driver.quit()
+            finally:
+                _kill(wrapper)
+        finally:
+            _remove(folder)
+
+    def _create(self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig) -> Remote:
+        problem = ""
+        for attempt in range(1, _ATTEMPTS + 1):
+            profile = folder / f"profile-{attempt}"
+            options = AppiumOptions().load_capabilities(capabilities(wrapper.path, profile))
+            config.timeout = _SESSION_TIMEOUT_S
+            try:
+                return Remote(command_executor=self.server_url, options=options, client_config=config)
+            except FAILURES as error:
+                problem = str(error).strip().splitlines()[0]
+                _kill(wrapper)
+        raise StepError(f"browser: no session after {_ATTEMPTS} attempts: {problem}")
+
+
+def capabilities(binary: Path, profile: Path) -> dict[str, Any]:
+    """What is asked of Appium, ChromeDriver and Chromium."""
+    return {
+        "platformName": "linux",
+        "browserName": "chrome",
+        "appium:automationName": "Chromium",
+        "appium:executable": str(CHROMEDRIVER.path()),
+        "appium:autodownloadEnabled": False,
+        # ChromeDriver is cleaned up by its port: it must be nobody else's.
+        "appium:chromedriverPort": free_port(),
+        "appium:newCommandTimeout": 600,
+        "goog:chromeOptions": {
+            "binary": str(binary),
+            "args": switches(profile),
+            # No lookups and connections ahead of need: what a page waits for is then seen in its timings.
+            "prefs": {"net": {"network_prediction_options": 2}},
+            "perfLoggingPrefs": {"enableNetwork": True, "enablePage": True},
+        },
+        "goog:loggingPrefs": {"performance": "ALL"},
+    }
+
+
+def _kill(wrapper: Wrapper) -> None:
+    """End the browser and its children, if it is still there."""
+    pid = wrapper.browser_pid()
+    if pid is None:
+        return
+    with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+        children = psutil.Process(pid).children(recursive=True)
+        os.kill(pid, signal.SIGKILL)
+        for child in children:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a profile; a browser's last children may still write for a moment."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.05)

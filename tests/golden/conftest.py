@@ -1,0 +1,86 @@
+"""Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from orchestrator.scenario import Context, Parameters
+from orchestrator.spec import Catalog, TransportInfo
+from orchestrator.spec.units import DurationS, SizeBytes
+
+GOLDEN = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden messages again")
+
+
+class DownloadParameters(Parameters):
+    sizes: tuple[SizeBytes, ...] = Field((1_000_000,), min_length=1)
+    pause: DurationS = 1.0
+
+
+class WebParameters(Parameters):
+    sites: tuple[Literal["news", "search", "wiki"], ...] = ("search",)
+    http: Literal["h1", "h2"] = "h2"
+    loads: int = Field(1, ge=1, le=20)
+    cold_cache: bool = True
+
+
+class GoldenScenario:
+    needs_ui = False
+
+    def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
+        self.name = name
+        self.title = name
+        self.parameters = parameters
+        self._limit_s = limit_s
+
+    def time_limit_s(self, parameters: Any) -> float:
+        return self._limit_s
+
+    def estimate_s(self, parameters: Any) -> float:
+        return self._limit_s / 4
+
+    def prepare(self, context: Context, parameters: Any) -> None:
+        raise NotImplementedError
+
+    def run(self, context: Context, parameters: Any) -> None:
+        raise NotImplementedError
+
+    def clean_up(self, context: Context, parameters: Any) -> None:
+        raise NotImplementedError
+
+
+class MptcpOptions(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    primary: Literal["wifi", "lte"] | None = None
+    mode: Literal["fullmesh", "backup"] = "fullmesh"
+
+    @model_validator(mode="after")
+    def _backup_of_what(self) -> Self:
+        if self.mode == "backup" and self.primary is None:
+            raise ValueError("mode 'backup' needs 'primary': the path that carries the data, wifi or lte")
+        return self
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    transports = (
+        TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072b2", "o"),
+        TransportInfo("sptcp-lte", "TCP over LTE", "#e69f00", "s"),
+        TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
+    )
+    scenarios = (
+        GoldenScenario("download", DownloadParameters, 60.0),
+        GoldenScenario("slow", Parameters, 300.0),
+        GoldenScenario("web", WebParameters, 100.0),
+    )
+    return Catalog(
+        transports={info.name: info for info in transports},
+        scenarios={scenario.name: scenario for scenario in scenarios},
+        links_dir=Path("links"),
+    )
