@@ -25,7 +25,7 @@ class Program:
     Attributes:
         name: what mplab calls it.
         candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes before them.
-        version_argv: arguments that make it print its version.
+        version_argv: arguments that make it print its version; empty when it has none.
         package: the Debian/Ubuntu package that has it, or "" when mplab builds or installs it itself.
         purpose: what it is needed for.
     """
@@ -65,7 +65,7 @@ class Program:
     def version(self) -> str:
         """First version number it prints, or "" when it is missing or prints none."""
         found = self.find()
-        return _version_of((str(found), *self.version_argv)) if found else ""
+        return _version_of((str(found), *self.version_argv)) if found and self.version_argv else ""
 
 
 @cache
@@ -105,7 +105,7 @@ CHROMEDRIVER = Program(
     "chromedriver", ("chromedriver",), ("--version",), "chromium-driver", "drives the browser"
 )
 CERTUTIL = Program(
-    "certutil", ("certutil",), ("--help",), "libnss3-tools", "makes the browser trust the lab's CA"
+    "certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA"
 )
 
 ALL: tuple[Program, ...] = (

@@ -25,7 +25,7 @@ FACET_COLUMNS = 3
 INTERFACE_COLOURS = {"wlan0": "#0072B2", "rmnet0": "#E69F00"}
 OTHER_INTERFACE_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#999999")
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.family": "sans-serif",

@@ -58,6 +58,7 @@ func run(files []*capfile.File, row func(int) *tables.File) *tables.Result {
 	}
 	e.warnings.FramesFragment = verdicts[packet.Fragment]
 	e.warnings.FramesTruncated = verdicts[packet.Truncated]
+	e.warnings.FramesHidden = verdicts[packet.Hidden]
 	e.warnings.FramesMalformed = verdicts[packet.Malformed]
 	for i, f := range files {
 		describe(row(i), f, merger.Err(i))

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from analysis.pipeline import analyze as analyze_run
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import err, print_json
 
@@ -48,6 +47,8 @@ def print_json_file(path: Path) -> None:
 
 def analyze_with_progress(path: Path) -> None:
     """Analyse a run, showing what is being made."""
+    from analysis.pipeline import analyze as analyze_run  # noqa: PLC0415 - slow to import, needed by few verbs
+
     with err.status("Analysing …") as status:
         analyze_run(path, progress=lambda step: status.update(f"Analysing: {step}"))
 

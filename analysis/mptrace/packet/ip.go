@@ -70,7 +70,7 @@ func decodeIPv6(b []byte, wire int, p *Packet) Verdict {
 			return Other
 		}
 		if len(b) < at+8 {
-			return Truncated
+			return Hidden
 		}
 		size := (int(b[at+1]) + 1) * 8
 		switch next {

@@ -17,6 +17,7 @@ const (
 	Other                    // something else than TCP over IP
 	Fragment                 // a later IP fragment: it has no TCP header
 	Truncated                // the capture ends before the TCP header does
+	Hidden                   // the capture ends inside IPv6 extension headers: TCP or not, nobody knows
 	Malformed                // the bytes contradict themselves
 	verdicts
 )
@@ -24,7 +25,7 @@ const (
 // Verdicts is the number of verdicts, for tables indexed by them.
 const Verdicts = int(verdicts)
 
-var verdictNames = [Verdicts]string{"tcp", "other", "fragment", "truncated", "malformed"}
+var verdictNames = [Verdicts]string{"tcp", "other", "fragment", "truncated", "hidden", "malformed"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 

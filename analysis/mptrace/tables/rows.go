@@ -83,9 +83,11 @@ type File struct {
 
 // Warnings counts what could not be used. Zeros are left out of the JSON.
 type Warnings struct {
-	// Frames that were not understood, by reason.
+	// Frames that were not understood, by reason. Hidden: the capture ends
+	// inside IPv6 extension headers, so what follows is not known.
 	FramesMalformed   int64 `json:"frames_malformed,omitempty"`
 	FramesTruncated   int64 `json:"frames_truncated,omitempty"`
+	FramesHidden      int64 `json:"frames_hidden,omitempty"`
 	FramesFragment    int64 `json:"frames_fragment,omitempty"`
 	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty"`
 	// TCP segments that were first fragments: the rest of their payload is not counted.

@@ -1,0 +1,165 @@
+"""The answer in one sentence: which transport was best, by how much, and how sure that is."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE
+from analysis.figures.style import MAX_FACETS
+from analysis.manifest import Transport
+from analysis.result import Analysis
+from analysis.statistics import Group, Series
+from analysis.text import MINUS, percent, plural, quantity
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One row of the headline. ``winner`` is None when no transport is shown to be better."""
+
+    label: str
+    winner: Transport | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdicts of one headline metric in one scenario under one link condition."""
+
+    scenario: str
+    link: str
+    metric: str
+    verdicts: tuple[Verdict, ...]
+    warnings: tuple[str, ...]
+
+
+def answers(analysis: Analysis) -> list[Answer]:
+    """One per headline metric, in the order of the experiment."""
+    found = []
+    for panel in analysis.panels():
+        first = panel[0]
+        if not first.metric.headline:
+            continue
+        many = len(panel) > MAX_FACETS and first.metric.better != "neither"
+        verdicts = (_verdict_of_many(panel),) if many else tuple(_verdict(group) for group in panel)
+        found.append(Answer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
+    return found
+
+
+def small_sample_warning(n: int) -> str:
+    """What to bear in mind with so few repetitions; "" when there are enough."""
+    if n >= SMALL_SAMPLE:
+        return ""
+    if n < MIN_FOR_INTERVAL:
+        return f"n = {n}: too few repetitions for an interval or a test; take the numbers as a first look."
+    return (
+        f"n = {n}: with fewer than {SMALL_SAMPLE} repetitions a 95 % interval is too narrow; "
+        "run more before relying on it."
+    )
+
+
+def signed_g(value: float) -> str:
+    """G with two decimals and a true minus sign."""
+    text = f"{value:.2f}"
+    return "0.00" if float(text) == 0 else text.replace("-", MINUS)
+
+
+def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
+    found = [small_sample_warning(min(group.smallest_n for group in panel))]
+    lacking = sorted({s.transport.title for group in panel for s in group.series if len(s.values) < s.cells})
+    if lacking:
+        found.append(f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).")
+    return tuple(warning for warning in found if warning)
+
+
+def _verdict(group: Group) -> Verdict:
+    best = group.of(group.best)
+    if best is None or best.description is None:
+        medians = [f"{s.transport.title} {_median(group, s)}" for s in group.measured]
+        return Verdict(group.label_text, None, f"Medians: {', '.join(medians)}.")
+    multipath = _best_multipath(group)
+    base = group.of(group.baseline)
+    start = f"{best.transport.title} was best: {_median(group, best)}"
+    if base is None:
+        return Verdict(group.label_text, best.transport, f"{start}. No single path was measured to compare with.")
+    if multipath is None or multipath.comparison is None:
+        return _single_paths_only(group, best, start)
+    comparison = multipath.comparison
+    change = abs(comparison.gain or 0.0)
+    if best is multipath:
+        than = f"{percent(change)} {_less(group)} than {base.transport.title}, the best single path"
+        start += f", {than} ({_median(group, base)})" if comparison.gain else ""
+    else:
+        start += f". {multipath.transport.title} reached {_median(group, multipath)}"
+        start += f", {percent(change)} {_more(group)}" if comparison.gain else ""
+    return Verdict(group.label_text, _sure(best, multipath), f"{start}{_certainty(multipath)}")
+
+
+def _sure(best: Series, multipath: Series) -> Transport | None:
+    """The best transport, unless the interval of G includes 0."""
+    comparison = multipath.comparison
+    if comparison is None or comparison.gain is None or comparison.gain == 0:
+        return None
+    interval = comparison.gain_interval
+    return None if interval is not None and 0 in interval else best.transport
+
+
+def _certainty(multipath: Series) -> str:
+    comparison = multipath.comparison
+    if comparison is None or comparison.gain is None:
+        return "."
+    g, n = f"G = {signed_g(comparison.gain)}", f"n = {len(multipath.values)}"
+    interval = comparison.gain_interval
+    if interval is None:
+        return f" ({g}, no interval, {n})."
+    limits = f"95 % interval {signed_g(interval.low)} to {signed_g(interval.high)}"
+    verdict = " The interval includes 0: no difference is shown." if 0 in interval else ""
+    return f" ({g}, {limits}, {n}).{verdict}"
+
+
+def _single_paths_only(group: Group, best: Series, start: str) -> Verdict:
+    others = [f"{s.transport.title} {_median(group, s)}" for s in group.measured if s is not best]
+    rest = f"; {', '.join(others)}" if others else ""
+    return Verdict(group.label_text, best.transport, f"{start}{rest}. No multipath transport was measured.")
+
+
+def _best_multipath(group: Group) -> Series | None:
+    several = [s for s in group.measured if not s.transport.single_path and s.description is not None]
+    sign = 1 if group.metric.better == "lower" else -1
+    return min(several, key=lambda s: sign * s.description.median if s.description else 0.0, default=None)
+
+
+def _verdict_of_many(panel: Sequence[Group]) -> Verdict:
+    wins = Counter(group.best for group in panel if group.best is not None)
+    titles = {s.transport.label: s.transport for group in panel for s in group.measured}
+    what = ", ".join(name for name, _ in panel[0].labels)
+    ranked = sorted(wins.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    parts = [f"{titles[str(label)].title} for {count}" for label, count in ranked]
+    parts[0] = f"{parts[0]} of {len(panel)}"
+    gains = [
+        multipath.comparison.gain
+        for group in panel
+        if (multipath := _best_multipath(group)) and multipath.comparison and multipath.comparison.gain is not None
+    ]
+    spread = ""
+    if gains:
+        low, middle, high = (float(q) for q in np.quantile(gains, (0.25, 0.5, 0.75)))
+        spread = (
+            f" G per {what}: median {signed_g(middle)}, middle half {signed_g(low)} to {signed_g(high)} "
+            f"({plural(len(gains), 'value')})."
+        )
+    leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None
+    return Verdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}")
+
+
+def _median(group: Group, series: Series) -> str:
+    return quantity(series.description.median if series.description else None, group.metric.unit)
+
+
+def _less(group: Group) -> str:
+    return "less" if group.metric.better == "lower" else "more"
+
+
+def _more(group: Group) -> str:
+    return "more" if group.metric.better == "lower" else "less"

@@ -1,0 +1,114 @@
+"""A run directory → tables → scores → statistics → figures → report."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.errors import NotAnalysedError
+from analysis.figures import draw_all
+from analysis.metric import Metric
+from analysis.plugins import Plugin, load
+from analysis.report import write_report
+from analysis.result import Analysis
+from analysis.run import Run, read_run
+from analysis.scores import CellScores, score_cell
+from analysis.shares import interface_shares
+from analysis.statistics import summarise
+from analysis.summary import SummaryRow, summary_rows
+from analysis.tables import make_tables
+
+STEPS = ("tables", "scores", "statistics", "figures", "report")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the analysis is: ``done`` of ``total`` things of one of `STEPS`."""
+
+    step: str
+    done: int
+    total: int
+
+
+Listener = Callable[[Progress], None]
+
+
+def analyze(
+    run_dir: Path,
+    *,
+    progress: Listener | None = None,
+    scenario_folders: Sequence[Path] | None = None,
+    mptrace: Path | None = None,
+) -> None:
+    """Make everything that can be made of a run directory, complete or not; the same bytes each time.
+
+    Args:
+        run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
+        progress: called after each thing done.
+        scenario_folders: where scenarios' folders are; None: ``ui-scenarios`` of the checkout.
+        mptrace: the program; None: see `analysis.tables.find_mptrace`.
+
+    Raises:
+        NotARunError: ``run_dir`` holds no readable manifest.
+        ProgramMissingError: there are captures, and no mptrace to read them.
+        ScenarioMissingError: a scenario with ok cells has no usable ``scores.py``.
+    """
+    tell: Listener = progress or (lambda _: None)
+    run = read_run(run_dir)
+    analysis = _analysis(run, tell, scenario_folders, mptrace)
+    drawings = []
+    for drawing in draw_all(analysis):
+        drawings.append(drawing)
+        tell(Progress("figures", len(drawings), len(drawings)))
+    write_report(analysis, drawings)
+    tell(Progress("report", 1, 1))
+
+
+def summary(run_dir: Path) -> list[SummaryRow]:
+    """The rows of a terminal table, from ``report/summary.json``; headline metrics first.
+
+    Raises:
+        NotARunError: ``run_dir`` holds no readable manifest.
+        NotAnalysedError: there is no report yet.
+    """
+    run = read_run(run_dir)
+    return summary_rows(summary_json(run.directory))
+
+
+def summary_json(run_dir: Path) -> dict[str, Any]:
+    """``report/summary.json`` of a run; raises `NotAnalysedError` when there is none."""
+    path = Path(run_dir) / "report" / "summary.json"
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
+    return content
+
+
+def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None, mptrace: Path | None) -> Analysis:
+    decoded: list[str] = []
+
+    def cell_decoded(cell: object) -> None:
+        decoded.append(str(cell))
+        tell(Progress("tables", len(decoded), len(run.cells)))
+
+    problems = make_tables(run.cells, mptrace, done=cell_decoded)
+    plugins = _plugins(run, scenario_folders)
+    scores: list[CellScores] = []
+    for cell in run.cells:
+        if cell.ok and cell.spec is not None:
+            scores.append(score_cell(cell, plugins[cell.spec.scenario]))
+            tell(Progress("scores", len(scores), run.counts["ok"]))
+    problems += [scored.problem for scored in scores if scored.problem is not None]
+    metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
+    groups = tuple(summarise(run, metrics, scores))
+    tell(Progress("statistics", 1, 1))
+    return Analysis(run, groups, tuple(interface_shares(run)), tuple(problems))
+
+
+def _plugins(run: Run, folders: Sequence[Path] | None) -> dict[str, Plugin]:
+    """The plug-in of each scenario label that has ok cells."""
+    names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
+    labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
+    return {label: load(names.get(label, label), folders) for label in labels}

@@ -1,0 +1,131 @@
+"""``report/summary.json``: the statistics for programs, and their short form for a terminal."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from analysis.headline import answers
+from analysis.result import Analysis
+from analysis.statistics import Comparison, Group, Series
+from analysis.text import number, percent
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One line of ``mplab report``: texts are ready to print, ``best`` marks the best median."""
+
+    scenario: str
+    link: str
+    metric: str
+    labels: str
+    unit: str
+    transport: str
+    n: int
+    median: str
+    interval: str
+    gain: str
+    headline: bool
+    best: bool
+
+
+def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
+    """What ``summary.json`` holds; see docs/report.md."""
+    run = analysis.run
+    return {
+        "format": FORMAT,
+        "run_id": run.manifest.run_id,
+        "title": run.manifest.experiment.title or run.manifest.experiment.name,
+        "finished": run.finished,
+        "complete": run.complete,
+        "cells": run.counts,
+        "warnings": warnings,
+        "answers": [
+            {
+                "scenario": answer.scenario,
+                "link": answer.link,
+                "metric": answer.metric,
+                "labels": verdict.label,
+                "winner": verdict.winner.label if verdict.winner else None,
+                "sentence": verdict.sentence,
+            }
+            for answer in answers(analysis)
+            for verdict in answer.verdicts
+        ],
+        "metrics": [_group(group) for group in analysis.groups],
+        "interfaces": [asdict(share) for share in analysis.shares],
+        "not_ok": [
+            {"cell": cell.id, "outcome": cell.outcome, "reasons": list(cell.reasons)}
+            for cell in run.cells
+            if not cell.ok
+        ],
+        "skipped": [{"transport": transport, "reason": reason} for transport, reason in run.skipped],
+        "problems": [asdict(problem) for problem in analysis.problems],
+    }
+
+
+def summary_rows(content: dict[str, Any]) -> list[SummaryRow]:
+    """The rows of every metric, headlines first."""
+    groups = sorted(content["metrics"], key=lambda group: not group["headline"])
+    return [_row(group, series) for group in groups for series in group["transports"] if series["n"]]
+
+
+def _row(group: dict[str, Any], series: dict[str, Any]) -> SummaryRow:
+    interval = series["interval"]
+    compared = series["comparison"]
+    return SummaryRow(
+        scenario=group["scenario"],
+        link=group["link"],
+        metric=group["title"],
+        labels=" · ".join(group["labels"].values()),
+        unit=group["unit"],
+        transport=series["transport"],
+        n=series["n"],
+        median=number(series["median"]),
+        interval=f"{number(interval[0])} … {number(interval[1])}" if interval else "",
+        gain=percent(compared["gain"], sign=True) if compared and compared["gain"] is not None else "",
+        headline=group["headline"],
+        best=group["best"] == series["transport"],
+    )
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "scenario": group.scenario,
+        "link": group.link,
+        "metric": group.metric.name,
+        "title": group.metric.title,
+        "unit": group.metric.unit,
+        "better": group.metric.better,
+        "headline": group.metric.headline,
+        "labels": dict(group.labels),
+        "best": group.best,
+        "baseline": group.baseline,
+        "transports": [_series(series) for series in group.series],
+    }
+
+
+def _series(series: Series) -> dict[str, Any]:
+    start = {"transport": series.transport.label, "cells": series.cells, "n": len(series.values)}
+    d = series.description
+    if d is None:
+        return start
+    return {
+        **start,
+        "median": d.median,
+        "q1": d.q1,
+        "q3": d.q3,
+        "mean": d.mean,
+        "sd": d.sd,
+        "min": d.minimum,
+        "max": d.maximum,
+        "interval": [d.interval.low, d.interval.high] if d.interval else None,
+        "comparison": _comparison(series.comparison) if series.comparison else None,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    content = asdict(comparison)
+    interval = comparison.gain_interval
+    content["gain_interval"] = [interval.low, interval.high] if interval else None
+    return content

@@ -1,0 +1,119 @@
+"""What integration tests share: the `mplab` command, and a look at what it leaves behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from orchestrator.cli.run import check_ready
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.enter import IN_LAB_VARIABLE
+
+TIMEOUT_S = 240.0
+Mplab = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _lab_is_possible() -> None:
+    try:
+        check_ready()
+    except LabNotReadyError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def mplab(tmp_path: Path) -> Mplab:
+    """Runs ``mplab`` to its end, its runs in ``tmp_path / "runs"``."""
+
+    def run(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            mplab_argv(*arguments),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            env=environment(tmp_path),
+        )
+
+    return run
+
+
+@pytest.fixture
+def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts ``mplab`` and returns; what still runs at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            mplab_argv(*arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(tmp_path),
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+def mplab_argv(*arguments: str) -> list[str]:
+    """The command line of ``mplab``."""
+    return [sys.executable, "-m", "orchestrator", *arguments]
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of ``mplab`` in a test."""
+    return {**os.environ, "MPLAB_RUNS": str(tmp_path / "runs"), "COLUMNS": "200"}
+
+
+def lab_processes(lab: str | None = None) -> list[psutil.Process]:
+    """Every process that belongs to a lab (to the lab `lab`)."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            value = process.environ().get(IN_LAB_VARIABLE)
+        except psutil.Error:
+            continue
+        if value and lab in (None, value):
+            found.append(process)
+    return found
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
+    """Wait, bounded, until `condition` holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {timeout_s:g} s: {what}")
+        time.sleep(0.05)
+
+
+class Traces:
+    """What a lab could leave on this machine, seen now."""
+
+    def __init__(self) -> None:
+        namespaces = subprocess.run(
+            ["lsns", "--noheadings", "--output", "NS,TYPE"], capture_output=True, text=True, check=True
+        ).stdout
+        links = subprocess.run(["ip", "-brief", "link"], capture_output=True, text=True, check=True).stdout
+        self.namespaces = set(namespaces.split("\n"))
+        self.interfaces = {line.split()[0] for line in links.splitlines()}
+        self.mounts = Path("/proc/self/mounts").read_text()
+
+    def left_since(self, before: "Traces") -> list[str]:
+        """What is here now and was not before."""
+        left = [f"namespace {name}" for name in self.namespaces - before.namespaces]
+        left += [f"interface {name}" for name in self.interfaces - before.interfaces]
+        left += ["mounts changed"] if self.mounts != before.mounts else []
+        return left

@@ -1,0 +1,111 @@
+"""The virtual lab comes up, is what was asked, and leaves nothing behind, however it ends."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Mplab, Traces, lab_processes, wait_until
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def before() -> Traces:
+    return Traces()
+
+
+def gone(before: Traces, lab: str) -> None:
+    wait_until(lambda: not lab_processes(lab), f"end of lab {lab}")
+    wait_until(lambda: not Traces().left_since(before), f"nothing left, found {Traces().left_since(before)}")
+
+
+def facts(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What ``mplab lab up --json`` says when the lab is up."""
+    assert process.stdout is not None
+    text = ""
+    while not text.rstrip().endswith("\n}"):
+        line = process.stdout.readline()
+        assert line, process.stderr.read() if process.stderr else ""
+        text += line
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@pytest.mark.parametrize("transport", ["sptcp-wifi", "sptcp-lte", "mptcp"])
+def test_every_transport_is_what_was_asked(mplab: Mplab, before: Traces, transport: str) -> None:
+    done = mplab("lab", "up", "--transport", transport, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    assert found["active"]["mptcp"] is (transport == "mptcp")
+    assert found["active"]["congestion_control"] == "cubic"
+    gone(before, found["lab"])
+
+
+def test_links_are_near_what_was_asked(mplab: Mplab) -> None:
+    measured = json.loads(mplab("lab", "up", "--json").stdout)["measured"]
+    assert measured["wlan0"]["rtt_ms_median"] == pytest.approx(50, rel=0.2)
+    assert measured["rmnet0"]["rtt_ms_median"] == pytest.approx(70, rel=0.2)
+    assert measured["wlan0"]["down_kbps"] == pytest.approx(7040, rel=0.2)
+    assert measured["rmnet0"]["up_kbps"] == pytest.approx(2286, rel=0.2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_when_the_orchestrator_ends(start_mplab: Start, before: Traces, number: int) -> None:
+    process = start_mplab("lab", "up", "--keep", "--json")
+    lab = facts(process)["lab"]
+    assert lab_processes(lab)
+    process.send_signal(number)
+    process.wait(30)
+    gone(before, lab)
+
+
+def test_nothing_is_left_when_the_labs_first_process_is_killed(start_mplab: Start, before: Traces) -> None:
+    process = start_mplab("lab", "up", "--keep", "--json")
+    lab = facts(process)["lab"]
+    first = min(lab_processes(lab), key=lambda found: found.create_time())
+    first.kill()
+    assert process.wait(30) != 0
+    gone(before, lab)
+
+
+def test_a_shell_in_a_node_sees_the_phones_network(start_mplab: Start, mplab: Mplab) -> None:
+    lab = facts(start_mplab("lab", "up", "--keep", "--json"))["lab"]
+    shown = mplab("lab", "shell", "phone", "--lab", lab, "--", "ip", "-brief", "address")
+    assert "wlan0" in shown.stdout
+    assert "10.64.2.2" in shown.stdout
+    assert lab in mplab("lab", "list").stdout
+    wrong = mplab("lab", "shell", "tablet", "--lab", lab)
+    assert wrong.returncode == 3
+    assert "it has air, origin, phone, proxy, router" in wrong.stderr
+
+
+def test_the_phone_reaches_the_lab_and_nothing_else(start_mplab: Start, mplab: Mplab) -> None:
+    lab = facts(start_mplab("lab", "up", "--keep", "--json"))["lab"]
+
+    def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
+        shell = ("lab", "shell", "phone", "--lab", lab, "--")
+        return mplab(*shell, "curl", "--silent", "--max-time", "10", *arguments)
+
+    size = curl("--output", "/dev/null", "--write-out", "%{size_download}", "http://dl.lab/10000")
+    assert size.stdout == "10000"
+    assert curl("http://example.org/").returncode == 6, "a name outside the lab"
+    assert curl("http://10.64.3.2:7001/").returncode != 0, "the proxy answers no stranger"
+    assert curl("http://192.0.2.1/").returncode != 0, "a destination outside the allow-list"
+
+
+def test_no_lab_no_shell(mplab: Mplab) -> None:
+    done = mplab("lab", "shell", "phone", "--lab", "nosuchlab")
+    assert done.returncode == 3
+    assert "mplab lab up --keep" in done.stderr
+
+
+def test_unknown_names_are_refused_before_anything_is_touched(mplab: Mplab, before: Traces) -> None:
+    done = mplab("lab", "up", "--link", "basline")
+    assert done.returncode == 2
+    assert "baseline" in done.stderr
+    assert Traces().left_since(before) == []

@@ -1,0 +1,34 @@
+"""The virtual lab's wiring is consistent."""
+
+from orchestrator.lab import topology
+
+
+def test_every_interface_has_its_own_hardware_address() -> None:
+    ends = [(node, interface) for node in topology.NODES for interface in topology.interfaces_of(node)]
+    assert len(ends) == 2 * len(topology.WIRES)
+    assert len({topology.mac(*end) for end in ends}) == len(ends)
+
+
+def test_interface_names_fit_the_kernel() -> None:
+    assert all(len(name) < 16 for node in topology.NODES for name in topology.interfaces_of(node))
+
+
+def test_emulated_ends_bear_no_address() -> None:
+    assert all(not command.startswith("addr") for command in topology.address_commands("air"))
+
+
+def test_both_ends_of_an_emulated_link_know_each_other() -> None:
+    phone = topology.address_commands("phone")
+    router = topology.mac("router", "wlan")
+    assert f"neigh replace 10.64.1.1 lladdr {router} dev wlan0 nud permanent" in phone
+
+
+def test_the_primary_interface_has_the_better_metric() -> None:
+    commands = topology.phone_primary_commands("rmnet0")
+    assert "route add default via 10.64.2.1 dev rmnet0 metric 100" in commands
+    assert "route add default via 10.64.1.1 dev wlan0 metric 200" in commands
+
+
+def test_the_phone_has_no_route_to_the_origin_of_its_own() -> None:
+    assert all("10.65" not in command for command in topology.phone_route_commands("wlan0"))
+    assert "meta l4proto tcp redirect to :3128" in topology.REDIRECT_RULES

@@ -1,0 +1,94 @@
+"""A small catalog: one transport with options, two scenarios, two link conditions."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from orchestrator.scenario import Context, Parameters
+from orchestrator.spec import Catalog, Experiment, TransportInfo, load_experiment
+from orchestrator.spec.units import DurationS, SizeBytes
+
+
+class DownloadParameters(Parameters):
+    sizes: tuple[SizeBytes, ...] = (1_000_000,)
+    pause: DurationS = 2.0
+
+
+class WebParameters(Parameters):
+    sites: tuple[str, ...] = ("search",)
+
+
+class MptcpOptions(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    primary: Literal["wifi", "lte"] = "wifi"
+    mode: Literal["fullmesh", "backup"] = "fullmesh"
+
+
+class ExampleScenario:
+    needs_ui = False
+
+    def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
+        self.name = name
+        self.title = name
+        self.parameters = parameters
+        self._limit_s = limit_s
+
+    def time_limit_s(self, parameters: Any) -> float:
+        return self._limit_s
+
+    def estimate_s(self, parameters: Any) -> float:
+        return self._limit_s / 4
+
+    def prepare(self, context: Context, parameters: Any) -> None:
+        raise NotImplementedError
+
+    def run(self, context: Context, parameters: Any) -> None:
+        raise NotImplementedError
+
+    def clean_up(self, context: Context, parameters: Any) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    links = tmp_path / "links"
+    links.mkdir()
+    for name, rate in (("baseline", "7040 kbit/s"), ("slow", "500 kbit/s")):
+        path = f"{{down: {rate}, up: 2020 kbit/s, rtt: 50 ms}}"
+        (links / f"{name}.yaml").write_text(f"title: The {name} link\nwifi: {path}\nlte: {path}\n", encoding="utf-8")
+    transports = (
+        TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072b2", "o"),
+        TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
+    )
+    scenarios = (
+        ExampleScenario("download", DownloadParameters, 60.0),
+        ExampleScenario("web", WebParameters, 100.0),
+    )
+    return Catalog(
+        transports={info.name: info for info in transports},
+        scenarios={scenario.name: scenario for scenario in scenarios},
+        links_dir=links,
+    )
+
+
+@pytest.fixture
+def load(tmp_path: Path, catalog: Catalog) -> Callable[..., Experiment]:
+    """Load an experiment file that says what is needed and what the test gives, as YAML text."""
+
+    def load_with(**keys: str) -> Experiment:
+        needed = {
+            "mplab": "1",
+            "name": "example",
+            "transports": "[sptcp-wifi]",
+            "links": "[baseline]",
+            "scenarios": "[download]",
+        }
+        path = tmp_path / "example.yaml"
+        path.write_text("".join(f"{key}: {text}\n" for key, text in {**needed, **keys}.items()), encoding="utf-8")
+        return load_experiment(path, catalog=catalog)
+
+    return load_with

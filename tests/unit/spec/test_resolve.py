@@ -1,0 +1,130 @@
+"""An experiment file becomes an experiment: names looked up, defaults filled in. (Wrong files: tests/golden.)"""
+
+import json
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import InputError
+from orchestrator.spec import Experiment, Queue, Tolerance
+from orchestrator.spec.palette import distinct_styles
+
+Load = Callable[..., Experiment]
+
+
+def test_defaults(load: Load) -> None:
+    experiment = load()
+    assert experiment.title == experiment.name == "example"
+    assert (experiment.seed, experiment.repetitions, experiment.lab) == (1, 1, "virtual")
+    assert experiment.tolerance == Tolerance(10.0, 10.0)
+    assert (experiment.congestion_control, experiment.capture) == ("cubic", "headers")
+    assert (experiment.retries, experiment.cell_timeout_s) == (1, 120.0)
+
+
+def test_everything_said(load: Load, tmp_path: Path) -> None:
+    experiment = load(
+        title="A title",
+        seed="7",
+        repetitions="3",
+        lab="bench",
+        tolerance="{rtt: 5 %, rate: 20 %}",
+        congestion_control="bbr",
+        capture="off",
+        retries="0",
+        cell_timeout="5 min",
+    )
+    assert (experiment.title, experiment.seed, experiment.repetitions) == ("A title", 7, 3)
+    assert (experiment.lab, experiment.congestion_control, experiment.capture) == ("bench", "bbr", "off")
+    assert experiment.tolerance == Tolerance(5.0, 20.0)
+    assert (experiment.retries, experiment.cell_timeout_s) == (0, 300.0)
+    assert experiment.source == (tmp_path / "example.yaml").read_bytes()
+
+
+def test_a_scenario_by_name_has_its_own_defaults(load: Load) -> None:
+    use = load().scenario("download")
+    assert (use.label, use.name, use.time_limit_s, use.estimate_s) == ("download", "download", 60.0, 15.0)
+    assert use.to_json()["parameters"] == {"sizes": ["1 MB"], "pause": "2 s"}
+
+
+def test_a_scenario_with_parameters_and_label(load: Load) -> None:
+    experiment = load(scenarios="[{download: {sizes: [10 kB], label: small}}, {download: }]")
+    assert [use.label for use in experiment.scenarios] == ["small", "download"]
+    assert experiment.scenario("small").to_json() == {
+        "label": "small",
+        "name": "download",
+        "parameters": {"sizes": ["10 kB"], "pause": "2 s"},
+    }
+
+
+def test_a_transport_without_options_has_none(load: Load) -> None:
+    use = load().transport("sptcp-wifi")
+    assert use.options is None
+    assert use.to_json() == {
+        "label": "sptcp-wifi",
+        "name": "sptcp-wifi",
+        "options": {},
+        "colour": "#0072b2",
+        "marker": "o",
+        "title": "TCP over WiFi",
+    }
+
+
+def test_variants_of_a_transport_are_drawn_apart(load: Load) -> None:
+    experiment = load(
+        transports="[mptcp, sptcp-wifi, {mptcp: {primary: lte, label: mptcp-lte}}, {mptcp: {mode: backup, label: spare}}]"
+    )
+    first, wifi, second, third = experiment.transports
+    assert (first.colour, first.marker, first.title) == ("#009e73", "D", "Multipath TCP")
+    assert second.title == "Multipath TCP (mptcp-lte)"
+    assert second.to_json()["options"] == {"primary": "lte", "mode": "fullmesh"}
+    assert third.to_json()["options"] == {"primary": "wifi", "mode": "backup"}
+    drawn = [first, wifi, second, third]
+    assert len({use.colour for use in drawn}) == len({use.marker for use in drawn}) == 4
+
+
+def test_palette_never_repeats_until_it_says_so() -> None:
+    styles = distinct_styles([("t", "#000000", "o")] * 81)
+    assert len(set(styles)) == 81
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        distinct_styles([("t", "#000000", "o")] * 82)
+
+
+def test_links_by_name_and_inline(load: Load) -> None:
+    path = "{down: 1 Mbit/s, up: 1 Mbit/s, rtt: 10 ms, queue: 20 packets}"
+    experiment = load(links=f"[slow, {{name: mine, wifi: {path}, lte: {path}}}]")
+    assert [link.name for link in experiment.links] == ["slow", "mine"]
+    assert experiment.link("slow").title == "The slow link"
+    assert experiment.link("mine").lte.queue == Queue("packets", 20)
+
+
+def test_an_experiment_cannot_be_changed(load: Load) -> None:
+    with pytest.raises(FrozenInstanceError):
+        load().seed = 2  # type: ignore[misc]
+
+
+def test_the_resolved_experiment_is_plain_json(load: Load) -> None:
+    resolved = load(transports="[mptcp]").to_json()
+    assert json.loads(json.dumps(resolved)) == resolved
+    assert resolved["links"][0]["paths"]["rmnet0"]["up"]["rate_kbps"] == 2020.0
+
+
+def test_problems_of_file_and_links_come_together_first_line_first(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "links" / "slow.yaml").write_text("title: 1\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load(links="[slow]", scenarios="[wbe]", seed="-1")
+    lines = str(caught.value).splitlines()
+    assert [line.removeprefix(str(tmp_path)).partition(" ")[0] for line in lines] == [
+        "/example.yaml:5:",
+        "/example.yaml:6:",
+        "/links/slow.yaml:1:",
+        "/links/slow.yaml:1:",
+        "/links/slow.yaml:1:",
+    ]
+
+
+def test_a_timeout_that_just_suffices(load: Load) -> None:
+    assert load(scenarios="[web]", cell_timeout="100 s").cell_timeout_s == 100.0
+    with pytest.raises(InputError, match="99 s is shorter than what scenario 'web' may take"):
+        load(scenarios="[web]", cell_timeout="99 s")

@@ -1,0 +1,68 @@
+"""The JSON Schemas in docs/schema say what the reader accepts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
+
+from orchestrator.spec.schema import DIRECTORY, schema_files, write_schemas
+
+ROOT = Path(__file__).parents[3]
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
+LINKS = sorted((ROOT / "router-configs" / "links").glob("*.yaml"))
+
+
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads((DIRECTORY / name).read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def read(path: Path) -> Any:
+    return YAML(typ="safe", pure=True).load(path)
+
+
+@pytest.mark.parametrize("name", sorted(schema_files()))
+def test_committed_schemas_are_up_to_date(name: str) -> None:
+    committed = (DIRECTORY / name).read_text(encoding="utf-8")
+    assert committed == schema_files()[name], "run 'python -m orchestrator.spec.schema'"
+
+
+def test_schemas_can_be_written(tmp_path: Path) -> None:
+    write_schemas(tmp_path / "schema")
+    assert {path.name for path in (tmp_path / "schema").iterdir()} == set(schema_files())
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.name)
+def test_experiments_of_the_product_are_valid(path: Path) -> None:
+    validator("experiment.schema.json").validate(read(path))
+
+
+@pytest.mark.parametrize("path", LINKS, ids=lambda path: path.name)
+def test_links_of_the_product_are_valid(path: Path) -> None:
+    validator("link.schema.json").validate(read(path))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mplab": 2},
+        {"repetitions": 0},
+        {"cell_timeout": 120},
+        {"cell_timeout": "120 sec"},
+        {"name": "Demo"},
+        {"colour": "red"},
+        {"transports": []},
+        {"scenarios": [{"web": {}, "download": {}}]},
+        {"links": [{"name": "mine"}]},
+        {"tolerance": {"rtt": "ten %"}},
+    ],
+)
+def test_wrong_experiments_are_invalid(change: dict[str, Any]) -> None:
+    good = read(ROOT / "experiments" / "demo.yaml")
+    check = validator("experiment.schema.json")
+    assert check.is_valid(good)
+    assert not check.is_valid({**good, **change})

@@ -1,0 +1,110 @@
+"""A transport proves itself, or says why it was not what was asked."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.transport import Evidence, make_transport
+from orchestrator.transport.mptcp import MptcpOptions
+
+INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
+BOTH = ["10.64.1.2", "10.64.2.2"]
+
+
+def connection(**changes: Any) -> dict[str, Any]:
+    row = {"kind": "mptcp", "fallback": False, "subflows": 2, "bytes_up": 200, "bytes_down": 1_000_000}
+    return row | changes
+
+
+def subflow(interface: str, **changes: Any) -> dict[str, Any]:
+    row = {"interface": interface, "role": "initial", "payload_up": 100, "payload_down": 500_000}
+    row |= {"unique_up": 100, "unique_down": 500_000}
+    return row | changes
+
+
+TWO_SUBFLOWS = (subflow("wlan0"), subflow("rmnet0", role="additional"))
+
+
+def mptcp_evidence(**changes: Any) -> Evidence:
+    fields: dict[str, Any] = {
+        "active": {"mptcp": True, "local": BOTH},
+        "phone_counters": {},
+        "connections": (connection(),),
+        "subflows": TWO_SUBFLOWS,
+    }
+    return Evidence(**fields | changes)
+
+
+def sptcp_evidence(**changes: Any) -> Evidence:
+    fields: dict[str, Any] = {
+        "active": {"mptcp": False, "local": ["10.64.1.2"]},
+        "phone_counters": {},
+        "connections": (connection(kind="tcp", subflows=1),),
+        "subflows": (subflow("wlan0"),),
+    }
+    return Evidence(**fields | changes)
+
+
+def test_mptcp_over_both_paths_is_proved() -> None:
+    assert make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"active": {"mptcp": False, "local": BOTH}}, "was plain TCP"),
+        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "no subflow on rmnet0"),
+        ({"phone_counters": {"MPTcpExt.MPCapableFallbackACK": 2}}, "MPCapableFallbackACK 2"),
+        ({"connections": ()}, "no TCP connection was captured"),
+        ({"connections": (connection(fallback=True), connection())}, "1 of 2 connections were plain TCP"),
+        ({"connections": (connection(subflows=1),)}, "1 long connections never had a second subflow"),
+        ({"subflows": (subflow("rmnet0"),)}, "began on another interface than wlan0"),
+    ],
+)
+def test_mptcp_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
+    found = make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**changes))
+    assert any(reason in text for text in found), found
+
+
+def test_a_short_connection_needs_no_second_subflow() -> None:
+    evidence = mptcp_evidence(connections=(connection(), connection(subflows=1, bytes_down=10_000)))
+    assert make_transport("mptcp", None, INTERFACES).prove(evidence) == []
+
+
+def test_mptcp_with_lte_first() -> None:
+    transport = make_transport("mptcp", MptcpOptions(primary="lte"), INTERFACES)
+    lte_first = (subflow("rmnet0"), subflow("wlan0", role="additional"))
+    assert transport.prove(mptcp_evidence(subflows=lte_first)) == []
+    assert transport.prove(mptcp_evidence()) != []
+
+
+def test_a_backup_path_that_carried_data_is_told() -> None:
+    transport = make_transport("mptcp", MptcpOptions(mode="backup"), INTERFACES)
+    assert any("backup path" in reason for reason in transport.prove(mptcp_evidence()))
+    idle = (subflow("wlan0"), subflow("rmnet0", role="additional", unique_up=0, unique_down=0))
+    assert transport.prove(mptcp_evidence(subflows=idle)) == []
+
+
+def test_without_captures_the_test_connection_and_the_counters_speak() -> None:
+    transport = make_transport("mptcp", None, INTERFACES)
+    assert transport.prove(mptcp_evidence(captured=False, connections=(), subflows=())) == []
+    assert transport.prove(mptcp_evidence(captured=False, active={"mptcp": False, "local": BOTH})) != []
+
+
+def test_single_path_tcp_is_proved() -> None:
+    assert make_transport("sptcp-wifi", None, INTERFACES).prove(sptcp_evidence()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "Multipath TCP, single-path TCP was asked"),
+        ({"active": {"mptcp": False, "local": BOTH[1:]}}, "not from 10.64.1.2 (wlan0)"),
+        ({"subflows": ()}, "no TCP connection was captured on wlan0"),
+        ({"subflows": TWO_SUBFLOWS}, "500100 bytes went over another interface than wlan0"),
+        ({"connections": (connection(),)}, "Multipath TCP was negotiated"),
+    ],
+)
+def test_single_path_tcp_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
+    found = make_transport("sptcp-wifi", None, INTERFACES).prove(sptcp_evidence(**changes))
+    assert any(reason in text for text in found), found

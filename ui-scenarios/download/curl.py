@@ -1,0 +1,107 @@
+"""Command lines for curl on the phone, and the reading of what it says."""
+
+import json
+import re
+from dataclasses import dataclass
+
+from .content import HOST, WHOLE_FILES_BYTES
+
+_MARK = "mplab-curl "
+_FIELDS = {
+    "exit": "%{exitcode}",
+    "status": '"%{http_code}"',
+    "bytes": "%{size_download}",
+    "namelookup_s": "%{time_namelookup}",
+    "connect_s": "%{time_connect}",
+    "first_byte_s": "%{time_starttransfer}",
+    "total_s": "%{time_total}",
+    "local_port": '"%{local_port}"',
+    "url": '"%{url_effective}"',
+}
+_WRITE_OUT = "%{stderr}" + _MARK + "{" + ",".join(f'"{key}":{value}' for key, value in _FIELDS.items()) + "}\\n"
+# -q: no ~/.curlrc; a proxy variable of the host would lead past the phone's interfaces.
+_COMMON = ("-q", "--silent", "--show-error", "--noproxy", "*", "--write-out", _WRITE_OUT)
+
+_FILE_SCRIPT = 'curl "$@" | sha256sum'
+_BUNDLE_SCRIPT = 'date +%s.%N; curl "$@"; date +%s.%N'
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer as curl reports it; times since its start."""
+
+    flow: int
+    exit_code: int
+    status: int
+    bytes: int
+    namelookup_s: float
+    connect_s: float
+    first_byte_s: float
+    total_s: float
+    local_port: int
+
+    def fields(self) -> dict[str, float]:
+        """What goes into an observation."""
+        return {
+            "bytes": self.bytes,
+            "status": self.status,
+            "namelookup_s": self.namelookup_s,
+            "connect_s": self.connect_s,
+            "first_byte_s": self.first_byte_s,
+            "total_s": self.total_s,
+            "local_port": self.local_port,
+        }
+
+
+def file_argv(size: int, timeout_s: float) -> list[str]:
+    """Download one file and print the SHA-256 of what came; curl's report goes to stderr."""
+    url, source = _source(size)
+    return ["sh", "-c", _FILE_SCRIPT, "curl", *_COMMON, "--max-time", f"{timeout_s:.1f}", *source, url]
+
+
+def bundle_argv(flows: int, concurrent: int, size: int, timeout_s: float) -> list[str]:
+    """Download `flows` files, `concurrent` at a time; prints the time before and after."""
+    url, source = _source(size)
+    parallel = ["--parallel", "--parallel-immediate", "--parallel-max", str(concurrent)]
+    limits = ["--max-time", f"{timeout_s:.1f}", "--output", "/dev/null"]
+    arguments = [*_COMMON, *parallel, *limits, *source, f"{url}?flow=[1-{flows}]"]
+    return ["sh", "-c", _BUNDLE_SCRIPT, "curl", *arguments]
+
+
+def _source(size: int) -> tuple[str, list[str]]:
+    if size in WHOLE_FILES_BYTES:
+        return f"http://{HOST}/{size}", []
+    return f"http://{HOST}/stream", ["--range", f"0-{size - 1}"]
+
+
+def parse(stderr: str) -> tuple[list[Transfer], str]:
+    """The transfers in curl's error output, by flow, and its first complaint ("" when there is none)."""
+    transfers, complaints = [], []
+    for line in stderr.splitlines():
+        if line.startswith(_MARK):
+            transfers.append(_transfer(json.loads(line.removeprefix(_MARK))))
+        elif line.startswith("curl:"):
+            complaints.append(line.removeprefix("curl:").strip())
+    return sorted(transfers, key=lambda transfer: transfer.flow), complaints[0] if complaints else ""
+
+
+def _transfer(report: dict[str, str | float]) -> Transfer:
+    flow = re.search(r"[?]flow=(\d+)", str(report["url"]))
+    return Transfer(
+        flow=int(flow.group(1)) if flow else 0,
+        exit_code=int(report["exit"]),
+        status=int(report["status"]),
+        bytes=int(report["bytes"]),
+        namelookup_s=float(report["namelookup_s"]),
+        connect_s=float(report["connect_s"]),
+        first_byte_s=float(report["first_byte_s"]),
+        total_s=float(report["total_s"]),
+        local_port=int(report["local_port"] or 0),
+    )
+
+
+def bundle_time_s(stdout: str) -> float:
+    """Difference of the two times that the bundle's script prints, seconds."""
+    before, after = (line.partition(".") for line in stdout.split())
+    # Nanoseconds as whole numbers: a float of the epoch has only about 100 ns.
+    return (int(after[0]) - int(before[0])) + (int(after[2]) - int(before[2])) / 1e9

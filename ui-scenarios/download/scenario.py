@@ -1,0 +1,160 @@
+"""Files of given sizes one after the other, then bundles of short flows, each flow on a new connection."""
+
+import math
+import re
+import time
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from orchestrator.errors import StepError
+from orchestrator.scenario import Context, Parameters
+from orchestrator.spec.units import DurationS, SizeBytes, format_size
+
+from . import curl
+from .content import MAX_SIZE_BYTES, stream_sha256
+
+MAX_TEST_S = 120.0
+"""A test of an app takes at most so long (baerts2015 §4.3)."""
+_SLOW_KBPS, _USUAL_KBPS = 200.0, 7000.0
+_REQUEST_S = 0.3
+_MAX_RESULTS = 20
+
+
+Size = Annotated[SizeBytes, Field(gt=0, le=MAX_SIZE_BYTES)]
+
+
+class Bundle(BaseModel):
+    """Short flows of one size, some of them at a time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    flows: int = Field(ge=1, le=1000, description="How many files.")
+    concurrent: int = Field(1, ge=1, le=100, description="How many at a time.")
+    size: Size = Field(description="Of each file.")
+
+    @property
+    def size_bytes(self) -> int:
+        """All flows together."""
+        return self.flows * self.size
+
+
+class DownloadParameters(Parameters):
+    """Parameters of the scenario `download`."""
+
+    sizes: tuple[Size, ...] = Field(
+        (10_000, 100_000, 1_000_000, 10_000_000), max_length=_MAX_RESULTS, description="One file of each."
+    )
+    bundles: tuple[Bundle, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
+    pause: DurationS = Field(0.2, description="Between two files or bundles.")
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> "DownloadParameters":
+        if not self.sizes and not self.bundles:
+            raise ValueError("nothing to download: give 'sizes' or 'bundles'")
+        for name, values in (("sizes", self.sizes), ("bundles", self.bundles)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"'{name}' has the same entry twice")
+        return self
+
+    @property
+    def total_bytes(self) -> int:
+        """Everything that is downloaded."""
+        return sum(self.sizes) + sum(bundle.size_bytes for bundle in self.bundles)
+
+
+class DownloadScenario:
+    """`Scenario`: file downloads."""
+
+    name = "download"
+    title = "File download"
+    parameters = DownloadParameters
+    needs_ui = False
+
+    def time_limit_s(self, parameters: DownloadParameters) -> float:
+        """Enough for a path of 200 kbit/s, but not more than 120 s unless the usual path needs it."""
+        slow = 10 + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
+        return math.ceil(max(min(MAX_TEST_S, slow), 10 + 3 * self.estimate_s(parameters)))
+
+    def estimate_s(self, parameters: DownloadParameters) -> float:
+        """Time at 7 Mbit/s."""
+        requests = len(parameters.sizes)
+        requests += sum(math.ceil(bundle.flows / bundle.concurrent) for bundle in parameters.bundles)
+        pauses = len(parameters.sizes) + len(parameters.bundles) - 1
+        transfer = parameters.total_bytes * 8 / 1000 / _USUAL_KBPS
+        return transfer + requests * _REQUEST_S + pauses * parameters.pause
+
+    def prepare(self, context: Context, parameters: DownloadParameters) -> None:
+        """Nothing is kept from one download to the next."""
+
+    def run(self, context: Context, parameters: DownloadParameters) -> None:
+        """Download everything; StepError when a byte is missing or wrong."""
+        deadline = time.monotonic() + context.time_limit_s
+        first = True
+        for size in parameters.sizes:
+            _pause(0 if first else parameters.pause)
+            first = False
+            _download(context, size, deadline)
+        for bundle in parameters.bundles:
+            _pause(0 if first else parameters.pause)
+            first = False
+            _download_bundle(context, bundle, deadline)
+
+    def clean_up(self, context: Context, parameters: DownloadParameters) -> None:
+        """Nothing is left behind."""
+
+
+def _pause(duration_s: float) -> None:
+    if duration_s:
+        time.sleep(duration_s)
+
+
+def _left_s(deadline: float) -> float:
+    return max(1.0, deadline - time.monotonic())
+
+
+def _download(context: Context, size: int, deadline: float) -> None:
+    label, left_s = format_size(size), _left_s(deadline)
+    answer = context.phone.shell(curl.file_argv(size, left_s), timeout_s=left_s + 5, check=False)
+    transfers, problem = curl.parse(answer.stderr)
+    if len(transfers) != 1:
+        raise StepError(f"download of {label}: curl gave no result: {problem or answer.stderr.strip()[-200:]}")
+    transfer = transfers[0]
+    _check(transfer, size, f"download of {label}", problem)
+    digest = re.match(r"[0-9a-f]{64}", answer.stdout)
+    if digest is None or digest.group() != stream_sha256(size):
+        raise StepError(f"download of {label}: {size} bytes came, but not those that dl.lab has")
+    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields())
+
+
+def _download_bundle(context: Context, bundle: Bundle, deadline: float) -> None:
+    what = f"bundle of {bundle.flows} × {format_size(bundle.size)}, {bundle.concurrent} at a time"
+    left_s = _left_s(deadline)
+    argv = curl.bundle_argv(bundle.flows, bundle.concurrent, bundle.size, left_s)
+    answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
+    transfers, problem = curl.parse(answer.stderr)
+    for transfer in transfers:
+        _check(transfer, bundle.size, f"{what}: flow {transfer.flow}", problem)
+    if sorted(transfer.flow for transfer in transfers) != list(range(1, bundle.flows + 1)):
+        raise StepError(f"{what}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
+    context.observe(
+        "bundle",
+        bundle=f"{bundle.flows} × {format_size(bundle.size)}, {bundle.concurrent} at a time",
+        flows=bundle.flows,
+        concurrent=bundle.concurrent,
+        size_bytes=bundle.size,
+        total_s=curl.bundle_time_s(answer.stdout),
+        results=[{"flow": transfer.flow, **transfer.fields()} for transfer in transfers],
+    )
+
+
+def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:
+    if transfer.exit_code != 0:
+        raise StepError(f"{what}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
+    if transfer.status not in {200, 206}:
+        raise StepError(f"{what}: HTTP status {transfer.status}, 200 or 206 is needed")
+    if transfer.bytes != size:
+        raise StepError(f"{what}: {transfer.bytes} bytes came, {size} were asked for")
+
+
+SCENARIO = DownloadScenario()
