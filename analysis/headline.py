@@ -21,6 +21,8 @@ class Verdict:
     label: str
     winner: Transport | None
     sentence: str
+    amount: str = ""
+    """``26 % less``: the winner against the best single path, or against multipath when that one won."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ def _verdict(group: Group) -> Verdict:
     else:
         start += f". {multipath.transport.title} reached {_median(group, multipath)}"
         start += f", {percent(change)} {_more(group)}" if comparison.gain else ""
-    return Verdict(group.label_text, _sure(best, multipath), f"{start}{_certainty(multipath)}")
+    sure = _sure(best, multipath)
+    amount = _amount(group, best, base, multipath) if sure is not None else ""
+    return Verdict(group.label_text, sure, f"{start}{_certainty(group, multipath)}", amount)
 
 
 def _sure(best: Series, multipath: Series) -> Transport | None:
@@ -105,17 +109,30 @@ def _sure(best: Series, multipath: Series) -> Transport | None:
     return None if interval is not None and 0 in interval else best.transport
 
 
-def _certainty(multipath: Series) -> str:
+def _certainty(group: Group, multipath: Series) -> str:
     comparison = multipath.comparison
     if comparison is None or comparison.gain is None:
         return "."
-    g, n = f"G = {signed_g(comparison.gain)}", f"n = {len(multipath.values)}"
+    g, n = f"G = {signed_g(comparison.gain)}", f"n = {_sizes(group)}"
     interval = comparison.gain_interval
     if interval is None:
         return f" ({g}, no interval, {n})."
     limits = f"95 % interval {signed_g(interval.low)} to {signed_g(interval.high)}"
     verdict = " The interval includes 0: no difference is shown." if 0 in interval else ""
     return f" ({g}, {limits}, {n}).{verdict}"
+
+
+def _sizes(group: Group) -> str:
+    sizes = sorted(len(series.values) for series in group.measured)
+    return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+
+
+def _amount(group: Group, best: Series, base: Series, multipath: Series) -> str:
+    other = base if best is multipath else multipath
+    if best.description is None or other.description is None or other.description.median <= 0:
+        return ""
+    change = abs(best.description.median / other.description.median - 1)
+    return f"{percent(change)} {_less(group)}"
 
 
 def _single_paths_only(group: Group, best: Series, start: str) -> Verdict:

@@ -92,7 +92,7 @@ class CellJob:
     scenario: Scenario
     directory: Path
     attempt: int
-    on_step: Callable[[str], None]
+    on_step: Callable[[str], object]
 
 
 class Cell:
@@ -238,9 +238,7 @@ class Cell:
         }
         reasons = self._transport.check_active(active)
         if found != asked:
-            reasons.append(
-                f"the agent's sockets use {found or 'an unknown congestion control'}, {asked} was asked"
-            )
+            reasons.append(f"the agent's sockets use {found or 'an unknown congestion control'}, {asked} was asked")
         if reasons:
             raise InvalidCellError(reasons)
         return active
@@ -248,21 +246,15 @@ class Cell:
     def _counters(self) -> dict[str, Mapping[str, int]]:
         return {"phone": self._lab.phone.counters(), "proxy": self._lab.proxy.counters()}
 
-    def _keep_counters(
-        self, before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]
-    ) -> None:
+    def _keep_counters(self, before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]) -> None:
         directory = self._job.directory / "counters"
         directory.mkdir()
         for node in before:
             (directory / f"{node}-before.json").write_text(json.dumps(before[node], indent=0, sort_keys=True))
             (directory / f"{node}-after.json").write_text(json.dumps(after[node], indent=0, sort_keys=True))
-        (directory / "links.json").write_text(
-            json.dumps(self._lab.shaper.counters(), indent=1, sort_keys=True)
-        )
+        (directory / "links.json").write_text(json.dumps(self._lab.shaper.counters(), indent=1, sort_keys=True))
 
-    def _judge(
-        self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, int]
-    ) -> None:
+    def _judge(self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, int]) -> None:
         report = self.report
         report.captures = [asdict(result) for result in results]
         report.warnings += judge_captures(results)
@@ -279,9 +271,7 @@ class Cell:
             subflows=trace["subflows"],
             captured=bool(files),
         )
-        report.proof["counters"] = {
-            name: value for name, value in changed.items() if name.startswith("MPTcpExt.")
-        }
+        report.proof["counters"] = {name: value for name, value in changed.items() if name.startswith("MPTcpExt.")}
         report.proof["subflows"] = _count_subflows(trace["subflows"])
         report.reasons = self._transport.prove(evidence)
 

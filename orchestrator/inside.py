@@ -1,6 +1,7 @@
 """What runs inside a lab's namespaces: ``python -m orchestrator.inside run DIR`` and ``… lab``.
 
-Started by `orchestrator.cli` through `orchestrator.lab.enter`; not for people.
+Started by `orchestrator.cli` through `orchestrator.lab.enter`; not for people. Standard output carries JSON lines:
+``{"event": "up", …}`` of a lab, ``{"event": "error", "error": TEXT}`` when it ends with an error.
 """
 
 import json
@@ -11,23 +12,12 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+import structlog
+
 from orchestrator.errors import LabNotReadyError, MplabError
 from orchestrator.lab.enter import in_lab
 from orchestrator.lab.session import LabSession, LabSettings
-from orchestrator.record.events import EventLog
-from orchestrator.record.run_directory import RunDirectory
 from orchestrator.run import Run
-
-_UNEXPECTED_EXIT_CODE = 70
-
-
-def _run(path: Path) -> None:
-    try:
-        Run(path).execute()
-    except MplabError as error:
-        with EventLog(RunDirectory.open(path).events_file) as events:
-            events.append("run_stopped", error=str(error), exit_code=error.exit_code)
-        raise
 
 
 def _lab(settings: LabSettings) -> None:
@@ -49,13 +39,18 @@ def main(argv: list[str]) -> int:
     if not in_lab():
         raise LabNotReadyError("this runs inside a lab only: use mplab run, or mplab lab up")
     verb, argument = argv
+    structlog.configure(
+        processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.LogfmtRenderer()],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     try:
         if verb == "run":
-            _run(Path(argument))
+            Run(Path(argument)).execute()
         else:
             _lab(LabSettings(**json.loads(argument)))
     except MplabError as error:
-        print(f"mplab: {error}", file=sys.stderr)
+        # On standard output, which is a pipe: the disk that the logs are on may be full.
+        print(json.dumps({"event": "error", "error": str(error)}), flush=True)
         return error.exit_code
     return 0
 

@@ -24,7 +24,8 @@ class Program:
 
     Attributes:
         name: what mplab calls it.
-        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes before them.
+        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes
+            before them.
         version_argv: arguments that make it print its version; empty when it has none.
         package: the Debian/Ubuntu package that has it, or "" when mplab builds or installs it itself.
         purpose: what it is needed for.
@@ -101,12 +102,8 @@ CHROMIUM = Program(
     "chromium",
     "the virtual phone's browser",
 )
-CHROMEDRIVER = Program(
-    "chromedriver", ("chromedriver",), ("--version",), "chromium-driver", "drives the browser"
-)
-CERTUTIL = Program(
-    "certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA"
-)
+CHROMEDRIVER = Program("chromedriver", ("chromedriver",), ("--version",), "chromium-driver", "drives the browser")
+CERTUTIL = Program("certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA")
 
 ALL: tuple[Program, ...] = (
     LINKEM,

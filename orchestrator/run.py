@@ -12,6 +12,7 @@ from orchestrator.errors import InterruptedRunError
 from orchestrator.lab.virtual import VirtualLab
 from orchestrator.plan import CellSpec
 from orchestrator.record.events import EventLog
+from orchestrator.record.files import explained
 from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
 from orchestrator.record.run_directory import RunDirectory
 from orchestrator.spec import Experiment, load_experiment
@@ -42,7 +43,8 @@ class Run:
             signal.signal(number, self._interrupt)
         with EventLog(self._directory.events_file) as events:
             try:
-                self._execute(events)
+                with explained(self._directory.path):
+                    self._execute(events)
             except KeyboardInterrupt:
                 events.append("run_interrupted")
                 raise InterruptedRunError("stopped; 'mplab resume' goes on with it") from None
@@ -66,9 +68,7 @@ class Run:
             for spec in todo:
                 self._run_cell(lab, spec, events)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
-        events.append(
-            "run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")}
-        )
+        events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()
@@ -109,7 +109,7 @@ class Run:
             scenario=scenario,
             directory=directory,
             attempt=attempt,
-            on_step=lambda step: events.append("cell_step", cell=spec.id, step=step) and None,
+            on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),
         )
         return Cell(lab, job).run()
 

@@ -224,7 +224,7 @@ def _recover_file(path: Path) -> list[Recovered]:
             _log.error("undo of a dead process failed", step=record["name"], owner_pid=owner, error=failure)
             continue
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"done": record["id"]}) + "\n")
+            file.write("\n" + json.dumps({"done": record["id"]}) + "\n")  # on a line of its own after a cut one
     if not any(item.failure for item in recovered):
         path.unlink(missing_ok=True)
     return recovered

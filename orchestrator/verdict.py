@@ -19,9 +19,7 @@ def judge_links(
     ]
 
 
-def _judge_path(
-    interface: str, asked: PathCondition, found: PathMeasurement, tolerance: Tolerance
-) -> list[str]:
+def _judge_path(interface: str, asked: PathCondition, found: PathMeasurement, tolerance: Tolerance) -> list[str]:
     quantities = (
         ("RTT", asked.rtt_ms, found.rtt_ms_median, "ms", tolerance.rtt_percent),
         ("rate down", asked.down_kbps, found.down_kbps, "kbit/s", tolerance.rate_percent),

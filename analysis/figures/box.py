@@ -17,6 +17,7 @@ from analysis.figures.style import (
     axis_title,
     direction,
     facet_rows,
+    panel_title,
 )
 from analysis.manifest import Transport
 from analysis.result import Analysis
@@ -55,6 +56,10 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         )
 
 
+def _title(panel: Sequence[Group]) -> str:
+    return panel_title(panel[0].scenario, panel[0].link, panel[0].metric.title)
+
+
 def _transports(panel: Sequence[Group]) -> list[Transport]:
     return list({s.transport.label: s.transport for group in panel for s in group.series}.values())
 
@@ -62,7 +67,7 @@ def _transports(panel: Sequence[Group]) -> list[Transport]:
 def _boxes(panel: Sequence[Group], stem: str) -> str:
     transports = _transports(panel)
     row_height = 0.34 * len(transports) + 0.75
-    with Canvas(0.2 + row_height * facet_rows(len(panel))) as canvas:
+    with Canvas(_title(panel), 0.2 + row_height * facet_rows(len(panel))) as canvas:
         for index, (axes, group) in enumerate(zip(canvas.facets(len(panel), sharey=True), panel, strict=True)):
             axes.set_title(group.label_text)
             for place, transport in enumerate(transports):
@@ -113,7 +118,7 @@ def _box(axes: Axes, place: int, transport: Transport, values: Sequence[float]) 
 def _rows(panel: Sequence[Group], stem: str) -> str:
     transports = _transports(panel)
     offsets = np.linspace(-ROW_SPREAD / 2, ROW_SPREAD / 2, len(transports)) if len(transports) > 1 else [0.0]
-    with Canvas(1.0 + 0.30 * len(panel)) as canvas:
+    with Canvas(_title(panel), 1.0 + 0.30 * len(panel)) as canvas:
         axes = canvas.facets(1)[0]
         for row, group in enumerate(panel):
             for offset, transport in zip(offsets, transports, strict=True):

@@ -23,6 +23,7 @@ COLUMNS = (
     "share_min",
     "share_max",
 )
+TITLE = "{link} · Bytes per interface"
 LABEL_FROM = 0.08
 """A narrower part of a bar bears no number: it would not fit."""
 
@@ -35,9 +36,9 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         yield Drawing(
             stem=stem,
             section="share",
-            title=f"Bytes per interface, link {link}",
+            title=TITLE.format(link=link),
             caption="Unique payload of both directions at the phone; mean of the cells' shares.",
-            svg=_svg(analysis, shares, stem),
+            svg=_svg(analysis, shares, link, stem),
             columns=COLUMNS,
             rows=[
                 (
@@ -58,12 +59,12 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         )
 
 
-def _svg(analysis: Analysis, shares: list[InterfaceShare], stem: str) -> str:
+def _svg(analysis: Analysis, shares: list[InterfaceShare], link: str, stem: str) -> str:
     titles = {transport.label: transport.title for transport in analysis.run.transports}
     bars = list(dict.fromkeys((share.scenario, share.transport) for share in shares))
     interfaces = list(dict.fromkeys(share.interface for share in shares))
     places = _places(bars)
-    with Canvas(0.85 + 0.3 * (max(places.values()) + 1)) as canvas:
+    with Canvas(TITLE.format(link=link), 0.85 + 0.3 * (max(places.values()) + 1)) as canvas:
         axes = canvas.facets(1)[0]
         left = dict.fromkeys(bars, 0.0)
         for share in shares:

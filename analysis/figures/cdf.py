@@ -15,6 +15,7 @@ from analysis.figures.style import (
     axis_title,
     direction,
     facet_rows,
+    panel_title,
 )
 from analysis.manifest import Transport
 from analysis.result import Analysis
@@ -51,8 +52,9 @@ def _pooled(panel: Sequence[Group]) -> Drawing:
 
 def _drawing(panel: Sequence[Group], curves: dict[str, list[Curve]], y_title: str, what: str) -> Drawing:
     first = panel[0]
+    title = panel_title(first.scenario, first.link, first.metric.title)
     stem = slug("cdf", first.scenario, first.link, first.metric.name)
-    with Canvas(0.75 + 2.35 * facet_rows(len(curves))) as canvas:
+    with Canvas(title, 0.75 + 2.35 * facet_rows(len(curves))) as canvas:
         for index, (axes, (text, lines)) in enumerate(
             zip(canvas.facets(len(curves), sharey=True), curves.items(), strict=True)
         ):

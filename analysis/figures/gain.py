@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from matplotlib.lines import Line2D
-from matplotlib.ticker import PercentFormatter
 
-from analysis.figures.style import INK, MARKER_SIZE, QUIET, Canvas, Drawing
+from analysis.figures.style import INK, MARKER_SIZE, QUIET, Canvas, Drawing, percent_axis
 from analysis.result import Analysis
 from analysis.statistics import Comparison, Group, Series
 
 ORDER = 10
+TITLE = "What multipath gains over the best single path"
 MAX_ROWS = 40
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
 
@@ -27,7 +27,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         yield Drawing(
             stem="gain",
             section="gain",
-            title="What multipath gains over the best single path",
+            title=TITLE,
             caption="G with its 95 % interval. Right of the line multipath is better; an interval across it "
             "shows no difference.",
             svg=_svg(analysis, rows[:MAX_ROWS]),
@@ -52,7 +52,7 @@ def _csv(group: Group, series: Series, comparison: Comparison) -> tuple[object, 
 
 
 def _svg(analysis: Analysis, rows: list[tuple[Group, Series, Comparison]]) -> str:
-    with Canvas(0.95 + 0.28 * len(rows)) as canvas:
+    with Canvas(TITLE, 0.95 + 0.28 * len(rows)) as canvas:
         axes = canvas.facets(1)[0]
         axes.axvline(0, color=QUIET, linewidth=1.2, zorder=1)
         for y, (_, series, comparison) in enumerate(rows):
@@ -70,7 +70,7 @@ def _svg(analysis: Analysis, rows: list[tuple[Group, Series, Comparison]]) -> st
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_yticks(range(len(rows)), [_name(analysis, group) for group, _, _ in rows])
         axes.tick_params(axis="y", labelcolor=INK)
-        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        percent_axis(axes)
         axes.set_xlabel("G: saved against the best single path")
         low, high = axes.get_xlim()
         reach = max(abs(low), abs(high), 0.05)

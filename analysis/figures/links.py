@@ -6,15 +6,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
 
-from analysis.figures.style import BAND, INK, QUIET, Canvas, Drawing, interface_colour
+from analysis.figures.style import BAND, INK, QUIET, Canvas, Drawing, interface_colour, percent_axis
 from analysis.links import QUANTITIES, Measurement, measurements, tolerance_of
 from analysis.manifest import INTERFACE_TITLES
 from analysis.result import Analysis
 
 ORDER = 50
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
+TITLE = "Links: measured against asked"
 POINT_SPREAD = 0.25
 
 
@@ -25,7 +25,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         yield Drawing(
             stem="links",
             section="links",
-            title="Links: measured against asked",
+            title=TITLE,
             caption="A point is the probe before one cell; the band is the tolerance; a cross is a cell "
             "that is not ok.",
             svg=_svg(analysis, found),
@@ -49,7 +49,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 def _svg(analysis: Analysis, found: list[Measurement]) -> str:
     rows = list(dict.fromkeys((m.link, m.interface) for m in found))
-    with Canvas(1.25 + 0.36 * len(rows)) as canvas:
+    with Canvas(TITLE, 1.25 + 0.36 * len(rows)) as canvas:
         for axes, (_, _, title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
             tolerance = tolerance_of(analysis.run, kind)
             if tolerance:
@@ -60,11 +60,10 @@ def _svg(analysis: Analysis, found: list[Measurement]) -> str:
                 _points(axes, row, points)
             axes.set_title(title)
             axes.set_xlabel("Deviation from asked")
-            axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-            axes.locator_params(axis="x", nbins=4)
             low, high = axes.get_xlim()
             reach = max(abs(low), abs(high), (tolerance or 0.0) * 1.2, 0.02)
-            axes.set_xlim(-reach, reach)
+            axes.set_xlim(-reach * 1.08, reach * 1.08)
+            percent_axis(axes)
             axes.set_ylim(len(rows) - 0.4, -0.6)
             names = [f"{link} · {INTERFACE_TITLES.get(interface, interface)}" for link, interface in rows]
             axes.set_yticks(range(len(rows)), names)

@@ -13,9 +13,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from analysis.metric import Metric
-from analysis.text import slug
+from analysis.text import percent, slug
 
-WIDTH_IN = 7.2
+WIDTH_IN, TITLE_IN = 7.2, 0.3
 INK, QUIET, GRID, BAND = "#1c2430", "#5b6675", "#e4e7ec", "#d9efe4"
 LINE_WIDTH, MARKER_SIZE = 1.6, 5.0
 MAX_FACETS = 6
@@ -85,8 +85,12 @@ class Drawing:
 
 @dataclass
 class Canvas:
-    """A figure being drawn: ``with Canvas(height_in) as canvas`` sets the style for as long as it lasts."""
+    """A figure being drawn: ``with Canvas(title, height_in) as canvas`` sets the style while it lasts.
 
+    ``height_in`` is without the title.
+    """
+
+    title: str
     height_in: float
     figure: Figure = field(init=False)
 
@@ -96,7 +100,8 @@ class Canvas:
         self._context.__enter__()
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
-        self.figure = Figure(figsize=(WIDTH_IN, self.height_in), layout="constrained")
+        self.figure = Figure(figsize=(WIDTH_IN, self.height_in + TITLE_IN), layout="constrained")
+        self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         FigureCanvasSVG(self.figure)
         return self
 
@@ -130,6 +135,17 @@ class Canvas:
         with matplotlib.rc_context({"svg.hashsalt": stem}):
             self.figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
         return _tidy(buffer.getvalue().decode())
+
+
+def panel_title(scenario: str, link: str, title: str) -> str:
+    """``web · baseline · Page load time``."""
+    return " · ".join((scenario, link, title))
+
+
+def percent_axis(axes: Axes) -> None:
+    """Fractions on the x axis as whole percents, with a few ticks."""
+    axes.locator_params(axis="x", nbins=5)
+    axes.xaxis.set_major_formatter(lambda value, _: percent(round(value, 6)))
 
 
 def facet_rows(count: int) -> int:

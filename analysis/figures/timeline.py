@@ -12,6 +12,7 @@ from analysis.run import Run
 
 ORDER = 60
 COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")
+TITLE = "When each cell ran"
 LOOKS: dict[str, tuple[str, str]] = {
     "ok": ("#7fb5d6", ""),
     "invalid": ("#f0c24b", "////"),
@@ -46,7 +47,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         yield Drawing(
             stem="timeline",
             section="timeline",
-            title="When each cell ran",
+            title=TITLE,
             caption="A row is a block: one repetition of every combination, in random order. "
             "Gaps are pauses of the run.",
             svg=_svg(bars),
@@ -105,7 +106,7 @@ def _svg(bars: list[Bar]) -> str:
         unit, scale = "h", HOUR_S
     elif end > SECONDS_UP_TO_S:
         unit, scale = "min", MINUTE_S
-    with Canvas(1.0 + 0.3 * len(blocks)) as canvas:
+    with Canvas(TITLE, 1.0 + 0.3 * len(blocks)) as canvas:
         axes = canvas.facets(1)[0]
         for bar in bars:
             colour, hatch = LOOKS.get(bar.outcome, LOOKS["partial"])

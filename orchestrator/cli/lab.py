@@ -44,9 +44,11 @@ def up(
     read_end, write_end = os.pipe()
     with open(read_end, encoding="utf-8") as facts, lab_process(command, stdout=write_end) as inside:  # noqa: PTH123
         os.close(write_end)
-        line = facts.readline()
-        if line:
-            _describe(json.loads(line), as_json=as_json, keep=keep)
+        for record in map(json.loads, facts):
+            if record["event"] == "up":
+                _describe(record, as_json=as_json, keep=keep)
+            else:
+                err.print(f"mplab: {record['error']}", style="red", markup=False, soft_wrap=True)
         code = inside.wait()
     raise typer.Exit(code or 0)
 
@@ -65,16 +67,12 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     measured = facts["measured"]
     if isinstance(measured, dict):
         for name, path in measured.items():
-            rows.add_row(
-                name, f"{path['rtt_ms_median']:.2f}", f"{path['down_kbps']:.0f}", f"{path['up_kbps']:.0f}"
-            )
+            rows.add_row(name, f"{path['rtt_ms_median']:.2f}", f"{path['down_kbps']:.0f}", f"{path['up_kbps']:.0f}")
     out.print(rows)
     for problem in facts["problems"] if isinstance(facts["problems"], list) else []:
         err.print(problem, style="yellow")
     if keep:
-        out.print(
-            "mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1MB). Ctrl-C ends the lab."
-        )
+        out.print("mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1MB). Ctrl-C ends the lab.")
 
 
 @app.command()

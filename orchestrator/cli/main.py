@@ -6,19 +6,21 @@ from typing import Annotated
 
 import typer
 
+from analysis.errors import AnalysisError
 from orchestrator.cli import doctor, init, lab, lists, plan, report, run, status
 from orchestrator.cli.output import err
 from orchestrator.errors import MplabError
 
 app = typer.Typer(
     name="mplab",
-    help="Experiments on multipath transport for phones: links shaped and probed, transports proved, apps driven, scores reported.",
+    help="Experiments on multipath transport for phones: links shaped and probed, transports proved, apps driven, "
+    "what the user felt scored.",
     epilog="Exit codes: 0 ok · 1 some cells failed or are invalid · 2 bad experiment or lab file · 3 lab not ready · "
     "4 budget or regression gate failed · 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_show_locals=False,
+    pretty_exceptions_enable=False,
 )
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
@@ -42,7 +44,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[  # noqa: ARG001 - handled by its callback
+    version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
@@ -53,7 +55,7 @@ def main() -> None:
     """Entry point of the command: errors that mplab explains end with their own exit code."""
     try:
         app()
-    except MplabError as error:
+    except (MplabError, AnalysisError) as error:
         err.print("mplab:", style="bold red", end=" ")
         err.print(str(error), markup=False, soft_wrap=True)
         sys.exit(error.exit_code)

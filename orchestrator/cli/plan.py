@@ -23,9 +23,7 @@ def plan(file: ExperimentFile, as_json: JsonOption = False) -> None:
         return
     rows = table("#", "block", "scenario", "transport", "link", "seed")
     for cell in made.cells:
-        rows.add_row(
-            str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}"
-        )
+        rows.add_row(str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}")
     out.print(rows)
     out.print(f"\n{len(made.cells)} cells, about {duration(made.estimate_s)}")
     for skipped in made.skipped:

@@ -28,8 +28,6 @@ class RunDisplay:
         self._rest = b""
         self._tracker = ProgressTracker()
         self._live = Live(console=err, refresh_per_second=4, transient=True) if err.is_terminal else None
-        self.error: str | None = None
-        """Why the run stopped, when it did not finish."""
 
     def __enter__(self) -> Self:
         """Begin to follow."""
@@ -71,11 +69,7 @@ class RunDisplay:
             case "cell_finished":
                 self._cell_line(event)
             case "cell_retried":
-                err.print(
-                    f"  {event['cell']}: attempt {event['attempt']} failed: {event['reason']}", style="yellow"
-                )
-            case "run_stopped":
-                self.error = str(event["error"])
+                err.print(f"  {event['cell']}: attempt {event['attempt']} failed: {event['reason']}", style="yellow")
 
     def _cell_line(self, event: Event) -> None:
         progress = self.progress

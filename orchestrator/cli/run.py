@@ -1,6 +1,8 @@
 """``mplab run`` and ``mplab resume``."""
 
+import json
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +16,7 @@ from orchestrator.cli.output import duration, err, print_json
 from orchestrator.cli.plan import plan_of
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
-from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError
+from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lock import resource_lock
 from orchestrator.plan import Plan
@@ -33,9 +35,7 @@ from orchestrator.spec import Experiment, load_experiment
 _POLL_S = 0.2
 _INTERRUPTED = 130
 
-NoReport = Annotated[
-    bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")
-]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
 
 
 def run(
@@ -99,9 +99,7 @@ def check_ready() -> None:
     """Raise LabNotReadyError when something that every virtual lab needs is missing."""
     missing = [f"{program.name}: {program.remedy}" for program in ALL if program.find() is None]
     if missing:
-        raise LabNotReadyError(
-            "the virtual lab is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing)
-        )
+        raise LabNotReadyError("the virtual lab is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
     check_namespaces()
 
 
@@ -119,34 +117,50 @@ def _check_unchanged(directory: RunDirectory) -> None:
 
 def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
-    logs = directory.path / "logs"
-    logs.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
-    with ExitStack() as stack:
-        stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
-        output = stack.enter_context((logs / "orchestrator.log").open("ab"))
-        display = stack.enter_context(RunDisplay(directory.events_file))
-        inside = stack.enter_context(lab_process(command, stdout=output, stderr=output))
-        while (code := inside.wait(_POLL_S)) is None:
-            display.poll()
-    write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
-    progress = display.progress
+    code, progress = _run_cells(directory)
     if code == _INTERRUPTED:
         raise InterruptedRunError(
             f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
         )
-    if code != 0:
-        reason = display.error or _last_words(logs / "orchestrator.log")
-        err.print(f"mplab: {reason}", style="red", markup=False, soft_wrap=True)
-        raise typer.Exit(code if code in {2, 3} else 1)
+    write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
     _finish(directory.path, progress, report=report, as_json=as_json)
 
 
-def _last_words(log: Path) -> str:
+def _run_cells(directory: RunDirectory) -> tuple[int, RunProgress]:
+    """Run every open cell in a lab, showing progress.
+
+    Raises:
+        MplabError: the run stopped; the message says why.
+    """
+    logs = directory.path / "logs"
+    logs.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
+    with ExitStack() as stack:
+        stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
+        log = stack.enter_context((logs / "orchestrator.log").open("ab"))
+        words = stack.enter_context(tempfile.TemporaryFile())
+        display = stack.enter_context(RunDisplay(directory.events_file))
+        inside = stack.enter_context(lab_process(command, stdout=words, stderr=log))
+        while (code := inside.wait(_POLL_S)) is None:
+            display.poll()
+        words.seek(0)
+        said = words.read().decode(errors="replace")
+    if code not in {0, _INTERRUPTED}:
+        raise _error_of(code, said, logs / "orchestrator.log")
+    return code, display.progress
+
+
+def _error_of(code: int, said: str, log: Path) -> MplabError:
+    """What the process inside ended with."""
+    kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
+    for line in said.splitlines():
+        record = json.loads(line)
+        if record["event"] == "error":
+            return kinds.get(code, MplabError)(record["error"])
     lines = log.read_text(errors="replace").strip().splitlines()
-    return f"the run ended unexpectedly: {lines[-1] if lines else 'without a word'} (see {log})"
+    return MplabError(f"the run ended unexpectedly: {lines[-1] if lines else f'exit code {code}'} (see {log})")
 
 
 def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -> None:

@@ -45,9 +45,7 @@ def check_namespaces() -> None:
     if done.returncode == 0:
         return
     found = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-    raise LabNotReadyError(
-        f"virtual lab: private namespaces cannot be made here: {found}. {_namespace_hint()}"
-    )
+    raise LabNotReadyError(f"virtual lab: private namespaces cannot be made here: {found}. {_namespace_hint()}")
 
 
 def _namespace_hint() -> str:

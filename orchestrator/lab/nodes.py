@@ -108,9 +108,7 @@ class Node:
 
     def sysctl(self, values: Mapping[str, object]) -> None:
         """Set kernel parameters of this node's network namespace."""
-        script = "".join(
-            f'echo "{value}" > /proc/sys/{key.replace(".", "/")}\n' for key, value in values.items()
-        )
+        script = "".join(f'echo "{value}" > /proc/sys/{key.replace(".", "/")}\n' for key, value in values.items())
         self.run(["sh", "-e"], stdin=script)
 
 

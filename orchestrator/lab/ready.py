@@ -24,9 +24,7 @@ def wait_ready(process: NodeProcess, log: Path, *, name: str, timeout_s: float =
                 return record
         if ended or time.monotonic() > deadline:
             what = "ended before it was ready" if ended else f"was not ready within {timeout_s:g} s"
-            raise DeviceError(
-                name, what, exit_code_found=process.poll(), stderr=log.read_text(errors="replace")
-            )
+            raise DeviceError(name, what, exit_code_found=process.poll(), stderr=log.read_text(errors="replace"))
         time.sleep(_POLL_S)
 
 

@@ -74,9 +74,7 @@ NEIGHBOURS: Final = (
 
 def mac(node: str, interface: str) -> str:
     """The fixed hardware address of an interface (locally administered)."""
-    ends = [
-        end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))
-    ]
+    ends = [end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))]
     return f"02:6d:70:00:00:{ends.index((node, interface)) + 1:02x}"
 
 

@@ -111,7 +111,8 @@ class VirtualLab:
     def _pin_congestion_control(self, node: Node) -> None:
         """Pin the namespace's default too, where the kernel lets a namespace choose it.
 
-        Where it does not (an algorithm that the host does not list as allowed), agent and proxy still pin their own sockets.
+        Where it does not (an algorithm that the host does not list as allowed), agent and proxy still pin their own
+        sockets.
         """
         node.run(
             ["sh", "-c", f"echo {self.congestion_control} > /proc/sys/net/ipv4/tcp_congestion_control"],

@@ -31,9 +31,7 @@ class LabAuthority:
     def issue(self, name: str, host_names: list[str]) -> Path:
         """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed), valid for 30 days."""
         now = datetime.now(UTC)
-        leaf = self._authority.issue_cert(
-            *host_names, not_before=now - _CLOCK_SLACK, not_after=now + VALID_FOR
-        )
+        leaf = self._authority.issue_cert(*host_names, not_before=now - _CLOCK_SLACK, not_after=now + VALID_FOR)
         path = self._directory / f"{name}.pem"
         path.touch(mode=0o600)
         leaf.private_key_and_cert_chain_pem.write_to_path(str(path))
@@ -59,6 +57,4 @@ def _certutil(*arguments: str) -> None:
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
     )
     if done.returncode != 0:
-        raise LabNotReadyError(
-            f"certutil: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()}"
-        )
+        raise LabNotReadyError(f"certutil: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()}")

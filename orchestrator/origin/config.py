@@ -37,9 +37,7 @@ def version_tuple(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
-def nginx_conf(
-    *, prefix: Path, index: SiteIndex, files: Path, certificates: Mapping[str, Path], version: str
-) -> str:
+def nginx_conf(*, prefix: Path, index: SiteIndex, files: Path, certificates: Mapping[str, Path], version: str) -> str:
     """nginx.conf for nginx `version`.
 
     HTTP/2 is on or off by the address that was connected to, which works the same in every nginx since 1.18.

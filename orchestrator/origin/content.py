@@ -49,7 +49,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def padded_text(parts: Sequence[str], size: int, comment: tuple[str, str], rng: np.random.Generator) -> bytes:
-    """`parts` joined by comments of random text so that the whole has `size` bytes; the last gap is before the last part."""
+    """`parts` joined by comments of random text so that the whole has `size` bytes."""
     text_bytes = sum(len(part.encode()) for part in parts)
     room, gaps = size - text_bytes, len(parts) - 1
     _check_room(room, "text", size)

@@ -1,4 +1,4 @@
-"""The files of ``dl.lab``: the beginnings of one fixed stream of random bytes, so that a receiver can check every byte."""
+"""The files of ``dl.lab``: beginnings of one fixed stream of random bytes, so that a receiver can check every byte."""
 
 import os
 import tempfile
@@ -27,7 +27,7 @@ SIZES_BYTES = (
 
 
 def stream_bytes(size: int) -> bytes:
-    """The first `size` bytes of the stream: raw 64-bit outputs of PCG64, little endian (stable across numpy versions)."""
+    """The first `size` bytes of the stream: raw 64-bit outputs of PCG64, little endian (the same in every numpy)."""
     words = np.random.PCG64(STREAM_SEED).random_raw(-(-size // 8))
     return np.asarray(words, dtype="<u8").tobytes()[:size]
 

@@ -87,9 +87,7 @@ class Origin:
         files = build_files(self._cache)
         self._authority = LabAuthority(self.directory / "certificates")
         certificates = {
-            site.slug: self._authority.issue(
-                site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()]
-            )
+            site.slug: self._authority.issue(site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()])
             for site in self._index
         }
         nginx = nginx_conf(

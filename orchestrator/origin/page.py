@@ -13,7 +13,7 @@ OBJECTS_ELEMENT = "mplab-objects"
 """Id of the JSON element in which a page lists its objects: ``{host label: {path: bytes}}``."""
 
 _SIZE_PLACEHOLDER = 99_999_999
-_WORDS = "path link packet window round trip handover signal cell queue loss rate delay flow radio".split()
+_WORDS = ("path", "link", "packet", "window", "round", "trip", "handover", "signal", "cell", "queue", "loss", "rate")
 _HEAD = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="icon" href="data:,">'
     "<style>body{{font:16px sans-serif}}img,.b{{margin:2px}}.b{{width:160px;height:120px;display:inline-block}}</style>"
@@ -30,9 +30,7 @@ class Renderer:
 
     def refers(self, item: Planned) -> bool:
         """True when its content has host names in it, so that it differs by protocol."""
-        return item.kind == "page" or any(
-            child.parent == item.number and child.number for child in self._planned
-        )
+        return item.kind == "page" or any(child.parent == item.number and child.number for child in self._planned)
 
     def floor(self, item: Planned) -> int:
         """The smallest size that its content allows, bytes."""

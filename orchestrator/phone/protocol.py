@@ -59,7 +59,7 @@ class Phone(Protocol):
         """Run a command on the phone and wait.
 
         Raises:
-            DeviceError: it could not be started, took longer than `timeout_s`, or (with `check`) its exit code is not 0.
+            DeviceError: it could not be started, took longer than `timeout_s`, or (with `check`) did not exit with 0.
         """
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> PhoneProcess:

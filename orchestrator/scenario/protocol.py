@@ -14,7 +14,8 @@ from orchestrator.ui import UiFactory
 class Parameters(BaseModel):
     """Base of a scenario's parameters: strict, frozen, unknown keys refused.
 
-    Quantities use the types of ``orchestrator.spec.units`` (``SizeBytes``, ``DurationS``, …), which read ``"1 MB"`` and ``"30 s"``.
+    Quantities use the types of ``orchestrator.spec.units`` (``SizeBytes``, ``DurationS``, …), which read ``"1 MB"``
+    and ``"30 s"``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -69,9 +69,7 @@ class LinkemShaper:
         self._processes.append(process)
         wait_ready(process, log, name="linkem")
         log = self._directory / "probe-server.log"
-        process = self._proxy.spawn(
-            [str(LINKEM.path()), "probe-server", "--listen", topology.PROBE_SERVER], log=log
-        )
+        process = self._proxy.spawn([str(LINKEM.path()), "probe-server", "--listen", topology.PROBE_SERVER], log=log)
         self._processes.append(process)
         wait_ready(process, log, name="linkem probe-server")
 
@@ -148,9 +146,7 @@ def _finish_probe(device: str, process: subprocess.Popen[str]) -> PathMeasuremen
         process.communicate()
         raise ProbeError(device, f"the link probe did not end within {_PROBE_TIMEOUT_S:g} s") from error
     if process.returncode != 0:
-        raise ProbeError(
-            device, "the link probe failed", exit_code_found=process.returncode, stderr=stderr or stdout
-        )
+        raise ProbeError(device, "the link probe failed", exit_code_found=process.returncode, stderr=stderr or stdout)
     return parse_probe(stdout)
 
 

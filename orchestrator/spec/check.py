@@ -135,7 +135,7 @@ def _bounds(field: FieldInfo | None, kind: str, context: Mapping[str, Any]) -> s
         limits |= {name: getattr(item, name) for name in ("ge", "le") if hasattr(item, name)}
     if len(limits) == 2:
         return f"allowed: {limits['ge']}…{limits['le']}"
-    return f"must be {_COMPARED[kind]} {next(iter(context.values()))}"
+    return f"must be {_COMPARED[kind]} {next(iter(context.values())):g}"
 
 
 def _keys(model: type[BaseModel] | None) -> list[str]:

@@ -62,9 +62,7 @@ class Agent:
 
     def start(self) -> None:
         """Start it and wait until it listens."""
-        self._process = self._phone.spawn(
-            [str(MPFLEX.path()), "agent", "--config", str(self._config)], log=self._log
-        )
+        self._process = self._phone.spawn([str(MPFLEX.path()), "agent", "--config", str(self._config)], log=self._log)
         wait_ready(self._process, self._log, name="mpflex agent")
 
     def stop(self) -> None:

@@ -33,10 +33,10 @@ class MptcpOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     primary: Literal["wifi", "lte"] = Field(
-        "wifi", description="the interface of the initial subflow (default route)"
+        default="wifi", description="the interface of the initial subflow (default route)"
     )
     mode: Literal["full-mesh", "backup"] = Field(
-        "full-mesh",
+        default="full-mesh",
         description="full-mesh: both paths carry data; backup: the other path only when the primary fails",
     )
 
@@ -110,9 +110,7 @@ class Mptcp:
         plain = sum(row["kind"] != "mptcp" or row["fallback"] for row in evidence.connections)
         if plain:
             reasons.append(f"{plain} of {len(evidence.connections)} connections were plain TCP")
-        elsewhere = sum(
-            flow["role"] == "initial" and flow["interface"] != self._primary for flow in evidence.subflows
-        )
+        elsewhere = sum(flow["role"] == "initial" and flow["interface"] != self._primary for flow in evidence.subflows)
         if elsewhere:
             reasons.append(f"{elsewhere} connections began on another interface than {self._primary}")
         single = [
@@ -127,9 +125,7 @@ class Mptcp:
 
     def _prove_backup(self, evidence: Evidence) -> list[str]:
         carried = sum(
-            flow["unique_up"] + flow["unique_down"]
-            for flow in evidence.subflows
-            if flow["interface"] != self._primary
+            flow["unique_up"] + flow["unique_down"] for flow in evidence.subflows if flow["interface"] != self._primary
         )
         if self._backup and carried:
             return [f"{carried} bytes went over the backup path while the primary path was up"]

@@ -37,9 +37,7 @@ class SinglePathTcp:
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was asked"]
         if active.get("local") != [self._address]:
-            return [
-                f"the test connection left from {active.get('local')}, not from {self._address} ({self._device})"
-            ]
+            return [f"the test connection left from {active.get('local')}, not from {self._address} ({self._device})"]
         return []
 
     def prove(self, evidence: Evidence) -> list[str]:
@@ -50,9 +48,7 @@ class SinglePathTcp:
         if not evidence.subflows:
             reasons.append(f"no TCP connection was captured on {self._device}")
         other = sum(
-            flow["payload_up"] + flow["payload_down"]
-            for flow in evidence.subflows
-            if flow["interface"] != self._device
+            flow["payload_up"] + flow["payload_down"] for flow in evidence.subflows if flow["interface"] != self._device
         )
         if other:
             reasons.append(f"{other} bytes went over another interface than {self._device}")

@@ -16,7 +16,6 @@ import psutil
 from appium.options.common import AppiumOptions
 from appium.webdriver import Remote
 from appium.webdriver.client_config import AppiumClientConfig
-
 from selenium.webdriver.common.proxy import Proxy, ProxyType
 
 from orchestrator.errors import StepError

@@ -9,9 +9,7 @@ from orchestrator.spec.link import PathCondition
 from orchestrator.verdict import judge_captures, judge_links
 
 ASKED = {"wlan0": PathCondition(down_kbps=7040, up_kbps=2020, rtt_ms=50)}
-MEASURED = PathMeasurement(
-    down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0
-)
+MEASURED = PathMeasurement(down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0)
 TOLERANCE = Tolerance(rtt_percent=10, rate_percent=10)
 
 

@@ -1,0 +1,1 @@
+"""File downloads: see README.md."""

@@ -20,7 +20,7 @@ _FIELDS = {
 }
 _WRITE_OUT = "%{stderr}" + _MARK + "{" + ",".join(f'"{key}":{value}' for key, value in _FIELDS.items()) + "}\\n"
 # -q: no ~/.curlrc; a proxy variable of the host would lead past the phone's interfaces.
-_COMMON = ("-q", "--silent", "--show-error", "--noproxy", "*", "--write-out", _WRITE_OUT)
+_COMMON = ("-q", "--silent", "--show-error", "--no-progress-meter", "--noproxy", "*", "--write-out", _WRITE_OUT)
 
 _FILE_SCRIPT = 'curl "$@" | sha256sum'
 _BUNDLE_SCRIPT = 'date +%s.%N; curl "$@"; date +%s.%N'
@@ -78,8 +78,9 @@ def parse(stderr: str) -> tuple[list[Transfer], str]:
     """The transfers in curl's error output, by flow, and its first complaint ("" when there is none)."""
     transfers, complaints = [], []
     for line in stderr.splitlines():
-        if line.startswith(_MARK):
-            transfers.append(_transfer(json.loads(line.removeprefix(_MARK))))
+        _, mark, report = line.partition(_MARK)
+        if mark:
+            transfers.append(_transfer(json.loads(report)))
         elif line.startswith("curl:"):
             complaints.append(line.removeprefix("curl:").strip())
     return sorted(transfers, key=lambda transfer: transfer.flow), complaints[0] if complaints else ""

@@ -5,7 +5,7 @@ import re
 import time
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from orchestrator.errors import StepError
 from orchestrator.scenario import Context, Parameters
@@ -21,7 +21,13 @@ _REQUEST_S = 0.3
 _MAX_RESULTS = 20
 
 
-Size = Annotated[SizeBytes, Field(gt=0, le=MAX_SIZE_BYTES)]
+def _possible_size(size: int) -> int:
+    if not 0 < size <= MAX_SIZE_BYTES:
+        raise ValueError(f"size {format_size(size)}: more than 0 and at most {format_size(MAX_SIZE_BYTES)} is needed")
+    return size
+
+
+Size = Annotated[SizeBytes, AfterValidator(_possible_size)]
 
 
 class Bundle(BaseModel):

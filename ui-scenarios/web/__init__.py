@@ -1,0 +1,1 @@
+"""Web pages: see README.md."""

@@ -115,7 +115,7 @@ func (s *Set) Overlap(lo, hi uint64) uint64 {
 
 // Remove takes [lo, hi) out of the set.
 func (s *Set) Remove(lo, hi uint64) {
-	for i := s.first(lo); i < len(s.spans) && s.spans[i].Lo < hi; {
+	for i := s.first(lo); lo < hi && i < len(s.spans) && s.spans[i].Lo < hi; {
 		span := s.spans[i]
 		s.bytes -= overlap(span, lo, hi)
 		left, right := Span{span.Lo, min(span.Hi, lo)}, Span{max(span.Lo, hi), span.Hi}

@@ -53,7 +53,7 @@ class Synthetic:
     links: Sequence[str] = ("baseline",)
     seed: int = 1
     labels: Sequence[str] = SIZES
-    outcome: Outcome = lambda _: "ok"  # noqa: E731
+    outcome: Outcome = lambda _: "ok"
     skipped: Sequence[Mapping[str, str]] = ()
     retried: Sequence[int] = ()
     name: str = "demo"
@@ -98,7 +98,7 @@ class Synthetic:
         return run
 
     def _plan(self) -> list[dict[str, Any]]:
-        rng = random.Random(self.seed)
+        rng = random.Random(self.seed)  # noqa: S311
         cells: list[dict[str, Any]] = []
         for repetition in range(1, self.repetitions + 1):
             block = [(s, t, k) for s in self.scenarios for t in self.transports for k in self.links]
@@ -161,7 +161,7 @@ class Synthetic:
         (run / "cells").mkdir()
 
     def _write_cell(self, run: Path, spec: Mapping[str, Any], outcome: str, clock: float) -> None:
-        rng = random.Random(f"{self.seed} {spec['id']}")
+        rng = random.Random(f"{self.seed} {spec['id']}")  # noqa: S311  # noqa: S311
         folder = run / "cells" / (spec["id"] + (".partial" if outcome == "partial" else ""))
         folder.mkdir()
         if outcome == "partial":
@@ -209,7 +209,7 @@ def write_tables(folder: Path, transport: str, rng: random.Random) -> None:
     total = 11_000_000
     wlan = rng.uniform(0.4, 0.6) if len(interfaces) > 1 else 1.0
     folder.mkdir(exist_ok=True)
-    blank: dict[str, Any] = {name: None for name in SUBFLOWS}
+    blank: dict[str, Any] = dict.fromkeys(SUBFLOWS)
     rows = [
         {
             **blank,
@@ -222,7 +222,7 @@ def write_tables(folder: Path, transport: str, rng: random.Random) -> None:
         for index, interface in enumerate(interfaces)
     ]
     pl.DataFrame(rows, schema=SUBFLOWS).write_parquet(folder / "subflows.parquet")
-    connection = {**{name: None for name in CONNECTIONS}, "connection_id": 0, "bytes_down": total}
+    connection = {**dict.fromkeys(CONNECTIONS), "connection_id": 0, "bytes_down": total}
     pl.DataFrame([connection], schema=CONNECTIONS).write_parquet(folder / "connections.parquet")
 
 

@@ -72,9 +72,8 @@ def test_a_transport_without_options_has_none(load: Load) -> None:
 
 
 def test_variants_of_a_transport_are_drawn_apart(load: Load) -> None:
-    experiment = load(
-        transports="[mptcp, sptcp-wifi, {mptcp: {primary: lte, label: mptcp-lte}}, {mptcp: {mode: backup, label: spare}}]"
-    )
+    lte, spare = "{mptcp: {primary: lte, label: mptcp-lte}}", "{mptcp: {mode: backup, label: spare}}"
+    experiment = load(transports=f"[mptcp, sptcp-wifi, {lte}, {spare}]")
     first, wifi, second, third = experiment.transports
     assert (first.colour, first.marker, first.title) == ("#009e73", "D", "Multipath TCP")
     assert second.title == "Multipath TCP (mptcp-lte)"

@@ -71,7 +71,7 @@ func TestRetransmissions(t *testing.T) {
 	}
 	dir := lab(t, phone+`
 if ! ip netns exec srv nft -f - <<END
-table ip loss { chain input { type filter hook input priority 0; ip length > 500 numgen random mod 30 == 0 drop; } }
+table ip loss { chain input { type filter hook input priority 0; ip length > 500 numgen random mod 30 == 0 drop; }; }
 END
 then touch skip; exit 0; fi
 capture wlan0

@@ -1,0 +1,102 @@
+"""The CSV files of the report that belong to no single figure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from analysis.result import Analysis
+
+Table = tuple[Sequence[str], list[tuple[Any, ...]]]
+STEMS = ("statistics", "values", "cells")
+
+STATISTICS_COLUMNS = (
+    "scenario",
+    "link",
+    "metric",
+    "unit",
+    "labels",
+    "transport",
+    "cells",
+    "n",
+    "median",
+    "q1",
+    "q3",
+    "mean",
+    "sd",
+    "min",
+    "max",
+    "interval_low",
+    "interval_high",
+    "baseline",
+    "difference",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "cliffs_delta",
+    "magnitude",
+    "p",
+)
+VALUES_COLUMNS = (
+    "scenario",
+    "link",
+    "metric",
+    "unit",
+    "labels",
+    "transport",
+    "cell",
+    "repetition",
+    "value",
+)
+CELLS_COLUMNS = ("cell", "block", "scenario", "transport", "link", "repetition", "outcome", "attempt", "reasons")
+
+
+def tables(analysis: Analysis) -> dict[str, Table]:
+    """``statistics`` (a row per series), ``values`` (a row per cell and metric), ``cells`` (a row per cell)."""
+    return {
+        "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
+        "values": (VALUES_COLUMNS, list(_values(analysis))),
+        "cells": (CELLS_COLUMNS, list(_cells(analysis))),
+    }
+
+
+def _statistics(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    for group in analysis.groups:
+        head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
+        for s in group.measured:
+            d, c = s.description, s.comparison
+            if d is None:
+                continue
+            interval = (d.interval.low, d.interval.high) if d.interval else (None, None)
+            described = (d.n, d.median, d.q1, d.q3, d.mean, d.sd, d.minimum, d.maximum, *interval)
+            compared: tuple[Any, ...] = (None,) * 8
+            if c is not None:
+                limits = (c.gain_interval.low, c.gain_interval.high) if c.gain_interval else (None, None)
+                compared = (c.baseline, c.difference, c.gain, *limits, c.cliffs_delta, c.magnitude, c.p)
+            yield (*head, s.transport.label, s.cells, *described, *compared)
+
+
+def _values(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    for group in analysis.groups:
+        head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
+        for series in group.measured:
+            for value in series.values:
+                yield (*head, series.transport.label, value.cell, value.repetition, value.value)
+
+
+def _cells(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    for cell in analysis.run.cells:
+        spec = cell.spec
+        if spec is None:
+            yield (cell.id, None, "", "", "", None, cell.outcome, None, "; ".join(cell.reasons))
+            continue
+        attempt = cell.record.attempt if cell.record is not None else None
+        yield (
+            cell.id,
+            spec.block,
+            spec.scenario,
+            spec.transport,
+            spec.link,
+            spec.repetition,
+            cell.outcome,
+            attempt,
+            "; ".join(cell.reasons),
+        )

@@ -1,0 +1,132 @@
+"""Writes ``report/``: one page, figures, data and a summary for programs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from analysis import data, view
+from analysis.figures.style import Drawing, inline
+from analysis.files import csv_text, write_json, write_text
+from analysis.glossary import STATISTICS
+from analysis.headline import answers
+from analysis.result import Analysis
+from analysis.summary import summary_content
+from analysis.text import duration, plural
+
+OUTCOME_WORDS = {
+    "ok": "counted",
+    "invalid": "the link or the transport was not what was asked",
+    "failed": "could not be completed",
+    "partial": "cut off",
+    "missing": "not run yet",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One scenario under one link condition: its tables and figures."""
+
+    anchor: str
+    scenario: str
+    link: str
+    tables: tuple[view.MetricTable, ...]
+    figures: tuple[Drawing, ...]
+
+    def parts(self, *, headline: bool) -> list[tuple[view.MetricTable, list[Drawing]]]:
+        """Each table of this kind with the figures of its metric."""
+        return [
+            (table, [figure for figure in self.figures if figure.title.startswith(f"{table.title}:")])
+            for table in self.tables
+            if table.headline is headline
+        ]
+
+
+def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
+    """Replace the report of the run by this one; files that it no longer has are removed."""
+    folder = analysis.run.directory / "report"
+    for drawing in drawings:
+        write_text(folder / "figures" / f"{drawing.stem}.svg", drawing.svg)
+        write_text(folder / "data" / f"{drawing.stem}.csv", csv_text(drawing.columns, drawing.rows))
+    for stem, (columns, rows) in data.tables(analysis).items():
+        write_text(folder / "data" / f"{stem}.csv", csv_text(columns, rows))
+    stems = {drawing.stem for drawing in drawings}
+    _remove_others(folder / "figures", {f"{stem}.svg" for stem in stems})
+    _remove_others(folder / "data", {f"{stem}.csv" for stem in stems | set(data.STEMS)})
+    write_json(folder / "summary.json", summary_content(analysis, view.warnings(analysis)))
+    write_text(folder / "index.html", render(analysis, drawings))
+
+
+def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
+    """The page, whole: styles and figures are inside it."""
+    environment = Environment(
+        loader=PackageLoader("analysis"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
+    environment.filters["plural"] = plural
+    run = analysis.run
+    counts = run.counts
+    css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html.j2").render(
+        css=Markup(css),  # noqa: S704 - our own file
+        run=run,
+        experiment=run.manifest.experiment,
+        title=run.manifest.experiment.title or run.manifest.experiment.name,
+        counts=[(o, n, OUTCOME_WORDS.get(o, "")) for o, n in counts.items() if n],
+        planned=len(run.cells),
+        duration=duration(run.duration_s),
+        warnings=view.warnings(analysis),
+        answers=answers(analysis),
+        several_links=analysis.several_links,
+        sections=list(_sections(analysis, drawings)),
+        figures={
+            name: [drawing for drawing in drawings if drawing.section == name]
+            for name in ("gain", "share", "links", "timeline")
+        },
+        circumstances=view.circumstances(run),
+        scenarios=view.scenario_lines(run),
+        link_rows=view.link_rows(run),
+        not_ok=view.cells_not_ok(run),
+        retries=view.retries(run),
+        problems=analysis.problems,
+        data_stems=data.STEMS,
+        statistics=STATISTICS,
+        metrics=_glossary(analysis),
+    )
+
+
+def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:
+    tables = view.metric_tables(analysis)
+    for place, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
+        yield Section(
+            anchor=f"scenario-{place}",
+            scenario=scenario,
+            link=link,
+            tables=tuple(t for t in tables if (t.scenario, t.link) == (scenario, link)),
+            figures=tuple(
+                d for d in drawings if d.section == "distribution" and (d.scenario, d.link) == (scenario, link)
+            ),
+        )
+
+
+def _glossary(analysis: Analysis) -> list[tuple[str, str, str, str]]:
+    """(scenario, title, unit, which way is better) of each metric, once."""
+    rows = {}
+    for group in analysis.groups:
+        better = {"lower": "less", "higher": "more", "neither": "neither"}[group.metric.better]
+        rows[group.scenario, group.metric.title] = (group.scenario, group.metric.title, group.metric.unit, better)
+    return list(rows.values())
+
+
+def _remove_others(folder: Path, keep: set[str]) -> None:
+    if folder.is_dir():
+        for path in folder.iterdir():
+            if path.name not in keep:
+                path.unlink()

@@ -1,0 +1,266 @@
+"""What the report's template shows, as plain texts: tables of metrics, links, cells and the run's circumstances."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from analysis.effects import MIN_FOR_INTERVAL, Interval
+from analysis.headline import signed_g
+from analysis.links import Measurement, measurements, tolerance_of
+from analysis.manifest import Transport, interface_title
+from analysis.result import Analysis
+from analysis.run import Cell, Run
+from analysis.statistics import Comparison, Group, Series
+from analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
+
+MAX_COMMIT = 12
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One transport's line in a scenario's table."""
+
+    label: str
+    rows_of_label: int
+    """How many rows the label's cell spans; 0 in all but the first of them."""
+    transport: Transport
+    best: bool
+    n: str
+    median: str
+    quartiles: str
+    interval: str
+    difference: str
+    gain: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """The table of one metric; ``labelled`` says whether it has a column of labels."""
+
+    scenario: str
+    link: str
+    title: str
+    unit: str
+    better: str
+    headline: bool
+    labelled: bool
+    label_name: str
+    rows: tuple[MetricRow, ...]
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """Asked and measured of one quantity, over the cells."""
+
+    link: str
+    interface: str
+    quantity: str
+    asked: str
+    median: str
+    extremes: str
+    within: str
+    good: bool
+
+
+def metric_tables(analysis: Analysis) -> list[MetricTable]:
+    """One per scenario, link and metric."""
+    return [_metric_table(panel) for panel in analysis.panels()]
+
+
+def link_rows(run: Run) -> list[LinkRow]:
+    """One per link, interface and quantity; empty when nothing was probed."""
+
+    def key(m: Measurement) -> tuple[str, str, str]:
+        return (m.link, m.interface, m.quantity)
+
+    return [_link_row(run, list(found)) for _, found in groupby(measurements(run), key=key)]
+
+
+def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Tables of name and value: the run, the host, the versions."""
+    manifest, experiment = run.manifest, run.manifest.experiment
+    commit = str(manifest.git.get("commit") or "unknown")[:MAX_COMMIT]
+    dirty = manifest.git.get("dirty")
+    the_run = [
+        ("Run", manifest.run_id),
+        ("Experiment", experiment.name),
+        ("Started", manifest.started),
+        ("Duration", duration(run.duration_s)),
+        ("Estimated", duration(manifest.plan.estimate_s)),
+        ("Seed", str(experiment.seed)),
+        ("Repetitions", str(experiment.repetitions)),
+        ("Congestion control", ", ".join(_controls(run)) or str(experiment.congestion_control or DASH)),
+        ("Capture", str(experiment.capture or DASH)),
+        ("Retries", str(experiment.retries)),
+        ("Tolerance", _tolerances(run)),
+        ("Source", commit + (" with local changes" if dirty else "")),
+    ]
+    host = [("Lab", manifest.lab if isinstance(manifest.lab, str) else DASH)] if manifest.lab else []
+    if isinstance(manifest.lab, Mapping):
+        host = list(_flat(manifest.lab, "lab"))
+    host += list(_flat(manifest.host))
+    return [("The run", the_run), ("The host", host), ("Versions", list(_flat(manifest.versions)))]
+
+
+def scenario_lines(run: Run) -> list[tuple[str, str]]:
+    """Label and parameters of each scenario."""
+    return [
+        (s.label, "; ".join(f"{name} {value}" for name, value in _flat(s.parameters)) or "no parameters")
+        for s in run.manifest.experiment.scenarios
+    ]
+
+
+def cells_not_ok(run: Run) -> list[Cell]:
+    """Invalid, failed, partial and missing cells; the missing ones last."""
+    order = {"failed": 0, "invalid": 1, "partial": 2, "missing": 3}
+    return sorted((cell for cell in run.cells if not cell.ok), key=lambda cell: order.get(cell.outcome, 0))
+
+
+def retries(run: Run) -> list[tuple[str, int, str]]:
+    """(cell, attempt, reason) of every attempt that was not the last."""
+    found = [
+        (str(e.get("cell", "")), int(e.get("attempt") or 0), str(e.get("reason", "")))
+        for e in run.events_named("cell_retried")
+    ]
+    for cell in run.cells:
+        if cell.record is not None:
+            last = cell.record.attempt
+            found += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
+    unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in found}
+    return [unique[key] for key in sorted(unique)]
+
+
+def warnings(analysis: Analysis) -> list[str]:
+    """What the reader has to know before the numbers."""
+    run, counts = analysis.run, analysis.run.counts
+    planned = len(run.cells)
+    found = []
+    if counts["missing"] or counts["partial"]:
+        state = "This run has not finished" if not run.finished else "This run is not complete"
+        left = [plural(counts[o], f"{o} cell") for o in ("missing", "partial") if counts[o]]
+        found.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")
+    if not counts["ok"]:
+        found.append("No cell is ok: there is nothing to average.")
+    bad = [f"{counts[o]} {o}" for o in ("invalid", "failed") if counts[o]]
+    if bad:
+        share = (counts["invalid"] + counts["failed"]) / planned
+        found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
+    found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
+    if analysis.problems:
+        found.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
+    return found
+
+
+def _metric_table(panel: Sequence[Group]) -> MetricTable:
+    first = panel[0]
+    rows = []
+    for group in panel:
+        for position, series in enumerate(group.series):
+            rows.append(_metric_row(group, series, len(group.series) if position == 0 else 0))
+    better = {"lower": "less is better", "higher": "more is better", "neither": ""}[first.metric.better]
+    return MetricTable(
+        scenario=first.scenario,
+        link=first.link,
+        title=first.metric.title,
+        unit=first.metric.unit,
+        better=better,
+        headline=first.metric.headline,
+        labelled=any(group.labels for group in panel),
+        label_name=", ".join(name for name, _ in first.labels),
+        rows=tuple(rows),
+    )
+
+
+def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
+    d, compared = series.description, series.comparison
+    lacking = len(series.values) < series.cells
+    return MetricRow(
+        label=group.label_text,
+        rows_of_label=rows_of_label,
+        transport=series.transport,
+        best=series.transport.label == group.best,
+        n=f"{len(series.values)} of {series.cells}" if lacking else str(len(series.values)),
+        median=number(d.median if d else None),
+        quartiles=_limits(Interval(d.q1, d.q3)) if d else DASH,
+        interval=_limits(d.interval) if d else DASH,
+        difference=signed(compared.difference) if compared else _reference(group, series),
+        gain=_gain(compared) if compared else "",
+        effect=_effect(compared) if compared else "",
+    )
+
+
+def _reference(group: Group, series: Series) -> str:
+    return "reference" if series.transport.label == group.baseline else DASH
+
+
+def _limits(interval: Interval | None) -> str:
+    if interval is None:
+        return f"n < {MIN_FOR_INTERVAL}"
+    return f"{number(interval.low)} … {number(interval.high)}"
+
+
+def _gain(compared: Comparison) -> str:
+    if compared.gain is None:
+        return DASH
+    interval = compared.gain_interval
+    limits = f" [{signed_g(interval.low)}, {signed_g(interval.high)}]" if interval else ""
+    return signed_g(compared.gain) + limits
+
+
+def _effect(compared: Comparison) -> str:
+    p = "" if compared.p is None else f", p = {compared.p:.3f}" if compared.p >= 0.001 else ", p < 0.001"
+    return f"{signed_g(compared.cliffs_delta)} {compared.magnitude}{p}"
+
+
+def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
+    first = found[0]
+    unit = "ms" if first.kind == "rtt" else "kbit/s"
+    values = [m.measured for m in found]
+    tolerance = tolerance_of(run, first.kind)
+    inside = sum(tolerance is None or abs(m.deviation) <= tolerance for m in found)
+    return LinkRow(
+        link=first.link,
+        interface=interface_title(first.interface),
+        quantity=f"{first.quantity} ({unit})",
+        asked=number(first.asked),
+        median=number(float(np.median(values))),
+        extremes=f"{number(min(values))} … {number(max(values))}",
+        within=f"{inside} of {len(found)}" if tolerance is not None else DASH,
+        good=inside == len(found),
+    )
+
+
+def _controls(run: Run) -> list[str]:
+    found: dict[str, set[str]] = {}
+    for cell in run.cells:
+        if cell.record is not None:
+            for node, name in cell.record.congestion_control.items():
+                found.setdefault(str(node), set()).add(str(name))
+    names = sorted({name for values in found.values() for name in values})
+    if len(names) == 1:
+        return [f"{names[0]} ({listed(list(found))})"]
+    return [f"{node}: {'/'.join(sorted(values))}" for node, values in found.items()]
+
+
+def _tolerances(run: Run) -> str:
+    parts = [(kind, tolerance_of(run, kind)) for kind in ("rtt", "rate")]
+    known = [f"{kind.upper() if kind == 'rtt' else kind} ±{percent(t)}" for kind, t in parts if t is not None]
+    return ", ".join(known) or DASH
+
+
+def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Nested mappings as lines; units of the known fields in words."""
+    for key, value in content.items():
+        name = f"{before} {key}".strip().replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        elif isinstance(value, list | tuple):
+            yield name, ", ".join(str(item) for item in value)
+        elif key.endswith("_bytes") and isinstance(value, int | float):
+            yield name.removesuffix(" bytes"), f"{value / 2**30:.1f}{THIN_SPACE}GiB"
+        elif value not in {None, ""}:
+            yield name, str(value)

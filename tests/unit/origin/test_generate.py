@@ -1,0 +1,152 @@
+"""The generated sites: as large as the table says, whole, valid, and always the same."""
+
+import io
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from orchestrator.origin import BuiltSite, SiteIndex, build_sites, load_sites
+from orchestrator.origin.generate import share_out
+from orchestrator.origin.page import OBJECTS_ELEMENT
+
+REFERENCE = re.compile(r"//([a-z0-9.-]+\.lab)(/[a-z]/[0-9]+\.[a-z]+)")
+FETCHED = re.compile(r'"(/d/[0-9]+\.json)"')
+PROTOCOLS: tuple[Literal["h2", "h1"], ...] = ("h2", "h1")
+
+
+def content(index: SiteIndex, site: BuiltSite, protocol: Literal["h2", "h1"], host: str, path: str) -> bytes:
+    name = path.removeprefix("/") or "index.html"
+    return (index.root / site.host_name(host, protocol) / name).read_bytes()
+
+
+def test_totals_are_within_one_percent_of_the_table(index: SiteIndex) -> None:
+    for row, site in zip(load_sites(), index, strict=True):
+        assert len(site.objects) == pytest.approx(row.objects, rel=0.01)
+        assert site.size_bytes == pytest.approx(row.size_kb * 1000, rel=0.01)
+
+
+def test_kinds_are_those_of_the_table(index: SiteIndex) -> None:
+    for row, site in zip(load_sites(), index, strict=True):
+        kinds = Counter(item.kind for item in site.objects)
+        assert kinds["page"] + kinds["frame"] + kinds["data"] == row.text
+        assert kinds["js"] + kinds["css"] == row.js_css
+        assert kinds["image"] == row.images
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_files_have_the_size_that_the_index_says(index: SiteIndex, protocol: Literal["h2", "h1"]) -> None:
+    for site in index:
+        for item in site.objects:
+            assert len(content(index, site, protocol, item.host, item.path)) == item.size_bytes
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_object_is_referred_to_once_and_every_reference_exists(
+    index: SiteIndex, protocol: Literal["h2", "h1"]
+) -> None:
+    for site in index:
+        found: Counter[tuple[str, str]] = Counter()
+        for item in site.objects:
+            if item.kind in {"page", "css", "js"}:
+                text = content(index, site, protocol, item.host, item.path).decode()
+                found.update(REFERENCE.findall(text))
+                found.update((site.host_name("www", protocol), path) for path in FETCHED.findall(text))
+        wanted = Counter((site.host_name(item.host, protocol), item.path) for item in site.objects[1:])
+        assert found == wanted, site.slug
+
+
+def test_a_page_lists_its_objects(index: SiteIndex) -> None:
+    for site in index:
+        text = content(index, site, "h1", "www", "/").decode()
+        listing = re.search(rf'id="{OBJECTS_ELEMENT}">(.*?)</script>', text)
+        assert listing is not None
+        listed = {
+            (host, path, size) for host, paths in json.loads(listing[1]).items() for path, size in paths.items()
+        }
+        assert listed == {(item.host, item.path, item.size_bytes) for item in site.objects}
+
+
+def test_large_sites_find_objects_late(index: SiteIndex) -> None:
+    kinds = {item.path: item.kind for item in index.site("news-1").objects}
+    parents = Counter((kinds.get(item.parent), item.kind) for item in index.site("news-1").objects)
+    for pair in [("css", "image"), ("js", "image"), ("js", "js"), ("js", "data"), ("page", "frame")]:
+        assert parents[pair] > 0, pair
+
+
+def test_hosts_grow_with_the_site(index: SiteIndex) -> None:
+    assert index.site("search").hosts == ("www", "img1")
+    assert len(index.site("wiki").hosts) == 3
+    assert len(index.site("news-1").hosts) == 6
+
+
+def test_images_decode(index: SiteIndex) -> None:
+    site = index.site("wiki")
+    for item in site.objects:
+        if item.kind == "image":
+            with Image.open(io.BytesIO(content(index, site, "h2", item.host, item.path))) as image:
+                image.load()
+                assert image.format == "PNG"
+                assert image.width >= 32
+
+
+def test_data_is_json(index: SiteIndex) -> None:
+    site = index.site("news-2")
+    data = [item for item in site.objects if item.kind == "data"]
+    assert data
+    for item in data:
+        assert list(json.loads(content(index, site, "h2", item.host, item.path))) == ["d"]
+
+
+def test_sizes_have_a_heavy_tail(index: SiteIndex) -> None:
+    sizes = sorted(item.size_bytes for item in index.site("news-1").objects)
+    assert sizes[-1] > 8 * sizes[len(sizes) // 2]
+
+
+def test_the_same_seed_gives_the_same_bytes(index: SiteIndex, tmp_path: Path) -> None:
+    again = build_sites(tmp_path)
+    assert again.sites == index.sites
+    for site in list(index)[:5]:
+        for item in site.objects:
+            assert content(index, site, "h2", item.host, item.path) == content(
+                again, site, "h2", item.host, item.path
+            )
+
+
+def test_another_seed_gives_another_place_and_other_sizes(index: SiteIndex, tmp_path: Path) -> None:
+    other = build_sites(tmp_path, seed=7)
+    assert other.root.name != index.root.name
+    assert other.sites != index.sites
+
+
+def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
+    first = build_sites(tmp_path)
+    marker = first.root / "marker"
+    marker.touch()
+    assert build_sites(tmp_path) == first
+    assert marker.exists()
+    assert [path.name for path in tmp_path.iterdir()] == [first.root.name]
+
+
+@given(
+    floors=st.lists(st.integers(1, 500), min_size=1, max_size=50),
+    extra=st.integers(0, 10**6),
+    seed=st.integers(0, 2**32),
+)
+def test_shares_add_up_and_keep_their_floors(floors: list[int], extra: int, seed: int) -> None:
+    weights = np.exp(np.random.default_rng(seed).standard_normal(len(floors)))
+    sizes = share_out(sum(floors) + extra, floors, weights)
+    assert sum(sizes) == sum(floors) + extra
+    assert all(size >= floor for size, floor in zip(sizes, floors, strict=True))
+
+
+def test_too_small_a_total_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 objects need 20 bytes, more than 19"):
+        share_out(19, [10, 10], np.array([1.0, 1.0]))

@@ -1,0 +1,53 @@
+"""A run of four cells, as its events tell it."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.plan import CellSpec
+from orchestrator.record import Event
+
+
+def cell_spec(index: int, transport: str) -> CellSpec:
+    return CellSpec(
+        id=f"{index:04}-web-{transport}-baseline-r1",
+        index=index,
+        block=1,
+        scenario="web",
+        transport=transport,
+        link="baseline",
+        repetition=1,
+        seed=5,
+        hash="00" * 32,
+    )
+
+
+@pytest.fixture
+def cells() -> list[CellSpec]:
+    return [cell_spec(index, transport) for index, transport in enumerate(("mptcp", "lte", "wifi", "mptcp"), start=1)]
+
+
+@pytest.fixture
+def events(cells: list[CellSpec]) -> list[Event]:
+    """One cell ok, one invalid, one failed after a retry, one not run; one transport skipped."""
+    one, two, three, _ = (cell.id for cell in cells)
+    skipped = [{"transport": "quic", "reason": "not built"}]
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("run_planned", {"cells": [cell.to_json() for cell in cells], "estimate_s": 80.0, "skipped": skipped}),
+        ("run_started", {}),
+        ("cell_started", {"cell": one, "attempt": 1}),
+        ("cell_step", {"cell": one, "step": "probe"}),
+        ("cell_finished", {"cell": one, "outcome": "ok", "reasons": [], "duration_s": 10.0}),
+        ("cell_started", {"cell": two, "attempt": 1}),
+        ("cell_finished", {"cell": two, "outcome": "invalid", "reasons": ["RTT was 90 ms"], "duration_s": 12.0}),
+        ("cell_started", {"cell": three, "attempt": 1}),
+        ("cell_retried", {"cell": three, "attempt": 2, "reason": "browser gone"}),
+        ("cell_started", {"cell": three, "attempt": 2}),
+        ("cell_step", {"cell": three, "step": "scenario"}),
+        (
+            "cell_finished",
+            {"cell": three, "outcome": "failed", "reasons": ["phone: \x1b[31mgone\x00", "again"], "duration_s": 30.5},
+        ),
+        ("run_interrupted", {}),
+    ]
+    return [{"t": 1_700_000_000.0 + n, "event": name, **fields} for n, (name, fields) in enumerate(told)]

@@ -1,0 +1,61 @@
+"""The sites that can be visited (han2015 table 1), with what a time estimate needs."""
+
+from typing import Literal, get_args
+
+Slug = Literal[
+    "news-1",
+    "univ",
+    "ad",
+    "news-2",
+    "tech",
+    "video",
+    "football",
+    "shopn-1",
+    "radio",
+    "wiki",
+    "search",
+    "ent",
+    "image",
+    "sport",
+    "social",
+    "movie",
+    "weather",
+    "re",
+    "airline",
+    "shopn-2",
+    "gov",
+    "travel",
+    "dict",
+    "finance",
+    "market",
+]
+SLUGS: tuple[Slug, ...] = get_args(Slug)
+
+SIZE_KB_RTT_MS: dict[str, tuple[float, float]] = {
+    "news-1": (4450.8, 20.9),
+    "univ": (2583.9, 30.1),
+    "ad": (1459.6, 62),
+    "news-2": (3821.2, 10.7),
+    "tech": (2152.2, 22.2),
+    "video": (2662.9, 71.9),
+    "football": (2456.2, 20.9),
+    "shopn-1": (1000.6, 8.97),
+    "radio": (2453.0, 3.65),
+    "wiki": (601.2, 8.7),
+    "search": (59.9, 8.55),
+    "ent": (2170.6, 71.8),
+    "image": (3275.2, 6.2),
+    "sport": (2651.4, 73.4),
+    "social": (1700.2, 9.48),
+    "movie": (845.7, 9.09),
+    "weather": (3814.2, 11.7),
+    "re": (894.2, 69.9),
+    "airline": (2148.6, 3.15),
+    "shopn-2": (2288.9, 14.2),
+    "gov": (2774.7, 8.2),
+    "travel": (2000.4, 3.85),
+    "dict": (2223.1, 6.3),
+    "finance": (1988.1, 6.17),
+    "market": (2032.8, 2.97),
+}
+"""Slug → size of all objects, round-trip time between proxy and server."""
