@@ -13,6 +13,8 @@ from analysis.result import Analysis
 from analysis.statistics import Group, Series
 from analysis.text import MINUS, percent, plural, quantity
 
+TOO_FEW, UNCLEAR = "too few repetitions", "no clear winner"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -21,6 +23,8 @@ class Verdict:
     label: str
     winner: Transport | None
     sentence: str
+    doubt: str = ""
+    """Why there is no winner, in few words."""
     amount: str = ""
     """``26 % less``: the winner against the best single path, or against multipath when that one won."""
 
@@ -77,36 +81,41 @@ def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
 
 def _verdict(group: Group) -> Verdict:
     best = group.of(group.best)
-    if best is None or best.description is None:
+    if best is None:
         medians = [f"{s.transport.title} {_median(group, s)}" for s in group.measured]
-        return Verdict(group.label_text, None, f"Medians: {', '.join(medians)}.")
-    multipath = _best_multipath(group)
-    base = group.of(group.baseline)
+        return Verdict(group.label_text, None, f"Medians: {', '.join(medians)}.", "neither is better")
     start = f"{best.transport.title} was best: {_median(group, best)}"
-    if base is None:
-        return Verdict(group.label_text, best.transport, f"{start}. No single path was measured to compare with.")
-    if multipath is None or multipath.comparison is None:
-        return _single_paths_only(group, best, start)
+    multipath, base = _best_multipath(group), group.of(group.baseline)
+    if base is None or multipath is None or multipath.comparison is None:
+        return _one_kind_only(group, best, base, start)
     comparison = multipath.comparison
-    change = abs(comparison.gain or 0.0)
+    change = percent(abs(comparison.gain or 0.0))
     if best is multipath:
-        than = f"{percent(change)} {_less(group)} than {base.transport.title}, the best single path"
+        than = f"{change} {_less(group)} than {base.transport.title}, the best single path"
         start += f", {than} ({_median(group, base)})" if comparison.gain else ""
     else:
         start += f". {multipath.transport.title} reached {_median(group, multipath)}"
-        start += f", {percent(change)} {_more(group)}" if comparison.gain else ""
-    sure = _sure(best, multipath)
-    amount = _amount(group, best, base, multipath) if sure is not None else ""
-    return Verdict(group.label_text, sure, f"{start}{_certainty(group, multipath)}", amount)
+        start += f", {change} {_more(group)}" if comparison.gain else ""
+    doubt = _doubt(group, best, multipath)
+    winner, amount = (None, "") if doubt else (best.transport, _amount(group, best, base, multipath))
+    return Verdict(group.label_text, winner, f"{start}{_certainty(group, multipath)}", doubt, amount)
 
 
-def _sure(best: Series, multipath: Series) -> Transport | None:
-    """The best transport, unless the interval of G includes 0."""
+def _doubt(group: Group, best: Series, multipath: Series) -> str:
+    """Why no winner is named; "" when the interval of G excludes 0 and no other multipath comes near."""
     comparison = multipath.comparison
-    if comparison is None or comparison.gain is None or comparison.gain == 0:
-        return None
-    interval = comparison.gain_interval
-    return None if interval is not None and 0 in interval else best.transport
+    if group.smallest_measured < MIN_FOR_INTERVAL:
+        return TOO_FEW
+    if comparison is None or comparison.gain_interval is None or 0 in comparison.gain_interval:
+        return UNCLEAR
+    near = [s for s in group.measured if s is not best and not s.transport.single_path and not _apart(best, s)]
+    return " or ".join(s.transport.title for s in (best, *near)) if best is multipath and near else ""
+
+
+def _apart(a: Series, b: Series) -> bool:
+    """Whether the intervals of the two medians do not overlap."""
+    first, second = (s.description.interval if s.description else None for s in (a, b))
+    return first is not None and second is not None and (first.high < second.low or second.high < first.low)
 
 
 def _certainty(group: Group, multipath: Series) -> str:
@@ -135,10 +144,18 @@ def _amount(group: Group, best: Series, base: Series, multipath: Series) -> str:
     return f"{percent(change)} {_less(group)}"
 
 
-def _single_paths_only(group: Group, best: Series, start: str) -> Verdict:
-    others = [f"{s.transport.title} {_median(group, s)}" for s in group.measured if s is not best]
-    rest = f"; {', '.join(others)}" if others else ""
-    return Verdict(group.label_text, best.transport, f"{start}{rest}. No multipath transport was measured.")
+def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> Verdict:
+    """The verdict without a multipath transport, or without a single path."""
+    others = [s for s in group.measured if s is not best]
+    rest = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
+    absent = "No single path" if base is None else "No multipath transport"
+    doubt = "" if all(_apart(best, s) for s in others) else UNCLEAR
+    if not others:
+        doubt = "nothing to compare with"
+    elif group.smallest_measured < MIN_FOR_INTERVAL:
+        doubt = TOO_FEW
+    winner = None if doubt else best.transport
+    return Verdict(group.label_text, winner, f"{start}{rest}. {absent} was measured.", doubt)
 
 
 def _best_multipath(group: Group) -> Series | None:
@@ -167,7 +184,8 @@ def _verdict_of_many(panel: Sequence[Group]) -> Verdict:
             f"({plural(len(gains), 'value')})."
         )
     leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None
-    return Verdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}")
+    doubt = "" if leader else UNCLEAR
+    return Verdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}", doubt)
 
 
 def _median(group: Group, series: Series) -> str:

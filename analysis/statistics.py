@@ -112,6 +112,11 @@ class Group:
         """The fewest values that a transport of it has."""
         return min((len(series.values) for series in self.series), default=0)
 
+    @property
+    def smallest_measured(self) -> int:
+        """As `smallest_n`, of the transports that have values at all."""
+        return min((len(series.values) for series in self.measured), default=0)
+
     def of(self, label: str | None) -> Series | None:
         """The series of one transport, if it has values."""
         return next((series for series in self.measured if series.transport.label == label), None)
@@ -154,9 +159,9 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
     return groups
 
 
-def label_sort_key(labels: Labels) -> tuple[tuple[str, float, str], ...]:
-    """Quantities by their size (10 kB before 1 MB), words after them by the alphabet."""
-    return tuple((name, _quantity(value), value) for name, value in labels)
+def label_sort_key(labels: Labels) -> tuple[tuple[Any, ...], ...]:
+    """Quantities by their size (10 kB before 1 MB), then words, numbers in them by value (a2 before a10)."""
+    return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
 
 
 class _Order:
@@ -191,6 +196,11 @@ def _place(known: Sequence[str], name: str) -> tuple[int, str]:
 def _quantity(text: str) -> float:
     match = _QUANTITY.fullmatch(text.strip())
     return float(match[1]) * _PREFIX[match[2] or ""] if match else float("inf")
+
+
+def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
+    parts = re.findall(r"[0-9]+|[^0-9]+", text)
+    return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
 
 
 def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:

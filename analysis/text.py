@@ -3,6 +3,7 @@
 import re
 
 MINUS = "\N{MINUS SIGN}"
+HARD_SPACE = "\N{NO-BREAK SPACE}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
 
@@ -26,7 +27,7 @@ def number(value: float | None) -> str:
 
 def quantity(value: float | None, unit: str) -> str:
     """A number with its unit."""
-    return f"{number(value)} {unit}".rstrip() if value is not None else DASH
+    return f"{number(value)}{HARD_SPACE}{unit}".rstrip() if value is not None else DASH
 
 
 def signed(value: float | None) -> str:
@@ -42,9 +43,9 @@ def percent(fraction: float | None, *, sign: bool = False) -> str:
     value = fraction * 100
     text = f"{abs(value):.0f}" if abs(value) >= 9.95 else f"{abs(value):.1f}"
     if float(text) == 0:
-        return "0 %"
+        return f"0{HARD_SPACE}%"
     mark = MINUS if value < 0 else "+" if sign else ""
-    return f"{mark}{text} %"
+    return f"{mark}{text}{HARD_SPACE}%"
 
 
 def duration(seconds: float | None) -> str:

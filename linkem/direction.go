@@ -166,10 +166,13 @@ func (d *direction) next() (int64, bool) {
 		next = d.line.next()
 	}
 	if d.queue.count > 0 {
-		next = min(next, d.headEnd+max(d.delay-d.jitter, 0))
+		next = min(next, d.headEnd+d.shortestWay())
 	}
 	return next, next != math.MaxInt64
 }
+
+// shortestWay gives the least time between the end of serialisation and the departure, ns.
+func (d *direction) shortestWay() int64 { return max(d.delay-d.jitter, 0) }
 
 // sent takes back a frame that due gave and that was sent.
 func (d *direction) sent(f *frame) {

@@ -14,6 +14,7 @@ const (
 	longestSleep = int64(1e9)   // ns; only bounds what a bug could cost
 	staleArrival = int64(500e6) // ns; an older stamp means that the wall clock was set
 	waitingMost  = 16           // commands
+	restTime     = int64(500e3) // ns without looking at a busy ring whose frames have a longer way to go anyway
 )
 
 var errLinkEnded = errors.New("the link has ended")
@@ -73,12 +74,14 @@ func (l *link) run() error {
 	l.how = tuneThread()
 	close(l.started)
 	for {
-		more := l.receive(l.a, l.up, sideDestination)
-		more = l.receive(l.b, l.down, sideSource) || more
+		someA, moreA := l.receive(l.a, l.up, sideDestination)
+		someB, moreB := l.receive(l.b, l.down, sideSource)
+		rest := l.rest(0, someA, l.up)
+		rest = l.rest(1, someB, l.down) || rest
 		now, _ := l.clock.now()
 		l.send(l.up, l.b, now)
 		l.send(l.down, l.a, now)
-		if err := l.wait(more); err != nil {
+		if err := l.wait(moreA || moreB, rest); err != nil {
 			return err
 		}
 		if l.polled[2].Revents != 0 {
@@ -89,13 +92,24 @@ func (l *link) run() error {
 	}
 }
 
-// receive takes frames from the ring of a port into a direction; true if there may be more.
-func (l *link) receive(p *port, d *direction, which side) bool {
+// rest says whether the ring of a port need not wake the thread for restTime: frames that came in meanwhile are stamped,
+// and none of them can be due by then. On a busy link that spares half of the wake-ups.
+func (l *link) rest(index int, some bool, d *direction) bool {
+	rest := some && d.shortestWay() >= 2*restTime
+	l.polled[index].Events = unix.POLLIN
+	if rest {
+		l.polled[index].Events = 0
+	}
+	return rest
+}
+
+// receive takes frames from the ring of a port into a direction: whether there were some, and whether there may be more.
+func (l *link) receive(p *port, d *direction, which side) (some, more bool) {
 	now, wall := l.clock.now()
-	for range receiveBatch {
-		in, some := p.ring.next()
-		if !some {
-			return false
+	for n := range receiveBatch {
+		in, waiting := p.ring.next()
+		if !waiting {
+			return n > 0, false
 		}
 		if !in.outgoing {
 			// The model runs on the time at which the kernel got the frame, not on that at which this thread woke up.
@@ -107,7 +121,7 @@ func (l *link) receive(p *port, d *direction, which side) bool {
 		}
 		p.ring.done()
 	}
-	return true
+	return true, true
 }
 
 func (l *link) take(in arrival, at int64, p *port, d *direction, which side) {
@@ -154,11 +168,14 @@ func (l *link) send(d *direction, p *port, now int64) {
 	}
 }
 
-// wait sleeps until a frame comes in, one is due, or a command is there; with busy it only looks.
-func (l *link) wait(busy bool) error {
+// wait sleeps until a frame comes in, one is due, or a command is there; with rest at most restTime, with busy not at all.
+func (l *link) wait(busy, rest bool) error {
 	sleep := longestSleep
-	if busy {
+	switch {
+	case busy:
 		sleep = 0
+	case rest:
+		sleep = restTime
 	}
 	now, _ := l.clock.now()
 	for _, d := range []*direction{l.up, l.down} {

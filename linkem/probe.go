@@ -52,7 +52,7 @@ func (o ProbeOptions) check() error {
 	switch {
 	case o.Server == "":
 		return errors.New("the server's address is missing")
-	case o.DownKbps < 0 || o.UpKbps < 0 || o.DownKbps > mostProbeKbps || o.UpKbps > mostProbeKbps:
+	case !within(o.DownKbps, 0, mostProbeKbps) || !within(o.UpKbps, 0, mostProbeKbps):
 		return fmt.Errorf("a rate must be from 0 to %.0f kbit/s", mostProbeKbps)
 	case o.DownKbps > 0 && o.DownKbps < minRateKbps || o.UpKbps > 0 && o.UpKbps < minRateKbps:
 		return fmt.Errorf("a rate must be 0 (not measured) or at least %d kbit/s", minRateKbps)
@@ -60,7 +60,7 @@ func (o ProbeOptions) check() error {
 		return errors.New("the number of pings must be from 1 to 10000")
 	case o.LossPackets < 0 || o.LossPackets > 10_000:
 		return errors.New("the number of loss packets must be from 0 to 10000")
-	case o.Seconds < 0.05 || o.Seconds > mostBlastTime.Seconds():
+	case !within(o.Seconds, 0.05, mostBlastTime.Seconds()):
 		return fmt.Errorf("the seconds must be from 0.05 to %.0f", mostBlastTime.Seconds())
 	case o.Timeout <= 0:
 		return errors.New("the timeout must be positive")
@@ -106,7 +106,7 @@ type probeClient struct {
 	socket   *probeSocket
 	overhead int // IP and UDP header bytes
 	token    probeToken
-	first    time.Duration // round-trip time of the handshake
+	rtt      time.Duration // of the handshake, then the median without load
 	sequence uint32        // of echoes
 	run      uint32        // of blasts
 }
@@ -125,6 +125,7 @@ func (c *probeClient) measure() (ProbeResult, error) {
 		return result, fmt.Errorf("none of %d pings was answered", o.Pings)
 	}
 	result.RTT = newRTT(times, o.Pings)
+	c.rtt = time.Duration(result.RTT.Median * float64(time.Millisecond))
 	more, pause := o.lossTrain()
 	answered, err := c.echo(more, pause)
 	if err != nil {
@@ -159,12 +160,13 @@ func (o ProbeOptions) lossTrain() (int, time.Duration) {
 // handshake gets the token of a session.
 func (c *probeClient) handshake() error {
 	nonce := newProbeToken()
-	hello := probeMessage{kind: kindHello, token: nonce}
 	first, second := nonce.halves()
 	deadline := time.Now().Add(c.options.Timeout)
+	var asked []time.Time // by sequence number: the answer may be to an earlier question
 	for time.Now().Before(deadline) {
 		sent := time.Now()
-		c.send(hello)
+		c.send(probeMessage{kind: kindHello, token: nonce, sequence: uint32(len(asked))})
+		asked = append(asked, sent)
 		in, err := c.await(earlier(deadline, sent.Add(helloPause)), func(in received) bool {
 			return in.kind == kindWelcome && in.first == first && in.second == second || in.kind == kindRefused && in.token == nonce
 		})
@@ -173,7 +175,10 @@ func (c *probeClient) handshake() error {
 			return err
 		}
 		if err == nil {
-			c.token, c.first = in.token, time.Since(sent)
+			if int(in.sequence) < len(asked) {
+				sent = asked[in.sequence]
+			}
+			c.token, c.rtt = in.token, time.Since(sent)
 			return nil
 		}
 		time.Sleep(time.Until(earlier(deadline, sent.Add(helloPause)))) // refused at once: nobody listens yet
@@ -189,7 +194,7 @@ func (c *probeClient) echo(n int, pause time.Duration) ([]float64, error) {
 	sentAt := make([]int64, n) // ns since the epoch; 0: answered, or not sent yet
 	var times []float64
 	next, sent := time.Now(), 0
-	tail := max(shortestTail, 3*c.first)
+	tail := max(shortestTail, 3*c.rtt)
 	for sent < n || len(times) < n {
 		if sent < n && !time.Now().Before(next) {
 			sentAt[sent] = time.Now().UnixNano()
@@ -235,9 +240,9 @@ func (c *probeClient) rate(direction string, measure func() (float64, bool, erro
 	return &kbps, c.drain()
 }
 
-// drain waits until a round trip is about as short as that of the handshake, at most longestDrain.
+// drain waits until a round trip is about as short as without load, at most longestDrain.
 func (c *probeClient) drain() error {
-	base := float64(c.first) / 1e6
+	base := float64(c.rtt) / 1e6
 	for deadline := time.Now().Add(longestDrain); time.Now().Before(deadline); {
 		times, err := c.echo(1, pingPause)
 		if err != nil {
@@ -249,6 +254,9 @@ func (c *probeClient) drain() error {
 	}
 	return nil
 }
+
+// within is false for NaN.
+func within(v, low, high float64) bool { return v >= low && v <= high }
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {

@@ -65,9 +65,9 @@ func (c *probeClient) down() (float64, bool, error) {
 		until := deadline
 		if len(samples) == 0 { // the question may be lost; the server answers it once
 			c.send(start)
-			until = earlier(deadline, time.Now().Add(max(askPause, 2*c.first)))
+			until = earlier(deadline, time.Now().Add(max(askPause, 2*c.rtt)))
 		} else { // or all end messages
-			until = earlier(deadline, time.Now().Add(max(time.Second, 2*c.first)))
+			until = earlier(deadline, time.Now().Add(max(time.Second, 2*c.rtt)))
 		}
 		in, err := c.await(until, func(in received) bool {
 			return in.sequence == c.run && (in.kind == kindDownData || in.kind == kindDownEnd)
@@ -110,7 +110,7 @@ func (c *probeClient) up() (float64, bool, error) {
 	// The question passes the same queue behind the data. It may be dropped there.
 	for deadline := time.Now().Add(duration + afterBlast); time.Now().Before(deadline); {
 		c.send(probeMessage{kind: kindUpAsk, token: c.token, sequence: c.run})
-		in, err := c.await(earlier(deadline, time.Now().Add(max(askPause, 2*c.first))), func(in received) bool {
+		in, err := c.await(earlier(deadline, time.Now().Add(max(askPause, 2*c.rtt))), func(in received) bool {
 			return in.kind == kindUpReport && in.sequence == c.run
 		})
 		if errors.Is(err, os.ErrDeadlineExceeded) {

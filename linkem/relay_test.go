@@ -107,6 +107,9 @@ func (l *lab) roundTripAfter(conn net.Conn) {
 
 func TestRelayCarriesTCPWithOffloads(t *testing.T) {
 	l := newLab(t, `{"delay_ms":1}`, `{"delay_ms":1}`, "")
+	if err := l.Server.Run("ip", "link", "set", "server0", "gso_max_segs", "65535"); err != nil { // bundles of packets
+		t.Fatal(err)
+	}
 	var listener net.Listener
 	var err error
 	l.Server.Do(func() { listener, err = net.Listen("tcp", netbox.ServerAddress+":80") })
@@ -131,6 +134,9 @@ func TestRelayCarriesTCPWithOffloads(t *testing.T) {
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if n, err := io.Copy(io.Discard, conn); n != bytes || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+	if c := l.counters(); c.Down.OversizeFrames == 0 {
+		t.Errorf("no oversize frames counted: %+v", c.Down)
 	}
 }
 

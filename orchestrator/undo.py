@@ -76,16 +76,14 @@ class UndoStack:
             step = self._steps.pop()
             try:
                 step.action()
+                if self._journal is not None and step.entry is not None:
+                    self._journal.done(step.entry)
             except Exception as error:  # one failed undo must not keep the others from running
                 _log.error("undo failed", step=step.name, error=str(error), exc_info=True)
                 failures.append(f"{step.name}: {error}")
-                continue
             except (KeyboardInterrupt, SystemExit) as error:
                 failures.append(f"{step.name}: interrupted")
                 interrupt = error
-                continue
-            if self._journal is not None and step.entry is not None:
-                self._journal.done(step.entry)
         if interrupt is not None:
             raise interrupt
         return failures

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from analysis.metric import Metric
 from analysis.text import percent, slug
 
-WIDTH_IN, TITLE_IN = 7.2, 0.3
+WIDTH_IN, TITLE_IN, TITLE_SIZE = 7.2, 0.3, 11.0
 INK, QUIET, GRID, BAND = "#1c2430", "#5b6675", "#e4e7ec", "#d9efe4"
 LINE_WIDTH, MARKER_SIZE = 1.6, 5.0
 MAX_FACETS = 6
@@ -101,7 +101,6 @@ class Canvas:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
         self.figure = Figure(figsize=(WIDTH_IN, self.height_in + TITLE_IN), layout="constrained")
-        self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         FigureCanvasSVG(self.figure)
         return self
 
@@ -120,17 +119,23 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Any], columns: int = 4) -> None:
-        """One legend above all axes."""
+        """One legend above all axes, under the figure's title."""
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",
             ncols=columns,
             borderaxespad=0.2,
+            borderpad=0.1,
             handlelength=1.8,
+            title=self.title,
+            alignment="left",
+            title_fontproperties={"weight": "bold", "size": TITLE_SIZE},
         )
 
     def svg(self, stem: str) -> str:
         """The figure as SVG: no date, no program's name, identifiers that depend on ``stem`` alone."""
+        if not self.figure.legends:
+            self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=TITLE_SIZE, fontweight="bold")
         buffer = io.BytesIO()
         with matplotlib.rc_context({"svg.hashsalt": stem}):
             self.figure.savefig(buffer, format="svg", metadata=_NO_METADATA)

@@ -151,8 +151,8 @@ func (f *Forwarder) answer(l *lookup, message []byte, asked question, code dnsme
 func (f *Forwarder) end(l *lookup, message []byte, code dnsmessage.RCode) {
 	l.once.Do(func() {
 		l.timer.Stop()
-		f.send(message, l.client)
 		f.write(l, code)
+		f.send(message, l.client)
 		<-f.slots
 	})
 }

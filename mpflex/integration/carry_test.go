@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"mplab/mpflex/connlog"
 )
@@ -291,8 +292,11 @@ func TestSIGTERMUnderLoad(t *testing.T) {
 			_, _ = io.Copy(io.Discard, conn)
 		})
 	}
+	t.Log(time.Now())
 	s.agent.stop(t)
+	t.Log(time.Now())
 	wait.Wait()
+	t.Log(time.Now())
 	for _, got := range connections(t, s.agent, web, count) {
 		if got.Status != connlog.Shutdown || got.BytesUp == 0 {
 			t.Errorf("agent: %+v", got)

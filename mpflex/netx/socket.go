@@ -43,11 +43,19 @@ type Options struct {
 // Probe opens and closes a socket with the options, so that a program can
 // refuse to start rather than fail at its first connection.
 func (o Options) Probe() error {
-	fd, err := o.socket(unix.AF_INET)
-	if err != nil {
-		return err
+	// An MPTCP socket takes any name of a congestion control until it has a
+	// subflow (Linux 6.18), so the name is tried on a plain one, too.
+	for _, multipath := range []bool{false, o.Multipath} {
+		o.Multipath = multipath
+		fd, err := o.socket(unix.AF_INET)
+		if err != nil {
+			return err
+		}
+		if err := unix.Close(fd); err != nil {
+			return err
+		}
 	}
-	return unix.Close(fd)
+	return nil
 }
 
 // socket makes a non-blocking stream socket with the options set.

@@ -62,6 +62,9 @@ func New(c config.Proxy, log *connlog.Log) (*Proxy, error) {
 		replay: wire.NewReplay(wire.DefaultReplayEntries),
 		group:  accept.NewGroup(c.MaxConnections),
 	}
+	if err := p.onward.Probe(); err != nil {
+		return nil, err
+	}
 	for transport, address := range map[string]config.Address{config.TCP: c.Listen.TCP, config.MPTCP: c.Listen.MPTCP} {
 		if !address.IsValid() {
 			continue

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
-from orchestrator.cli.output import err, print_json
+from orchestrator.cli.output import err, out, table
 
 
 def analyze(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
@@ -35,14 +35,9 @@ def report(
 
 def _show(path: Path, *, as_json: bool) -> None:
     if as_json:
-        print_json_file(path / "report" / "summary.json")
+        typer.echo((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip())
     else:
         print_summary(path)
-
-
-def print_json_file(path: Path) -> None:
-    """Print a JSON file as it is."""
-    typer.echo(path.read_text(encoding="utf-8").rstrip())
 
 
 def analyze_with_progress(path: Path) -> None:
@@ -50,11 +45,33 @@ def analyze_with_progress(path: Path) -> None:
     from analysis.pipeline import analyze as analyze_run  # noqa: PLC0415 - slow to import, needed by few verbs
 
     with err.status("Analysing …") as status:
-        analyze_run(path, progress=lambda step: status.update(f"Analysing: {step}"))
+        analyze_run(path, progress=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
 
 
 def print_summary(path: Path) -> None:
-    """Print the statistics as a table, and where the report is."""
+    """Print the answers, the headline metrics, and where the report is."""
+    from analysis.pipeline import summary, summary_json  # noqa: PLC0415 - slow to import, needed by few verbs
 
-
-__all__ = ["analyze", "analyze_with_progress", "print_json", "print_summary", "report"]
+    content = summary_json(path)
+    rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
+    for row in summary(path):
+        if row.headline:
+            metric = f"{row.metric} ({row.unit})" + (f", {row.labels}" if row.labels else "")
+            style = "bold" if row.best else ""
+            rows.add_row(
+                row.scenario,
+                row.link,
+                metric,
+                row.transport,
+                str(row.n),
+                row.median,
+                row.interval,
+                row.gain,
+                style=style,
+            )
+    out.print(rows)
+    for answer in content["answers"]:
+        out.print(f"• {answer['sentence']}", markup=False)
+    for warning in content["warnings"]:
+        err.print(f"! {warning}", style="yellow", markup=False)
+    out.print(f"\nReport: {path / 'report' / 'index.html'}", markup=False, soft_wrap=True)

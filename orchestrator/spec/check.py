@@ -16,6 +16,8 @@ from orchestrator.spec.yaml import Document, KeyPath, Problem, path_text
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_MOST_LINES = 50
+
 
 class Checker:
     """Collects what is wrong in one document, so that a user sees all of it at once."""
@@ -78,7 +80,9 @@ class Checker:
 
 
 def raise_lines(lines: list[str]) -> None:
-    """Raises InputError with `lines` when there are any."""
+    """Raises InputError with `lines`, the first 50 of them, when there are any."""
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more"]
     if lines:
         raise InputError("\n".join(lines))
 

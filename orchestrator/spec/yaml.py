@@ -211,6 +211,8 @@ class _Builder:
                 raise InputError(f"{self.file}:{line}: more than {DEPTH_LIMIT} levels deep")
 
     def _scalar(self, event: ScalarEvent, line: int) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in event.value):
+            raise InputError(f"{self.file}:{line}: {show(event.value)}: half of a surrogate pair is no character")
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             self._key(top, str(event.value), line)

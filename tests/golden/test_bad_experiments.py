@@ -21,7 +21,7 @@ def test_wrong_file_gets_its_message(
         load_experiment(Path("experiments") / f"{name}.yaml", catalog=catalog)
     message = f"{caught.value}\n"
     expected = EXPERIMENTS / f"{name}.txt"
-    if request.config.getoption("--update-golden"):
+    if request.config.getoption("--update-golden", default=False):
         expected.write_text(message, encoding="utf-8")
     assert message == expected.read_text(encoding="utf-8")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -56,6 +56,7 @@ sizes = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(sizes)
 def test_every_block_holds_every_combination_once(size: dict[str, int]) -> None:
     plan = make_plan(experiment(**size))
@@ -66,11 +67,13 @@ def test_every_block_holds_every_combination_once(size: dict[str, int]) -> None:
     assert all(cell.repetition == cell.block for cell in plan.cells)
 
 
+@settings(deadline=None)
 @given(sizes)
 def test_the_same_experiment_gives_the_same_plan(size: dict[str, int]) -> None:
     assert make_plan(experiment(**size)) == make_plan(experiment(**size))
 
 
+@settings(deadline=None)
 @given(sizes)
 def test_one_more_repetition_changes_no_earlier_block(size: dict[str, int]) -> None:
     shorter = make_plan(experiment(**size)).cells
@@ -78,6 +81,7 @@ def test_one_more_repetition_changes_no_earlier_block(size: dict[str, int]) -> N
     assert longer[: len(shorter)] == shorter
 
 
+@settings(deadline=None)
 @given(sizes)
 def test_transports_are_compared_like_for_like(size: dict[str, int]) -> None:
     seeds: dict[tuple[int, str, str], set[int]] = {}

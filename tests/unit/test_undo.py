@@ -140,6 +140,17 @@ def test_a_failed_undo_stays_for_the_next_start(tmp_path: Path) -> None:
     assert '"phone: route"' in path.read_text(encoding="utf-8")
 
 
+def test_a_journal_on_a_full_disk_stops_no_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    undo = UndoStack(UndoJournal(tmp_path))
+    for name in ("first", "second"):
+        undo.register(name, lambda name=name: done.append(name), commands=[["true"]])  # type: ignore[misc]
+    monkeypatch.setattr(os, "fsync", lambda _: fail("No space left on device"))
+    with pytest.raises(UndoError, match="second: No space left on device; first: No space left"), undo:
+        pass
+    assert done == ["second", "first"]
+
+
 def make_dead(folder: Path, *lines: str) -> Path:
     folder.chmod(0o700)
     path = folder / "1-dead.jsonl"

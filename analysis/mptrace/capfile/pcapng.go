@@ -231,11 +231,14 @@ func binaryTicks(power uint8) ticks {
 	return ticks{perSecond: 1 << power}
 }
 
+// maxSeconds is the year 2116: later stamps are damage, and are held there so
+// that differences of times stay within an int64.
+const maxSeconds = 1 << 32
+
 func (t ticks) ns(stamp uint64) int64 {
-	if t.perSecond == 1e9 {
-		return int64(stamp) + t.offsetS*1e9
-	}
+	offset := min(max(t.offsetS, -maxSeconds), maxSeconds)
+	seconds := int64(min(stamp/t.perSecond, 2*maxSeconds)) + offset
 	high, low := bits.Mul64(stamp%t.perSecond, 1e9)
 	fraction, _ := bits.Div64(high, low, t.perSecond)
-	return (int64(stamp/t.perSecond)+t.offsetS)*1e9 + int64(fraction)
+	return min(max(seconds, 0), maxSeconds)*1e9 + int64(fraction)
 }

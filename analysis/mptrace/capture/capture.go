@@ -40,7 +40,6 @@ type Capture struct {
 	out    *Writer
 	stop   [2]int // a pipe: closing its end wakes the reader
 	start  int64
-	loop   string
 	frames uint64
 	notice func(string)
 }

@@ -8,8 +8,13 @@ from orchestrator.origin import SiteIndex, build_sites
 
 
 @pytest.fixture(scope="session")
-def index(tmp_path_factory: pytest.TempPathFactory) -> SiteIndex:
-    return build_sites(tmp_path_factory.mktemp("origin"))
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("origin")
+
+
+@pytest.fixture(scope="session")
+def index(cache: Path) -> SiteIndex:
+    return build_sites(cache)
 
 
 @pytest.fixture(scope="session")

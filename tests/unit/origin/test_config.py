@@ -23,18 +23,14 @@ def render(index: SiteIndex, certificates: dict[str, Path], version: str) -> str
 
 
 @pytest.mark.parametrize("version", ["1.18.0", "1.22.1", "1.25.0"])
-def test_old_nginx_switches_http2_by_listen(
-    index: SiteIndex, certificates: dict[str, Path], version: str
-) -> None:
+def test_old_nginx_switches_http2_by_listen(index: SiteIndex, certificates: dict[str, Path], version: str) -> None:
     text = render(index, certificates, version)
     assert text.count("listen 0.0.0.0:443 ssl http2;") == 25
     assert "http2 on;" not in text
 
 
 @pytest.mark.parametrize("version", ["1.25.1", "1.26.0", "1.28.0"])
-def test_new_nginx_switches_http2_by_directive(
-    index: SiteIndex, certificates: dict[str, Path], version: str
-) -> None:
+def test_new_nginx_switches_http2_by_directive(index: SiteIndex, certificates: dict[str, Path], version: str) -> None:
     text = render(index, certificates, version)
     assert text.count("http2 on;") == 25
     assert "ssl http2;" not in text
@@ -67,8 +63,8 @@ def test_every_name_of_the_lab_is_in_the_dns(index: SiteIndex) -> None:
 
 
 @pytest.mark.skipif(NGINX.find() is None or DNSMASQ.find() is None, reason="nginx or dnsmasq is missing")
-def test_both_programs_accept_their_configuration(tmp_path: Path) -> None:
-    origin = Origin(tmp_path / "lab", cache=tmp_path / "cache")
+def test_both_programs_accept_their_configuration(tmp_path: Path, cache: Path) -> None:
+    origin = Origin(tmp_path, cache=cache)
     origin.prepare()
     for name, argv in origin.checks().items():
         done = subprocess.run(argv, capture_output=True, text=True, check=False)

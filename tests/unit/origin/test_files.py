@@ -21,8 +21,8 @@ def test_a_cut_file_is_made_again(tmp_path: Path) -> None:
     assert ensure_file(tmp_path, 1000).read_bytes() == stream_bytes(1000)
 
 
-def test_all_files_are_made_whole(tmp_path: Path) -> None:
-    folder = build_files(tmp_path)
+def test_all_files_are_made_whole(cache: Path) -> None:
+    folder = build_files(cache)
     found = {path.name: path.stat() for path in folder.iterdir()}
     assert {name: stat.st_size for name, stat in found.items()} == {
         **{str(size): size for size in SIZES_BYTES},

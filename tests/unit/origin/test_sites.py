@@ -33,9 +33,7 @@ def test_delays_are_half_the_round_trip() -> None:
 
 
 def test_every_host_name_has_an_address_of_its_own(index: SiteIndex) -> None:
-    addresses = Counter(
-        address for site in index for protocol in ("h2", "h1") for address in site.addresses(protocol)
-    )
+    addresses = Counter(address for site in index for protocol in ("h2", "h1") for address in site.addresses(protocol))
     assert set(addresses.values()) == {1}
 
 

@@ -50,7 +50,14 @@ def test_a_cell_that_is_run_again_counts_with_its_last_outcome(events: list[Even
     assert suite([*events, *again[:1]]).get("skipped") == "3"
 
 
-def test_a_failure_without_reasons_is_still_one() -> None:
+def test_a_failure_without_reasons_is_still_one(events: list[Event], cells: list[CellSpec]) -> None:
+    bare: Event = {"t": 1.0, "event": "cell_finished", "cell": cells[0].id, "outcome": "failed"}
+    failure = suite([events[0], bare]).find("testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == "no reason given"
+
+
+def test_a_run_that_was_never_planned_has_no_cases() -> None:
     assert suite([]).get("tests") == "0"
 
 

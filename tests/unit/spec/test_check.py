@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import InputError
-from orchestrator.spec.check import Checker
+from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.yaml import parse_yaml
 
 
@@ -60,7 +60,7 @@ def test_each_kind_of_problem(text: str, line: str) -> None:
 def test_good_data_gives_the_model() -> None:
     document = parse_yaml(b"count: 3\nmany: [{speed: 2}]\n", "f")
     found = Checker(document).model(Outer, document.data)
-    assert found == Outer(count=3, many=(Inner(speed=2.0),))
+    assert found == Outer.model_validate({"count": 3, "many": [{"speed": 2.0}]})
 
 
 def test_all_problems_are_raised_at_once() -> None:
@@ -70,3 +70,11 @@ def test_all_problems_are_raised_at_once() -> None:
     checker.add(("a",), "first")
     with pytest.raises(InputError, match=r"^f:1: a: first\nf:2: b: second$"):
         checker.raise_problems()
+
+
+def test_a_file_with_countless_problems_does_not_flood_the_screen() -> None:
+    lines = problems("\n".join(f"key{number}: 1" for number in range(60)))
+    assert len(lines) == 60
+    with pytest.raises(InputError) as caught:
+        raise_lines(lines)
+    assert str(caught.value).splitlines()[50:] == ["… and 10 more"]

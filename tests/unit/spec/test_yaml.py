@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import InputError
@@ -95,6 +95,7 @@ def test_paths_read_like_code() -> None:
         (b"a: 'x\n", "x.yaml:2: not YAML: found unexpected end of stream (while scanning a quoted scalar, begun"),
         (b"a: @x\n", "x.yaml:1: not YAML: found character '@'"),
         (b"--- 1\n--- 2\n", "x.yaml:2: a second document"),
+        (b'a: "\\ud800"', "x.yaml:1: '\\ud800': half of a surrogate pair is no character"),
         (b"{[a]: 1}", "x.yaml:1: a list as a key"),
         (b"{{a: 1}: 1}", "x.yaml:1: a mapping as a key"),
     ],
@@ -103,6 +104,7 @@ def test_what_is_refused(source: bytes, message: str) -> None:
     assert message in refusal(source)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="ab:-[]{}#&*!|>'\"%@,? \n\t1", max_size=80).map(str.encode))
 def test_any_bytes_are_a_document_or_an_input_error(source: bytes) -> None:
     try:

@@ -1,0 +1,105 @@
+package linkem
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestConfigIsRead(t *testing.T) {
+	config, err := ParseConfig([]byte(`{"seed": 18446744073709551615, "links": [{"name": "wlan0", "a": "wlan-phone", "b": "wlan-router",
+		"up": {"rate_kbps": 2020, "delay_ms": 25, "jitter_ms": 0, "loss_percent": 0.5},
+		"down": {"rate_kbps": 7040.5, "queue": {"packets": 100}}},
+		{"name": "wan", "a": "wan-proxy", "b": "wan-origin", "up": {}, "down": {}, "delay_by_prefix": {"10.65.0.2/32": 2.0}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Seed != 1<<64-1 || len(config.Links) != 2 {
+		t.Errorf("%+v", config)
+	}
+	link := config.Links[0]
+	if want := (Params{RateKbps: 2020, DelayMs: 25, LossPercent: 0.5, Queue: Queue{Bytes: 150_000}}); link.Up != want {
+		t.Errorf("up %+v, want %+v", link.Up, want)
+	}
+	if want := (Params{RateKbps: 7040.5, Queue: Queue{Packets: 100}}); link.Down != want {
+		t.Errorf("down %+v, want %+v", link.Down, want)
+	}
+	if config.Links[1].Up != (Params{}) || len(config.Links[1].DelayByPrefix) != 1 {
+		t.Errorf("%+v", config.Links[1])
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	up := func(text string) string {
+		return `{"links":[{"name":"w","a":"x","b":"y","up":` + text + `,"down":{}}]}`
+	}
+	for _, c := range []struct{ config, message string }{
+		{`{`, "line 1, column 1: not valid JSON"},
+		{"{\n\"links\": [}", "line 2, column 11: not valid JSON"},
+		{`[]`, "must be an object"},
+		{`{}`, "links: missing"},
+		{`{"links":[]}`, "links: must have at least one link"},
+		{`{"links":{}}`, "links: must be a list"},
+		{`{"links":[{"name":"w"}]}`, "links[0].a: missing"},
+		{`{"seed":-1,"links":[]}`, "seed: must be a whole number from 0 to 2^64-1, found -1"},
+		{`{"sead":1,"links":[]}`, "sead: unknown field; allowed are links, seed"},
+		{up(`{"rate":1}`), "links[0].up.rate: unknown field; allowed are delay_ms, jitter_ms, loss_percent, queue, rate_kbps"},
+		{up(`{"Rate_kbps":1}`), "links[0].up.Rate_kbps: unknown field"},
+		{up(`{"rate_kbps":1,"rate_kbps":2}`), "links[0].up.rate_kbps: given twice"},
+		{up(`{"rate_kbps":-1}`), "links[0].up.rate_kbps: must be from 0 to 10000000, found -1"},
+		{up(`{"rate_kbps":0.5}`), "links[0].up.rate_kbps: must be 0 (unlimited) or at least 1, found 0.5"},
+		{up(`{"rate_kbps":"1"}`), `links[0].up.rate_kbps: must be a number, found "1"`},
+		{up(`{"rate_kbps":null}`), "links[0].up.rate_kbps: must be a number, found null"},
+		{up(`{"rate_kbps":1e999}`), "links[0].up.rate_kbps: must be a number, found 1e999"},
+		{up(`{"delay_ms":NaN}`), "not valid JSON"},
+		{up(`{"delay_ms":-0.1}`), "links[0].up.delay_ms: must be from 0 to 60000, found -0.1"},
+		{up(`{"jitter_ms":-3}`), "links[0].up.jitter_ms: must be from 0"},
+		{up(`{"loss_percent":100.5}`), "links[0].up.loss_percent: must be from 0 to 100, found 100.5"},
+		{up(`{"queue":{"bytes":100}}`), "links[0].up.queue.bytes: must be from 1500"},
+		{up(`{"queue":{"packets":0}}`), "links[0].up.queue.packets: must be from 1"},
+		{up(`{"queue":{"packets":1.5}}`), "links[0].up.queue.packets: must be a whole number, found 1.5"},
+		{up(`{"queue":{"packets":5,"bytes":15000}}`), "links[0].up.queue: give bytes or packets, not both"},
+		{`{"links":[{"name":"w","a":"x","b":"x","up":{},"down":{}}]}`, `links[0].b: interface "x" is already links[0].a`},
+		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{}},{"name":"w","a":"u","b":"v","up":{},"down":{}}]}`, `links[1].name: "w" is already the name of links[0]`},
+		{`{"links":[{"name":"w w","a":"x","b":"y","up":{},"down":{}}]}`, "links[0].name: must be 1 to 40 letters"},
+		{`{"links":[{"name":"w","a":"sixteen-letters-","b":"y","up":{},"down":{}}]}`, "links[0].a: an interface name has at most 15 bytes"},
+		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.1":1}}]}`, `links[0].delay_by_prefix["10.0.0.1"]: must be an address prefix`},
+		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.1/8":1}}]}`, "did you mean 10.0.0.0/8?"},
+		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.0/8":-1}}]}`, "must be from 0 to 60000, found -1"},
+	} {
+		if _, err := ParseConfig([]byte(c.config)); err == nil || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s:\n got  %v\n want %s", c.config, err, c.message)
+		}
+	}
+}
+
+func TestRequests(t *testing.T) {
+	if r, err := parseRequest([]byte(`{"op":"apply","link":"w","up":{"rate_kbps":8},"down":{}}`)); err != nil || r.seed != nil || r.up.Queue.Bytes != DefaultQueueBytes {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := parseRequest([]byte(`{"op":"apply","link":"w","up":{},"down":{},"seed":7}`)); err != nil || r.seed == nil || *r.seed != 7 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for request, message := range map[string]string{
+		`nonsense`:                             "not valid JSON",
+		`{}`:                                   "op: missing",
+		`{"op":"stop"}`:                        `op: unknown operation "stop"; there are apply, counters, state`,
+		`{"op":7}`:                             "op: must be a text",
+		`{"op":"state","link":"w"}`:            "link: unknown field; allowed are op",
+		`{"op":"apply","link":"w","up":{}}`:    "down: missing",
+		`{"op":"apply","up":{},"down":{}}`:     "link: missing",
+		`{"op":"apply","link":"w","down":"x"}`: `down: must be an object {…}, found "x"`,
+	} {
+		if _, err := parseRequest([]byte(request)); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s:\n got  %v\n want %s", request, err, message)
+		}
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{"op":"apply","link":"w","up":{"queue":{"bytes":15000}},"down":{},"seed":7}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if r, err := parseRequest(line); err == nil && (r.up.LossPercent < 0 || r.up.LossPercent > 100) {
+			t.Errorf("%+v", r)
+		}
+	})
+}

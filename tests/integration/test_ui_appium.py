@@ -1,0 +1,275 @@
+"""Appium and Chromium against the origin, all real, in a private network.
+
+Run from outside, this file runs itself once more inside new namespaces, where 10.65.0.0/16 is local and the
+origin's dnsmasq is the name server; with the namespaces goes everything that was started.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import pytest
+
+from orchestrator.catalog import load_scenario
+from orchestrator.errors import StepError
+from orchestrator.origin import Origin
+from orchestrator.origin.sites import DNS_ADDRESS, NETWORK
+from orchestrator.phone import CommandResult
+from orchestrator.programs import APPIUM_DIR, CERTUTIL, CHROMEDRIVER, CHROMIUM, CURL, DNSMASQ, IP, NGINX, NODE, UNSHARE
+from orchestrator.scenario import Context
+from orchestrator.scenario.protocol import Tools
+from orchestrator.ui import Selector
+from orchestrator.ui.appium import AppiumServer, ChromiumUi, ChromiumUiFactory
+
+INSIDE = "MPLAB_TEST_UI_INSIDE"
+MARKER = "MPLAB_TEST_UI_MARKER"
+NEEDED = (NODE, UNSHARE, IP, NGINX, DNSMASQ, CERTUTIL, CURL, CHROMIUM, CHROMEDRIVER)
+ENTER_NETWORK = f"""
+set -e
+ip link set lo up
+ip route add local {NETWORK} dev lo
+echo 'nameserver {DNS_ADDRESS}' > "$1/resolv.conf"
+mount --bind "$1/resolv.conf" "$(readlink -f /etc/resolv.conf)"
+shift
+exec "$@"
+"""
+
+
+def private_network_argv(folder: Path, command: Sequence[str]) -> list[str]:
+    argv = [str(UNSHARE.path()), *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    argv += ["--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child=SIGKILL"]
+    return [*argv, "--", "sh", "-c", ENTER_NETWORK, "sh", str(folder), *command]
+
+
+class LocalProcess:
+    """A child of the test."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.pid = process.pid
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def stop(self, timeout_s: float = 5.0) -> int:
+        self._process.terminate()
+        return self._process.wait(timeout_s)
+
+
+class LocalHost:
+    """Origin and phone in one: this namespace."""
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> LocalProcess:
+        with log.open("ab") as output:
+            return LocalProcess(subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT))
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=check, input=stdin)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
+
+
+if INSIDE not in os.environ:
+
+    def with_marker(marker: str) -> list[int]:
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARKER) == marker:
+                    found.append(process.pid)
+            except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+                continue
+        return found
+
+    def test_in_a_private_network(tmp_path: Path) -> None:
+        missing = [program.name for program in NEEDED if program.find() is None]
+        if missing or not (APPIUM_DIR / "node_modules" / "appium").exists():
+            pytest.skip(f"missing: {', '.join(missing) or 'appium'}")
+        inside = tmp_path / "inside"
+        marker = str(tmp_path)
+        done = subprocess.run(
+            private_network_argv(
+                tmp_path,
+                [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={inside}", __file__],
+            ),
+            env={**os.environ, INSIDE: "1", MARKER: marker},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        assert " passed" in done.stdout
+        assert with_marker(marker) == []
+
+else:
+
+    @pytest.fixture(scope="module")
+    def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
+        folder = tmp_path_factory.mktemp("origin")
+        served = Origin(folder / "lab", cache=folder / "cache")
+        served.prepare()
+        served.start(LocalHost(), logs=folder)
+        yield served
+        served.check_alive()
+        served.stop()
+
+    @pytest.fixture(scope="module")
+    def appium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppiumServer]:
+        with AppiumServer(tmp_path_factory.mktemp("appium") / "appium.log") as server:
+            yield server
+
+    @pytest.fixture
+    def open_ui(origin: Origin, appium: AppiumServer, tmp_path: Path) -> ChromiumUiFactory:
+        home = origin.directory / "home"
+        if not home.exists():
+            origin.make_home(home)
+        return ChromiumUiFactory(
+            server_url=appium.url,
+            enter=["nsenter", "--target", str(os.getpid()), "--net", "--mount", "--"],
+            home=home,
+            directory=tmp_path / "browsers",
+            screenshots=tmp_path / "screenshots",
+        )
+
+    @pytest.fixture
+    def run_scenario(open_ui: ChromiumUiFactory, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
+        observations: list[dict[str, Any]] = []
+
+        def observe(event: str, **fields: Any) -> None:
+            observations.append({"event": event, **fields})
+
+        def run(name: str, **given: Any) -> list[dict[str, Any]]:
+            phone: Any = LocalHost()
+            tools = Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules")
+            rng = Random(1)  # noqa: S311
+            context = Context(phone, open_ui, observe, rng, tmp_path, tmp_path, 100.0, tools)
+            scenario = load_scenario(name)
+            parameters = scenario.parameters.model_validate(given)
+            scenario.prepare(context, parameters)
+            try:
+                scenario.run(context, parameters)
+            finally:
+                scenario.clean_up(context, parameters)
+            return observations
+
+        return run
+
+    @pytest.mark.parametrize(("http", "protocol"), [("h2", "h2"), ("h1", "http/1.1")])
+    def test_pages(
+        run_scenario: Callable[..., list[dict[str, Any]]],
+        origin: Origin,
+        tmp_path: Path,
+        http: str,
+        protocol: str,
+    ) -> None:
+        pages = run_scenario("web", sites=["wiki", "news-2"], http=http)
+        assert {page["site"] for page in pages} == {"wiki", "news-2"}
+        for page in pages:
+            site = origin.index.site(page["site"])
+            assert page["protocol"] == protocol
+            assert page["objects"] == len(site.objects)
+            assert page["body_bytes"] == site.size_bytes
+            assert page["hosts"] == len(site.hosts)
+            assert page["objects_after_load"] == 0
+            assert 0 < page["time_to_first_byte_s"] < page["page_load_time_s"]
+            assert page["first_contentful_paint_s"] > 0
+            assert page["largest_contentful_paint_s"] >= page["first_contentful_paint_s"]
+        assert sorted(path.name for path in (tmp_path / "har").iterdir()) == ["news-2-1.har", "wiki-1.har"]
+
+    def test_har_has_every_object(
+        run_scenario: Callable[..., list[dict[str, Any]]], origin: Origin, tmp_path: Path
+    ) -> None:
+        run_scenario("web", sites=["wiki"])
+        entries = json.loads((tmp_path / "har" / "wiki-1.har").read_text())["log"]["entries"]
+        assert len(entries) == len(origin.index.site("wiki").objects)
+
+    def test_downloads(run_scenario: Callable[..., list[dict[str, Any]]]) -> None:
+        bundle = {"flows": 20, "concurrent": 4, "size": "10 kB"}
+        found = run_scenario("download", sizes=["10 kB", "1 MB", "12345 B"], bundles=[bundle], pause="0 s")
+        assert [item.get("bytes") for item in found[:3]] == [10_000, 1_000_000, 12_345]
+        assert len({result["local_port"] for result in found[3]["results"]}) == 20
+
+    def test_steps(open_ui: ChromiumUiFactory, origin: Origin, tmp_path: Path) -> None:
+        with open_ui() as ui:
+            ui.open(origin.index.site("search").url("h2"))
+            assert ui.read(Selector("css", "h1")) == "Search"
+            ui.wait(Selector("text", "Search"))
+            ui.evaluate("document.body.insertAdjacentHTML('afterbegin', '<input id=i><a id=a href=\"data:,x\">go</a>')")
+            ui.type(Selector("id", "i"), "hello")
+            assert ui.evaluate("return document.getElementById('i').value") == "hello"
+            ui.swipe(200, 600, 200, 200)
+            ui.screenshot(tmp_path / "screen.png")
+            assert (tmp_path / "screen.png").read_bytes().startswith(b"\x89PNG")
+            assert "mplab-objects" in ui.hierarchy()
+            ui.open("about:blank")
+            ui.back()
+            assert ui.read(Selector("css", "h1")) == "Search"
+            with pytest.raises(StepError, match="tapping css '#none': not there after 0.1 s"):
+                ui.tap(Selector("css", "#none"), timeout_s=0.1)
+            assert len(list((tmp_path / "screenshots").iterdir())) == 2
+
+    def test_names_that_are_not_of_the_lab(open_ui: ChromiumUiFactory) -> None:
+        with open_ui() as ui, pytest.raises(StepError, match="net::ERR"):
+            ui.open("https://www.example.com/")
+
+    def test_certificates_of_others_are_not_trusted(open_ui: ChromiumUiFactory, tmp_path: Path) -> None:
+        with dataclasses.replace(open_ui, home=tmp_path)() as ui, pytest.raises(StepError, match="ERR_CERT"):
+            ui.open("https://www.search.lab/")
+
+    def test_each_session_has_a_new_profile_and_leaves_none(open_ui: ChromiumUiFactory, origin: Origin) -> None:
+        pids = []
+        for _ in range(2):
+            with open_ui() as ui:
+                ui.open(origin.index.site("search").url("h2"))
+                assert ui.evaluate("const old = localStorage.x; localStorage.x = 1; return old ?? null") is None
+                pids.append(ui.browser_pid)
+        assert pids[0] != pids[1]
+        assert not any(_alive(pid) for pid in pids)
+        assert list(open_ui.directory.iterdir()) == []
+
+    def test_a_browser_killed_in_the_middle_of_a_page_is_a_failed_step(
+        open_ui: ChromiumUiFactory, origin: Origin
+    ) -> None:
+        started = time.monotonic()
+        with open_ui() as ui:
+            killer = threading.Thread(target=_kill_during_load, args=(ui, origin.access_log))
+            killer.start()
+            with pytest.raises(StepError, match="the browser has ended"):
+                for _ in range(100):
+                    ui.open(origin.index.site("news-1").url("h1"), timeout_s=60)
+            killer.join()
+        assert time.monotonic() - started < 60  # not the page's own time limit
+        assert list(open_ui.directory.iterdir()) == []
+        with open_ui() as ui:
+            ui.open(origin.index.site("search").url("h2"))
+
+    def test_the_browser_asks_for_nothing_but_the_page(open_ui: ChromiumUiFactory, origin: Origin) -> None:
+        before = len(origin.access_log.read_text().splitlines())
+        with open_ui() as ui:
+            ui.open(origin.index.site("wiki").url("h1"))
+        after = len(origin.access_log.read_text().splitlines())
+        assert after - before == len(origin.index.site("wiki").objects)
+
+    def _kill_during_load(ui: ChromiumUi, access_log: Path) -> None:
+        """Kill the browser when the server has answered the first request of a page."""
+        size = access_log.stat().st_size if access_log.exists() else 0
+        while not access_log.exists() or access_log.stat().st_size == size:
+            time.sleep(0.002)
+        pid = ui.browser_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+    def _alive(pid: int | None) -> bool:
+        return pid is not None and psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

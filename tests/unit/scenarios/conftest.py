@@ -1,0 +1,131 @@
+"""The modules of the scenario folders, a phone that answers from a list, and a browser that plays back events."""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog import SCENARIOS_DIR, load_scenario
+from orchestrator.errors import InputError
+from orchestrator.phone import CommandResult
+from orchestrator.scenario import Context
+from orchestrator.scenario.protocol import Tools
+from orchestrator.spec.check import Checker
+from orchestrator.spec.yaml import parse_yaml
+
+Reply = Callable[[Sequence[str]], CommandResult]
+
+
+def _modules(name: str, *parts: str) -> SimpleNamespace:
+    package = sys.modules.get("mplab_scenarios")
+    if package is not None and not list(package.__path__):
+        package.__path__ = [str(SCENARIOS_DIR)]
+    load_scenario(name)
+    return SimpleNamespace(**{part: importlib.import_module(f"mplab_scenarios.{name}.{part}") for part in parts})
+
+
+@pytest.fixture
+def download() -> SimpleNamespace:
+    """The folder ``ui-scenarios/download``."""
+    return _modules("download", "scenario", "scores", "curl", "content")
+
+
+@pytest.fixture
+def web() -> SimpleNamespace:
+    """The folder ``ui-scenarios/web``."""
+    return _modules("web", "scenario", "scores", "page", "sites")
+
+
+@pytest.fixture
+def problems() -> Callable[[Any, str], list[str]]:
+    """What is wrong with a YAML mapping of a scenario's parameters, as a user would read it."""
+
+    def find(scenario: Any, text: str) -> list[str]:
+        checker = Checker(parse_yaml(text.encode(), "x.yaml"))
+        checker.model(scenario.parameters, checker.document.data)
+        try:
+            checker.raise_problems()
+        except InputError as error:
+            return str(error).splitlines()
+        return []
+
+    return find
+
+
+class ScriptedPhone:
+    """A phone whose shell answers what a function says."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self.commands: list[list[str]] = []
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        self.commands.append(list(argv))
+        return self._reply(argv)
+
+
+class Cell:
+    """A context and what was observed in it."""
+
+    def __init__(self, folder: Path, phone: Any = None, ui: Any = None) -> None:
+        self.observations: list[dict[str, Any]] = []
+        self.opened = 0
+        self._ui = ui
+        self.context = Context(
+            phone=phone,
+            open_ui=self._open,
+            observe=self._observe,
+            rng=Random(1),  # noqa: S311
+            cell_dir=folder,
+            scratch_dir=folder,
+            time_limit_s=60.0,
+            tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules"),
+        )
+
+    def _open(self) -> AbstractContextManager[Any]:
+        self.opened += 1
+        return nullcontext(self._ui)
+
+    def _observe(self, event: str, **fields: Any) -> None:
+        self.observations.append({"event": event, **fields})
+
+
+@pytest.fixture
+def make_cell(tmp_path: Path) -> Callable[..., Cell]:
+    def make(*, reply: Reply | None = None, ui: Any = None) -> Cell:
+        return Cell(tmp_path, ScriptedPhone(reply) if reply else None, ui)
+
+    return make
+
+
+def page_events(objects: Mapping[str, int], *, protocol: str = "h2", load_at: float = 9.0) -> list[dict[str, Any]]:
+    """DevTools events of a page: URL → body bytes."""
+    events: list[dict[str, Any]] = []
+    for number, (url, size) in enumerate(objects.items()):
+        request = {"requestId": str(number)}
+        events += [
+            {"method": "Network.requestWillBeSent", "params": {**request, "request": {"url": url}}},
+            {
+                "method": "Network.responseReceived",
+                "params": {**request, "response": {"status": 200, "protocol": protocol}},
+            },
+            {"method": "Network.dataReceived", "params": {**request, "dataLength": size}},
+            {
+                "method": "Network.loadingFinished",
+                "params": {**request, "encodedDataLength": size + 100, "timestamp": 1.0 + number},
+            },
+        ]
+    return [*events, {"method": "Page.loadEventFired", "params": {"timestamp": load_at}}]
+
+
+@pytest.fixture
+def make_events() -> Callable[..., list[dict[str, Any]]]:
+    return page_events

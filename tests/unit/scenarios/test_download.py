@@ -1,0 +1,178 @@
+"""The download scenario on a phone that answers from a list."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import StepError
+from orchestrator.origin import stream_bytes
+from orchestrator.origin.files import SIZES_BYTES, STREAM_BYTES
+from orchestrator.phone import CommandResult
+
+
+def report(size: int, url: str = "http://dl.lab/1000", **changes: Any) -> str:
+    fields: dict[str, Any] = {
+        "exit": 0,
+        "status": "200",
+        "bytes": size,
+        "namelookup_s": 0.02,
+        "connect_s": 0.1,
+        "first_byte_s": 0.2,
+        "total_s": 1.02,
+        "local_port": "40000",
+        "url": url,
+    }
+    return "mplab-curl " + json.dumps(fields | changes) + "\n"
+
+
+def digest(size: int) -> str:
+    return f"{hashlib.sha256(stream_bytes(size)).hexdigest()}  -\n"
+
+
+def good_reply(argv: Sequence[str]) -> CommandResult:
+    if "--parallel" in argv:
+        flows = int(re.findall(r"\[1-(\d+)\]", argv[-1])[0])
+        lines = [report(1000, f"http://dl.lab/1000?flow={flow}") for flow in range(flows, 0, -1)]
+        return CommandResult(0, "1795252697.900000000\n1795252699.150000000\n", "".join(lines))
+    return CommandResult(0, digest(1000), report(1000))
+
+
+def test_observations(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
+    scenario = download.scenario.SCENARIO
+    parameters = scenario.parameters.model_validate(
+        {
+            "sizes": ["1 kB"],
+            "bundles": [{"flows": 3, "concurrent": 2, "size": "1 kB"}],
+            "pause": "0 s",
+        }
+    )
+    cell = make_cell(reply=good_reply)
+    scenario.prepare(cell.context, parameters)
+    scenario.run(cell.context, parameters)
+    scenario.clean_up(cell.context, parameters)
+    single, bundle = cell.observations
+    assert (single["event"], single["size"], single["bytes"], single["verified"]) == ("download", "1 kB", 1000, True)
+    assert bundle["bundle"] == "3 × 1 kB, 2 at a time"
+    assert bundle["total_s"] == pytest.approx(1.25)
+    assert [result["flow"] for result in bundle["results"]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "message"),
+    [
+        (digest(1000), report(999), "download of 1 kB: 999 bytes came, 1000 were asked for"),
+        (digest(1000), report(1000, status="404"), "download of 1 kB: HTTP status 404, 200 or 206 is needed"),
+        ("0" * 64 + "  -\n", report(1000), "download of 1 kB: 1000 bytes came, but not those that dl.lab has"),
+        (
+            digest(0),
+            "curl: (28) Operation timed out after 5000 milliseconds\n" + report(400, exit=28),
+            "download of 1 kB: curl failed (28) after 400 bytes: (28) Operation timed out after 5000 milliseconds",
+        ),
+        ("", "sh: curl: not found\n", "download of 1 kB: curl gave no result: sh: curl: not found"),
+    ],
+)
+def test_a_download_that_went_wrong(
+    download: SimpleNamespace, make_cell: Callable[..., Any], stdout: str, stderr: str, message: str
+) -> None:
+    scenario = download.scenario.SCENARIO
+    cell = make_cell(reply=lambda _argv: CommandResult(0, stdout, stderr))
+    with pytest.raises(StepError, match=f"^{re.escape(message)}$"):
+        scenario.run(cell.context, scenario.parameters.model_validate({"sizes": ["1 kB"]}))
+    assert cell.observations == []
+
+
+def test_a_bundle_with_a_lost_flow(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
+    scenario = download.scenario.SCENARIO
+    parameters = scenario.parameters.model_validate({"sizes": [], "bundles": [{"flows": 2, "size": "1 kB"}]})
+    answer = CommandResult(0, "1.0\n2.0\n", report(1000, "http://dl.lab/1000?flow=2"))
+    cell = make_cell(reply=lambda _argv: answer)
+    with pytest.raises(StepError, match="bundle of 2 × 1 kB, 1 at a time: 1 flows have a result"):
+        scenario.run(cell.context, parameters)
+
+
+def test_curl_reports_are_found_behind_other_text(download: SimpleNamespace) -> None:
+    transfers, problem = download.curl.parse("--:--:--  0  " + report(5, "http://dl.lab/stream?flow=7"))
+    assert (transfers[0].flow, transfers[0].bytes, problem) == (7, 5, "")
+
+
+def test_sizes_without_a_file_are_byte_ranges(download: SimpleNamespace) -> None:
+    assert download.curl.file_argv(1_000_000, 5.0)[-1] == "http://dl.lab/1000000"
+    assert download.curl.file_argv(12_345, 5.0)[-3:] == ["--range", "0-12344", "http://dl.lab/stream"]
+
+
+def test_scenario_and_origin_agree(download: SimpleNamespace) -> None:
+    assert set(SIZES_BYTES) == download.content.WHOLE_FILES_BYTES
+    assert download.content.MAX_SIZE_BYTES == STREAM_BYTES
+    assert download.content.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
+
+
+def test_default_parameters_fit_into_the_default_cell_timeout(download: SimpleNamespace) -> None:
+    scenario = download.scenario.SCENARIO
+    parameters = scenario.parameters()
+    assert parameters.sizes == (10_000, 100_000, 1_000_000, 10_000_000)
+    assert scenario.estimate_s(parameters) < scenario.time_limit_s(parameters) <= 120
+
+
+def test_parameters_survive_being_written(download: SimpleNamespace) -> None:
+    model = download.scenario.SCENARIO.parameters
+    parameters = model.model_validate({"bundles": [{"flows": 50, "concurrent": 6, "size": "30 kB"}]})
+    assert model.model_validate_json(parameters.model_dump_json()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sizes: [1000]", "a number needs a unit: B, kB, MB"),
+        ("sizes: [1 MiB, 1 mb]", "unknown unit 'mb'. Did you mean 'MB'?"),
+        ("sizes: [200 MB]", "size 200 MB: more than 0 and at most 100 MB is needed"),
+        ("sizes: [0 B]", "size 0 B: more than 0 and at most 100 MB is needed"),
+        ("sizes: []", "nothing to download: give 'sizes' or 'bundles'"),
+        ("sizes: [1 MB, 1000 kB]", "'sizes' has the same entry twice"),
+        ("bundles: [{flows: 0, size: 1 kB}]", "found 0, allowed: 1…1000"),
+        ("bundles: [{flows: 5}]", "key 'size' is missing"),
+        ("size: [1 MB]", "unknown key 'size'"),
+        ("pause: 2", "a number needs a unit: ms, s"),
+    ],
+)
+def test_wrong_parameters(
+    download: SimpleNamespace, problems: Callable[[Any, str], list[str]], text: str, message: str
+) -> None:
+    assert message in "\n".join(problems(download.scenario.SCENARIO, text))
+
+
+def test_scores(download: SimpleNamespace) -> None:
+    flow = {"bytes": 1000, "namelookup_s": 0.02, "first_byte_s": 0.2}
+    observations = [
+        {"t": 0, "event": "download", "size": "1 MB", **flow, "bytes": 1_000_000, "total_s": 2.02},
+        {
+            "t": 1,
+            "event": "bundle",
+            "bundle": "2 × 1 kB, 1 at a time",
+            "total_s": 2.5,
+            "results": [{**flow, "total_s": 1.02}, {**flow, "total_s": 2.02}],
+        },
+        {"t": 2, "event": "something else"},
+    ]
+    values = {(value.metric, *value.labels.values()): value.value for value in download.scores.score(observations, {})}
+    assert values == pytest.approx(
+        {
+            ("download_time", "1 MB"): 2.0,
+            ("goodput", "1 MB"): 4.0,
+            ("time_to_first_byte", "1 MB"): 0.18,
+            ("dns_time", "1 MB"): 0.02,
+            ("bundle_time", "2 × 1 kB, 1 at a time"): 2.5,
+            ("flow_time", "2 × 1 kB, 1 at a time"): 1.5,
+        }
+    )
+
+
+def test_values_carry_the_labels_of_their_metric(download: SimpleNamespace) -> None:
+    metrics = {metric.name: metric for metric in download.scores.METRICS}
+    observation = {"event": "download", "size": "1 kB", **json.loads(report(1000).split(" ", 1)[1])}
+    for value in download.scores.score([observation], {}):
+        assert tuple(value.labels) == metrics[value.metric].labels
