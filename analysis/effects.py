@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -136,14 +137,17 @@ def seed_of(run_seed: int, *key: object) -> int:
 
 
 def _bootstrap(samples: Sequence[Sequence[float]], statistic: Statistic, seed: int) -> Interval | None:
-    result = stats.bootstrap(
-        tuple(np.asarray(sample, dtype=float) for sample in samples),
-        statistic,
-        confidence_level=CONFIDENCE,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(seed),
-    )
+    """None when a resample has no value of the statistic, which scipy warns of and we say by the absence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        result = stats.bootstrap(
+            tuple(np.asarray(sample, dtype=float) for sample in samples),
+            statistic,
+            confidence_level=CONFIDENCE,
+            n_resamples=RESAMPLES,
+            method="percentile",
+            vectorized=True,
+            rng=np.random.default_rng(seed),
+        )
     low, high = (float(end) for end in result.confidence_interval)
     return Interval(low, high) if math.isfinite(low) and math.isfinite(high) else None

@@ -38,7 +38,7 @@ class Section:
     def parts(self, *, headline: bool) -> list[tuple[view.MetricTable, list[Drawing]]]:
         """Each table of this kind with the figures of its metric."""
         return [
-            (table, [figure for figure in self.figures if figure.title.startswith(f"{table.title}:")])
+            (table, [figure for figure in self.figures if figure.metric == table.metric])
             for table in self.tables
             if table.headline is headline
         ]

@@ -43,6 +43,7 @@ class MetricTable:
 
     scenario: str
     link: str
+    metric: str
     title: str
     unit: str
     better: str
@@ -165,6 +166,7 @@ def _metric_table(panel: Sequence[Group]) -> MetricTable:
     return MetricTable(
         scenario=first.scenario,
         link=first.link,
+        metric=first.metric.name,
         title=first.metric.title,
         unit=first.metric.unit,
         better=better,

@@ -1,7 +1,6 @@
 package linkem
 
 import (
-	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -35,13 +34,11 @@ func tuneThread() string {
 		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
 		Priority: fifoPriority,
 	}
-	if os.Getenv("LINKEM_SCHEDULING") != "ordinary" {
-		if unix.SchedSetAttr(0, &attr, 0) == nil {
-			return "fifo"
-		}
-		if unix.Setpriority(unix.PRIO_PROCESS, 0, nicest) == nil {
-			return "nice"
-		}
+	if unix.SchedSetAttr(0, &attr, 0) == nil {
+		return "fifo"
+	}
+	if unix.Setpriority(unix.PRIO_PROCESS, 0, nicest) == nil {
+		return "nice"
 	}
 	return "ordinary"
 }

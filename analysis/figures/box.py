@@ -52,7 +52,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
             ],
             scenario=first.scenario,
             link=first.link,
-            prominent=first.metric.headline,
+            metric=first.metric.name,
         )
 
 

@@ -80,7 +80,7 @@ def _drawing(panel: Sequence[Group], curves: dict[str, list[Curve]], y_title: st
         ],
         scenario=first.scenario,
         link=first.link,
-        prominent=first.metric.headline,
+        metric=first.metric.name,
     )
 
 

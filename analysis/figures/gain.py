@@ -63,6 +63,7 @@ def _of_many(panel: Sequence[Group], rows: list[Row]) -> Drawing:
         rows=[_csv(*row) for row in ranked],
         scenario=first.scenario,
         link=first.link,
+        metric=first.metric.name,
     )
 
 

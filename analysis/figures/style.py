@@ -67,8 +67,8 @@ _WEB_FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sa
 class Drawing:
     """A figure with the data that it shows.
 
-    ``section`` is where the report puts it; ``scenario`` is "" for figures of the whole run; ``prominent``
-    is False for one that the report folds away.
+    ``section`` is where the report puts it; ``scenario``, ``link`` and ``metric`` (its name) are "" where
+    the figure is about more than one.
     """
 
     stem: str
@@ -80,7 +80,7 @@ class Drawing:
     rows: Sequence[Sequence[Any]]
     scenario: str = ""
     link: str = ""
-    prominent: bool = True
+    metric: str = ""
 
 
 @dataclass

@@ -67,7 +67,8 @@ type Request struct {
 type Conn struct {
 	*net.TCPConn
 	*netx.Watch
-	Early int // how many bytes of the request's Early left with the hello
+	Early int       // how many bytes of the request's Early left with the hello
+	Sent  time.Time // when the hello left
 
 	dialer *Dialer
 	nonce  [wire.NonceSize]byte
@@ -93,6 +94,7 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 		conn.Early = netx.ReadNow(request.Early, early)
 		message = append(message, early[:conn.Early]...)
 	}
+	conn.Sent = time.Now()
 	if _, err := tcp.Write(message); err != nil {
 		netx.Abort(tcp)
 		return nil, fmt.Errorf("%w: sending the hello: %w", ErrProxy, err)

@@ -68,11 +68,10 @@ func run(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result)
 	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
 	defer stop()
 
-	began := time.Now()
 	if err := conn.Answer(); err != nil {
 		return timely(ctx, o, err)
 	}
-	result.RTTms = float64(time.Since(began).Microseconds()) / 1e3
+	result.RTTms = float64(time.Since(conn.Sent).Microseconds()) / 1e3
 	if request.Command == wire.Echo {
 		if err := exchange(conn); err != nil {
 			return timely(ctx, o, err)

@@ -109,15 +109,12 @@ class VirtualLab:
         self._pin_congestion_control(node)
 
     def _pin_congestion_control(self, node: Node) -> None:
-        """Pin the namespace's default too, where the kernel lets a namespace choose it.
+        """Pin the default of the node's own sockets (nginx, curl) too.
 
-        Where it does not (an algorithm that the host does not list as allowed), agent and proxy still pin their own
-        sockets.
+        A namespace may choose only what the host lists as allowed, or reno; agent and proxy pin their own sockets.
         """
-        node.run(
-            ["sh", "-c", f"echo {self.congestion_control} > /proc/sys/net/ipv4/tcp_congestion_control"],
-            check=False,
-        )
+        knob = "/proc/sys/net/ipv4/tcp_congestion_control"
+        node.run(["sh", "-c", f"echo {self.congestion_control} > {knob} 2>/dev/null || echo reno > {knob}"])
 
     def _start_services(self) -> None:
         nodes = self.nodes

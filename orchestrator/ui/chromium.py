@@ -22,6 +22,10 @@ _ANSWER_MARGIN_S = 10.0
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _POLL_S = 0.05
+_ERROR_PAGE = """
+const code = document.querySelector('#error-code');
+return location.protocol === 'chrome-error:' ? (code && code.textContent) || document.title : null;
+"""
 FAILURES = (WebDriverException, HTTPError, OSError)
 """What the automation client raises when the browser, the driver or Appium does not do its part."""
 
@@ -53,6 +57,9 @@ class ChromiumUi:
                 self._driver.set_page_load_timeout(timeout_s)
                 self._page_timeout_s = timeout_s
             self._driver.get(target)
+            problem = self._driver.execute_script(_ERROR_PAGE)
+            if problem:  # the browser's own page: for ChromeDriver, that is a page like any other
+                raise WebDriverException(str(problem))
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
         """Click an element once it is there and visible."""

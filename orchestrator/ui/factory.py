@@ -20,7 +20,7 @@ from selenium.webdriver.common.proxy import Proxy, ProxyType
 
 from orchestrator.errors import StepError
 from orchestrator.programs import CHROMEDRIVER
-from orchestrator.ui.browser import Wrapper, switches
+from orchestrator.ui.browser import PREFERENCES, Wrapper, switches
 from orchestrator.ui.chromium import FAILURES, ChromiumUi
 
 _SESSION_TIMEOUT_S = 30.0
@@ -115,8 +115,7 @@ def capabilities(binary: Path, profile: Path) -> dict[str, Any]:
         "goog:chromeOptions": {
             "binary": str(binary),
             "args": switches(profile),
-            # No lookups and connections ahead of need: what a page waits for is then seen in its timings.
-            "prefs": {"net": {"network_prediction_options": 2}},
+            "prefs": PREFERENCES,
             "perfLoggingPrefs": {"enableNetwork": True, "enablePage": True},
         },
         "goog:loggingPrefs": {"performance": "ALL"},

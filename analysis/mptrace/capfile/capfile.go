@@ -192,6 +192,9 @@ func (f *File) peek(n int) ([]byte, error) {
 
 // cut turns the error of a read inside a record into ErrCut.
 func cut(err error) error {
+	if errors.Is(err, ErrCut) || errors.Is(err, ErrDamaged) {
+		return err
+	}
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrCut
 	}

@@ -231,7 +231,7 @@ func binaryTicks(power uint8) ticks {
 	return ticks{perSecond: 1 << power}
 }
 
-// maxSeconds is the year 2116: later stamps are damage, and are held there so
+// maxSeconds is the year 2106: later stamps are damage, and are held there so
 // that differences of times stay within an int64.
 const maxSeconds = 1 << 32
 

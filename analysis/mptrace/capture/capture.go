@@ -126,16 +126,25 @@ func (c *Capture) Run() (packets, dropped uint64, err error) {
 	defer c.close()
 	for stopped := false; !stopped; {
 		if stopped, err = c.turn(); err != nil {
-			return c.frames, c.ring.dropped, fmt.Errorf("%s: %w", c.file.Name(), err)
+			return c.frames, c.ring.dropped, c.explain(err)
 		}
 	}
 	if err = c.drain(); err == nil {
 		err = c.out.Statistics(c.start, time.Now().UnixNano(), c.ring.received, c.ring.dropped)
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", c.file.Name(), err)
+	return c.frames, c.ring.dropped, c.explain(err)
+}
+
+// explain names the file, once.
+func (c *Capture) explain(err error) error {
+	if err == nil {
+		return nil
 	}
-	return c.frames, c.ring.dropped, err
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("%s: %w; the capture ended, what was written before is valid", c.file.Name(), err)
 }
 
 // turn waits for packets and writes them; true when the capture is to stop.

@@ -1,5 +1,6 @@
 // Command linkem-bench measures how punctual and how fast linkem is on this machine, and prints a Markdown table. It
-// makes its own network namespaces and must be root there: on a machine without root run it by `unshare -Urn`.
+// makes its own network namespaces and must be root there: on a machine without root run it by
+// `unshare -Urn`.
 package main
 
 import (
@@ -135,8 +136,10 @@ var pingTime = regexp.MustCompile(`time=([0-9.]+) ms`)
 // pinging measures round-trip times by ping(8), whose stamps come from the kernel.
 func pinging(n int) func(*emulator) (string, error) {
 	return func(e *emulator) (string, error) {
-		// The first ping, which waits for ARP, is not one of the n.
-		output, err := e.Phone.Output("ping", "-i", "0.01", "-c", strconv.Itoa(n+1), netbox.ServerAddress)
+		if err := e.Phone.Run("ping", "-c", "1", netbox.ServerAddress); err != nil { // ARP
+			return "", err
+		}
+		output, err := e.Phone.Output("ping", "-i", "0.01", "-c", strconv.Itoa(n), netbox.ServerAddress)
 		if err != nil {
 			return "", err
 		}
@@ -145,7 +148,6 @@ func pinging(n int) func(*emulator) (string, error) {
 			ms, _ := strconv.ParseFloat(match[1], 64)
 			times = append(times, ms)
 		}
-		times = times[1:]
 		slices.Sort(times)
 		at := func(q float64) float64 { return times[int(q*float64(len(times)-1))] }
 		return fmt.Sprintf("median %.2f ms, p1 %.2f, p99 %.2f, max %.2f; %d of %d", at(0.5), at(0.01), at(0.99), at(1), len(times), n), nil

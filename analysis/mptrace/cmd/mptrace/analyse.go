@@ -73,13 +73,13 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 		}
 	}
 	if unreadable == len(names) {
-		return &exitError{exitBadInput, errors.New("nothing could be read")}
+		return &exitError{code: exitBadInput}
 	}
 	if err := write(result, o, stdout); err != nil {
 		return &exitError{exitPartial, err}
 	}
 	if bad > 0 {
-		return &exitError{exitPartial, fmt.Errorf("%d of %d captures could not be read whole", bad, len(names))}
+		return &exitError{code: exitPartial}
 	}
 	return nil
 }

@@ -18,13 +18,13 @@ const (
 	exitPermission = 3
 )
 
-// exitError is an error with its exit code.
+// exitError is an error with its exit code; err is nil when all was said.
 type exitError struct {
 	code int
 	err  error
 }
 
-func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
@@ -32,10 +32,13 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "mptrace:", err)
+	code := exitBadInput
 	var coded *exitError
 	if errors.As(err, &coded) {
-		os.Exit(coded.code)
+		code, err = coded.code, coded.err
 	}
-	os.Exit(exitBadInput)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mptrace:", err)
+	}
+	os.Exit(code)
 }

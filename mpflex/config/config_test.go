@@ -1,0 +1,116 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestGoodFiles(t *testing.T) {
+	secret := write(t, "secret", "0123456789abcdef\n", 0o600)
+	agent, err := LoadAgent(write(t, "agent.json", `{"listen": {"redirect": "127.0.0.1:3128", "dns": "127.0.0.1:3153"},
+		"dns_server": "10.65.0.53:53", "proxy": "10.64.3.2:7002", "transport": "mptcp", "device": "", "mark": 28016,
+		"secret_file": "`+secret+`", "congestion_control": "cubic", "log": "agent.jsonl"}`, 0o644))
+	if err != nil || string(agent.Secret) != "0123456789abcdef" || agent.IdleTimeout() != DefaultIdleTimeout || agent.Mark != 28016 {
+		t.Errorf("%+v, %v", agent, err)
+	}
+	proxy, err := LoadProxy(write(t, "proxy.json", `{"listen": {"tcp": "10.64.3.2:7001", "mptcp": "10.64.3.2:7002"},
+		"secret_file": "`+secret+`", "allow": ["10.65.0.0/16:53,80,443"], "congestion_control": "cubic", "log": "proxy.jsonl"}`, 0o644))
+	if err != nil || proxy.MaxConnections != DefaultMaxConnections || len(proxy.Allowed) != 1 {
+		t.Errorf("%+v, %v", proxy, err)
+	}
+}
+
+// Bad input, and the message that it must give; FILE and SECRET stand for the
+// paths.
+func TestBadFiles(t *testing.T) {
+	const agentRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"`
+	const proxyRest = `"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:*"]`
+	cases := []struct{ role, text, want string }{
+		{"agent", ``, `FILE: line 1: unexpected end of JSON input`},
+		{"agent", `[]`, `FILE: not a JSON object`},
+		{"agent", "{\n\"mark\": }", `FILE: line 2: invalid character '}' looking for beginning of value`},
+		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, proxy, secret_file, transport`},
+		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, proxy, secret_file, transport`},
+		{"agent", `{"listen": {"redirekt": "x"}}`, `FILE: listen.redirekt: unknown key; known here: dns, redirect`},
+		{"agent", `{"listen": {"redirect": "localhost:1"}}`, `FILE: listen.redirect: "localhost:1" is not ADDRESS:PORT with a numeric address`},
+		{"agent", `{"listen": 7}`, `FILE: listen: a number was found where an object is needed`},
+		{"agent", `{"mark": "x"}`, `FILE: mark: a string was found where a number is needed`},
+		{"agent", `{"proxy": 7}`, `FILE: proxy: a number was found where a string is needed`},
+		{"agent", `{}`, `FILE: listen.redirect: missing; give the address that connections are redirected to`},
+		{"agent", `{"listen": {"redirect": "127.0.0.1:1"}}`, `FILE: proxy: missing; give the proxy's address and port`},
+		{"agent", `{"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "sctp"}`, `FILE: transport: "sctp" is not known; give "tcp" or "mptcp"`},
+		{"agent", `{"listen": {"redirect": "127.0.0.1:1", "dns": "127.0.0.1:2"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: dns_server: missing; listen.dns needs a server to ask`},
+		{"agent", `{` + agentRest + `, "mark": -1}`, `FILE: mark: -1 is not within 0 and 4294967295`},
+		{"agent", `{` + agentRest + `, "device": "an-interface-of-length"}`, `FILE: device: "an-interface-of-length" is longer than an interface name can be (15)`},
+		{"agent", `{` + agentRest + `, "idle_timeout_s": -1}`, `FILE: idle_timeout_s: -1 is not within 0 and 1000000`},
+		{"agent", `{` + agentRest + `}`, `FILE: secret_file: missing; give the file with the secret that agent and proxy share`},
+		{"proxy", `{}`, `FILE: listen: give tcp, mptcp, or both`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1", "mptcp": "127.0.0.1:1"}}`, `FILE: listen: tcp and mptcp are both 127.0.0.1:1; they need an address each`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}}`, `FILE: allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": "10.0.0.0/8:*"}`, `FILE: allow: a string was found where a list is needed`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8"]}`, `FILE: allow[0]: "10.0.0.0/8": give the ports, for example "10.65.0.0/16:80,443" or "10.65.0.0/16:*"`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.1/8:80"]}`, `FILE: allow[0]: "10.0.0.1/8:80": 10.0.0.1/8 has bits set after its length; did you mean 10.0.0.0/8?`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:80,http"]}`, `FILE: allow[0]: "10.0.0.0/8:80,http": "http" is not a port (1 to 65535)`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["fd00::/8:80"]}`, `FILE: allow[0]: "fd00::/8:80": an IPv6 prefix stands in brackets, for example "[fd00::/8]:443"`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["lab:80"]}`, `FILE: allow[0]: "lab:80": "lab" is not a network in CIDR form`},
+		{"proxy", `{` + proxyRest + `, "max_connections": -5}`, `FILE: max_connections: -5 is negative`},
+		{"short", `0123456789abcde` + "\n", `FILE: secret_file: SECRET holds 15 bytes; between 16 and 4096 are needed`},
+		{"open", `0123456789abcdef`, `FILE: secret_file: SECRET may be used by others (mode 0640); run: chmod 600 SECRET`},
+	}
+	for _, c := range cases {
+		t.Run(c.want, func(t *testing.T) {
+			secret := ""
+			text := c.text
+			if c.role == "short" || c.role == "open" {
+				mode := map[string]os.FileMode{"short": 0o600, "open": 0o640}[c.role]
+				secret = write(t, "secret", c.text, mode)
+				text = `{` + agentRest + `, "secret_file": "` + secret + `"}`
+			}
+			file := write(t, "config.json", text, 0o644)
+			var err error
+			if c.role == "proxy" {
+				_, err = LoadProxy(file)
+			} else {
+				_, err = LoadAgent(file)
+			}
+			want := strings.NewReplacer("FILE", file, "SECRET", secret).Replace(c.want)
+			if err == nil || err.Error() != want {
+				t.Errorf("\ngot  %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAllow(t *testing.T) {
+	allow, err := ParseAllow([]string{"10.65.0.0/16:53,80", "10.66.0.1/32:*", "[fd00::/8]:443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for destination, want := range map[string]bool{
+		"10.65.0.0:53": true, "10.65.255.255:80": true, "10.65.0.2:443": false, "10.64.0.2:80": false, "10.66.0.1:1": true,
+		"10.66.0.2:1": false, "[fd00::1]:443": true, "[fd00::1]:80": false, "[fe80::1]:443": false,
+		"[::ffff:10.65.0.1]:80": true, "127.0.0.1:80": false,
+	} {
+		if got := allow.Permits(netip.MustParseAddrPort(destination)); got != want {
+			t.Errorf("%s: %v", destination, got)
+		}
+	}
+	if (Allow{}).Permits(netip.MustParseAddrPort("10.65.0.1:80")) {
+		t.Error("the empty list permits something")
+	}
+}

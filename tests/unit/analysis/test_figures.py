@@ -1,0 +1,97 @@
+"""Every figure over every kind of run that there may be."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+from synthetic import LTE, MPTCP, WIFI, Synthetic
+
+from analysis.figures import draw_all
+from analysis.figures.style import Drawing, inline
+from analysis.plugins import load
+from analysis.result import Analysis
+from analysis.run import read_run
+from analysis.scores import score_cell
+from analysis.shares import interface_shares
+from analysis.statistics import summarise
+
+RUNS: dict[str, dict[str, Any]] = {
+    "five repetitions": {},
+    "one repetition": {"repetitions": 1},
+    "one transport": {"transports": (MPTCP,), "repetitions": 3},
+    "no multipath": {"transports": (WIFI, LTE), "repetitions": 3},
+    "a transport without ok cells": {"outcome": lambda c: "failed" if c["transport"] == "mptcp" else "ok"},
+    "all invalid": {"repetitions": 2, "outcome": lambda _: "invalid"},
+    "nothing run": {"repetitions": 2, "outcome": lambda _: "missing"},
+    "all cut off": {"repetitions": 1, "outcome": lambda _: "partial"},
+    "two links": {"repetitions": 2, "links": ("baseline", "lossy $wifi$ & <co>")},
+    "many labels": {"repetitions": 2, "labels": [f"site-{i}" for i in range(9)]},
+}
+
+
+def drawings(builder: Synthetic) -> list[Drawing]:
+    run = read_run(builder.build())
+    plugin = load("toy", builder.scenario_folders)
+    scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
+    groups = tuple(summarise(run, {"files": plugin.metrics}, scores))
+    return list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_figure_is_sound(synthetic: Callable[..., Synthetic], name: str) -> None:
+    found = drawings(synthetic(**RUNS[name]))
+    stems = [drawing.stem for drawing in found]
+    assert len(set(stems)) == len(stems)
+    for drawing in found:
+        root = ET.fromstring(drawing.svg)  # noqa: S314 - our own
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "<metadata" not in drawing.svg
+        assert "Matplotlib v" not in drawing.svg
+        assert drawing.rows
+        assert all(len(row) == len(drawing.columns) for row in drawing.rows)
+        assert drawing.caption
+
+
+def test_a_run_with_all_has_all_figures(synthetic: Callable[..., Synthetic]) -> None:
+    found = {drawing.stem: drawing for drawing in drawings(synthetic(repetitions=3))}
+    assert set(found) == {
+        "gain",
+        *(f"{kind}-files-baseline-{m}" for kind in ("cdf", "box") for m in ("time", "goodput", "flows")),
+        "byte-share-baseline",
+        "links",
+        "timeline",
+    }
+    assert "TCP over WiFi" in found["cdf-files-baseline-time"].svg
+    assert "Download time (s)" in found["cdf-files-baseline-time"].svg
+    assert found["cdf-files-baseline-time"].metric == "time"
+
+
+def test_many_labels_are_pooled_and_ranked(synthetic: Callable[..., Synthetic]) -> None:
+    found = {d.stem: d for d in drawings(synthetic(**RUNS["many labels"]))}
+    assert "gain" not in found
+    gains = [row[6] for row in found["gain-files-baseline-time"].rows]
+    assert gains == sorted(gains, reverse=True)
+    assert len(found["cdf-files-baseline-time"].rows) == 9 * 3
+
+
+@pytest.mark.parametrize("name", ["all invalid", "nothing run"])
+def test_without_ok_cells_nothing_is_averaged(synthetic: Callable[..., Synthetic], name: str) -> None:
+    sections = {drawing.section for drawing in drawings(synthetic(**RUNS[name]))}
+    assert sections <= {"links", "timeline"}
+
+
+def test_the_bytes_depend_on_the_data_alone(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
+    first = drawings(synthetic(repetitions=2))
+    with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.grid": False}):
+        second = drawings(Synthetic(tmp_path / "again", repetitions=2))
+    assert [d.svg for d in first] == [d.svg for d in second]
+
+
+def test_inlined_figures_share_no_identifier(synthetic: Callable[..., Synthetic]) -> None:
+    page = [inline(drawing) for drawing in drawings(synthetic(repetitions=2))]
+    identifiers = [{e.get("id") for e in ET.fromstring(svg).iter() if e.get("id")} for svg in page]  # noqa: S314
+    assert sum(map(len, identifiers)) == len(set().union(*identifiers))
+    assert all('role="img" aria-label="' in svg for svg in page)

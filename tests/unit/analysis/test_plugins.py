@@ -1,0 +1,91 @@
+"""Scenario folders as plug-ins, and what their mistakes lead to."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from synthetic import TOY_SCORES, Synthetic, write_scenario
+
+from analysis.errors import ScenarioMissingError
+from analysis.pipeline import analyze, summary_json
+from analysis.plugins import load
+from analysis.run import read_run
+from analysis.scores import read_scores, score_cell
+
+HEAD = 'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "s", "lower", ("k",)),)\n'
+
+
+def test_loads_a_folder_with_relative_imports(tmp_path: Path) -> None:
+    body = HEAD + "from .inner import three\ndef score(o, t):\n    return [Value('m', three(), {'k': 'x'})]\n"
+    write_scenario(tmp_path, "relative", body)
+    (tmp_path / "relative" / "inner.py").write_text("def three():\n    return 3.0\n")
+    plugin = load("relative", [tmp_path])
+    assert plugin.metrics[0].name == "m"
+    assert plugin.score([], {})[0].value == 3.0
+
+
+def test_a_folder_of_the_same_name_elsewhere_is_another_plugin(tmp_path: Path) -> None:
+    for place, unit in (("one", "s"), ("two", "ms")):
+        body = HEAD.replace('"s"', f'"{unit}"') + "def score(o, t):\n    return []\n"
+        write_scenario(tmp_path / place, "twin", body)
+    assert load("twin", [tmp_path / "one"]).metrics[0].unit == "s"
+    assert load("twin", [tmp_path / "two"]).metrics[0].unit == "ms"
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("METRICS = 3", "METRICS is not a tuple"),
+        ("from analysis.metric import Metric\nMETRICS = ()", "there is no function score"),
+        ("import no_such_module", "cannot be imported: ModuleNotFoundError"),
+        ("def score(", "cannot be imported: SyntaxError"),
+    ],
+)
+def test_a_bad_plugin_is_explained(tmp_path: Path, body: str, problem: str) -> None:
+    write_scenario(tmp_path, "bad", body)
+    with pytest.raises(ScenarioMissingError, match=problem):
+        load("bad", [tmp_path])
+
+
+def test_a_missing_plugin_says_where_it_looked_and_what_there_is(tmp_path: Path) -> None:
+    write_scenario(tmp_path, "toy", TOY_SCORES)
+    with pytest.raises(ScenarioMissingError, match=r"scenario nope: no .*nope/scores\.py; there is: toy"):
+        load("nope", [tmp_path])
+
+
+def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Synthetic]) -> None:
+    builder = synthetic(repetitions=1)
+    cell = read_run(builder.build()).cells[0]
+    scores = score_cell(cell, load("toy", builder.scenario_folders))
+    assert scores.problem is None
+    assert cell.directory is not None
+    path = cell.directory / "scores.json"
+    assert tuple(read_scores(path)) == scores.values
+    names = [value.metric for value in scores.values]
+    assert names == sorted(names)
+    assert len(names) == 7
+    before = path.read_bytes()
+    score_cell(cell, load("toy", builder.scenario_folders))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        ("[Value('x', 1.0)]", "the value of x belongs to no metric"),
+        ("[Value('m', 1.0)]", "has the labels [], METRICS says ['k']"),
+        ("[Value('m', float('nan'), {'k': 'x'})]", "a value of m is nan"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_plugins_mistake_is_a_problem_in_the_report(
+    synthetic: Callable[..., Synthetic], result: str, problem: str
+) -> None:
+    builder = synthetic(repetitions=1)
+    run = builder.build()
+    write_scenario(builder.scenario_folders[0], "toy", f"{HEAD}def score(o, t):\n    return {result}\n")
+    analyze(run, scenario_folders=builder.scenario_folders)
+    problems = summary_json(run)["problems"]
+    assert len(problems) == 3
+    assert problem in problems[0]["message"]
+    assert "Problems of the analysis" in (run / "report" / "index.html").read_text()

@@ -1,0 +1,253 @@
+"""The page and the files beside it: complete, self-contained, the same each time."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from synthetic import LTE, MPTCP, WIFI, Synthetic
+
+from analysis.errors import NotAnalysedError
+from analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+Analyzed = Callable[..., Path]
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects what would be loaded and where links lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.identifiers: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        assert tag not in {"script", "iframe", "object", "embed"}
+        if tag not in VOID:
+            self.open.append(tag)
+        self.loaded += [v for k, v in attrs if k in {"src", "srcset", "data"} and v]
+        target = values.get("href") or values.get("xlink:href")
+        if target:
+            (self.links if tag == "a" else self.loaded).append(target)
+        if values.get("id"):
+            self.identifiers.append(str(values["id"]))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+
+def page_of(run: Path) -> Page:
+    return Page((run / "report" / "index.html").read_text())
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_the_page_is_whole_and_loads_nothing(analyzed: Analyzed) -> None:
+    run = analyzed(repetitions=3)
+    page = page_of(run)
+    assert page.open == []
+    assert all(target.startswith("#") for target in page.loaded)
+    assert len(page.identifiers) == len(set(page.identifiers))
+    for link in page.links:
+        assert not re.match(r"[a-z]+:|//", link)
+        if link.startswith("#"):
+            assert link[1:] in page.identifiers
+        else:
+            assert (run / "report" / link).is_file()
+    css = (run / "report" / "index.html").read_text()
+    assert "@import" not in css
+    assert not re.search(r"url\(\s*['\"]?(?!#)", css)
+
+
+def test_the_page_says_what_was_run(analyzed: Analyzed) -> None:
+    text = page_of(analyzed(repetitions=3)).text
+    for words in (
+        "WiFi, LTE or both",
+        "20260922T101500Z-demo-abc123",
+        "seed 1",
+        "Linux 6.8.0",
+        "cubic (agent, proxy and origin)",
+        "0123456789ab",
+        "TCP over WiFi",
+        "TCP over LTE",
+        "Multipath TCP",
+        "RTT ±10 %",
+        "Every planned cell is ok.",
+        "n = 3",
+    ):
+        assert words in text.replace("\xa0", " "), words
+
+
+def test_every_cell_that_does_not_count_is_explained(analyzed: Analyzed) -> None:
+    states = {1: "invalid", 2: "failed", 8: "partial", 9: "missing"}
+    run = analyzed(
+        repetitions=3,
+        outcome=lambda c: states.get(c["index"], "ok"),
+        skipped=[{"transport": "mpflex", "reason": "it is <not> built"}],
+        retried=(4,),
+    )
+    text = page_of(run).text
+    assert "<invalid> because of cell 1" in text
+    assert "<failed> because of cell 2" in text
+    assert "the cell was not finished" in text
+    assert "the cell has not been run" in text
+    assert "This run has not finished: 1 missing cell and 1 partial cell of 9 planned." in text
+    assert "1 invalid and 1 failed of 9 cells" in text
+    assert "mpflex was skipped: it is <not> built" in text
+    assert "curl: connection reset" in text
+    assert "mplab resume" in text
+    content = summary_json(run)
+    assert content["cells"] == {"ok": 5, "invalid": 1, "failed": 1, "partial": 1, "missing": 1}
+    assert {cell["outcome"] for cell in content["not_ok"]} == set(states.values())
+    assert not content["complete"]
+
+
+@pytest.mark.parametrize("outcome", ["invalid", "missing", "partial"])
+def test_a_run_without_ok_cells_has_a_report(analyzed: Analyzed, outcome: str) -> None:
+    run = analyzed(repetitions=1, outcome=lambda _: outcome)
+    page = page_of(run)
+    assert "No cell is ok: there is nothing to average." in page.text
+    assert "No headline metric has a value yet." in page.text
+    assert summary(run) == []
+
+
+def test_again_gives_the_same_bytes(synthetic: Callable[..., Synthetic]) -> None:
+    builder = synthetic(repetitions=3, outcome=lambda c: "failed" if c["index"] == 3 else "ok")
+    run = builder.build()
+    analyze(run, scenario_folders=builder.scenario_folders)
+    first = tree(run)
+    for path in run.rglob("scores.json"):
+        path.unlink()
+    (run / "report" / "figures" / "of-another-time.svg").write_text("<svg/>")
+    analyze(run, scenario_folders=builder.scenario_folders)
+    assert tree(run) == first
+    assert not [name for name in first if "/." in name]
+
+
+def test_the_directory_may_be_moved(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
+    builder = synthetic(repetitions=1)
+    run = builder.build()
+    analyze(run, scenario_folders=builder.scenario_folders)
+    first = tree(run)
+    assert str(tmp_path).encode() not in b"".join(first.values())
+    moved = run.rename(tmp_path / "moved")
+    analyze(moved, scenario_folders=builder.scenario_folders)
+    assert tree(moved) == first
+
+
+def test_progress_goes_through_the_steps(synthetic: Callable[..., Synthetic]) -> None:
+    builder = synthetic(repetitions=1)
+    told: list[Progress] = []
+    analyze(builder.build(), progress=told.append, scenario_folders=builder.scenario_folders)
+    assert list(dict.fromkeys(p.step for p in told)) == list(STEPS[1:])
+    assert Progress("scores", 3, 3) in told
+
+
+def test_the_answer_is_one_plain_sentence(analyzed: Analyzed) -> None:
+    answers = summary_json(analyzed(repetitions=8, labels=["1 MB"]))["answers"]
+    assert len(answers) == 1
+    assert answers[0]["winner"] == "mptcp"
+    assert re.fullmatch(
+        r"Multipath TCP was best: 0\.\d+ s, \d+ % less than TCP over LTE, the best single path \(1\.\d+ s\) "
+        r"\(G = 0\.\d\d, 95 % interval 0\.\d\d to 0\.\d\d, n = 8\)\.",
+        answers[0]["sentence"].replace("\xa0", " "),
+    )
+
+
+def test_with_too_few_repetitions_nobody_wins(analyzed: Analyzed) -> None:
+    run = analyzed(repetitions=2, labels=["1 MB"])
+    assert summary_json(run)["answers"][0]["winner"] is None
+    text = page_of(run).text
+    assert "too few repetitions" in text
+    assert "no interval" in text
+
+
+def test_equal_transports_have_no_clear_winner(synthetic: Callable[..., Synthetic]) -> None:
+    same = {**LTE, "label": "sptcp-b", "name": "sptcp-b"}
+    builder = synthetic(repetitions=6, transports=(same, {**MPTCP, "label": "other", "name": "other"}))
+    run = builder.build()
+    analyze(run, scenario_folders=builder.scenario_folders)
+    answers = summary_json(run)["answers"]
+    assert {answer["winner"] for answer in answers} == {None}
+    assert "no difference is shown" in answers[0]["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("transports", "words"),
+    [
+        ((WIFI, LTE), "No multipath transport was measured."),
+        ((MPTCP,), "No single path was measured."),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    analyzed: Analyzed, transports: tuple[dict[str, str], ...], words: str
+) -> None:
+    assert words in summary_json(analyzed(repetitions=3, transports=transports))["answers"][0]["sentence"]
+
+
+def test_many_labels_are_answered_together(analyzed: Analyzed) -> None:
+    run = analyzed(repetitions=3, labels=[f"site-{i}" for i in range(10)])
+    (answer,) = summary_json(run)["answers"]
+    assert answer["winner"] == "mptcp"
+    assert "Multipath TCP for 10 of 10" in answer["sentence"]
+
+
+def test_the_csv_files_hold_the_numbers(analyzed: Analyzed) -> None:
+    run = analyzed(repetitions=3)
+    with (run / "report" / "data" / "statistics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    groups = summary_json(run)["metrics"]
+    assert len(rows) == sum(len(group["transports"]) for group in groups)
+    first = groups[0]["transports"][0]
+    assert float(rows[0]["median"]) == first["median"]
+    assert rows[0]["n"] == "3"
+    with (run / "report" / "data" / "values.csv").open(newline="") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == 9 * 7
+
+
+def test_rows_for_a_terminal(analyzed: Analyzed) -> None:
+    rows = summary(analyzed(repetitions=3))
+    assert rows[0].headline
+    assert (rows[0].metric, rows[0].labels, rows[0].unit, rows[0].n) == ("Download time", "10 kB", "s", 3)
+    best = [row for row in rows if row.headline and row.best]
+    assert {row.transport for row in best} == {"mptcp"}
+    assert best[0].gain.startswith("+")
+
+
+def test_a_run_without_a_report_has_no_summary(synthetic: Callable[..., Synthetic]) -> None:
+    run = synthetic(repetitions=1).build()
+    with pytest.raises(NotAnalysedError, match="mplab report"):
+        summary(run)
+
+
+def test_the_summary_is_strict_json(analyzed: Analyzed) -> None:
+    text = (analyzed(repetitions=1) / "report" / "summary.json").read_text()
+
+    def refuse(name: str) -> None:
+        pytest.fail(f"{name} is not JSON")
+
+    assert json.loads(text, parse_constant=refuse)["format"] == 1
