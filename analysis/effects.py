@@ -75,7 +75,11 @@ def median_interval(values: Sequence[float], seed: int) -> Interval | None:
     """95 % percentile bootstrap interval of the median; None for fewer than three values."""
     if len(values) < MIN_FOR_INTERVAL:
         return None
-    return _bootstrap((values,), np.median, seed)
+    interval = _bootstrap((values,), np.median, seed)
+    if interval is None:
+        return None
+    median = float(np.median(values))  # interpolation may pass an end by its last digit
+    return Interval(min(max(interval.low, min(values)), median), max(min(interval.high, max(values)), median))
 
 
 def gain(single_paths: Sequence[float], multipath: float, better: Better) -> float | None:

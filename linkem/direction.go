@@ -5,25 +5,30 @@ import "math"
 // maxHeldBytes bounds the buffers that one direction holds in queue and delay line together.
 const maxHeldBytes = 64 << 20
 
+// lateAfter is what a departure may be behind its time without being counted as late, ns.
+const lateAfter = int64(1e6)
+
 // Counters are what happened in one direction of a link since the start. At any time
 //
 //	packets_in = packets_out + dropped_queue + dropped_loss + dropped_send + dropped_memory + queue_packets + delayed_packets
 //
 // Bytes are IP bytes.
 type Counters struct {
-	PacketsIn      uint64 `json:"packets_in"`
-	BytesIn        uint64 `json:"bytes_in"`
-	PacketsOut     uint64 `json:"packets_out"`
-	BytesOut       uint64 `json:"bytes_out"`
-	DroppedQueue   uint64 `json:"dropped_queue"`   // the queue was full
-	DroppedLoss    uint64 `json:"dropped_loss"`    // random loss
-	DroppedSend    uint64 `json:"dropped_send"`    // the kernel did not take it (interface down, no buffers)
-	DroppedMemory  uint64 `json:"dropped_memory"`  // maxHeldBytes reached
-	QueueBytes     int    `json:"queue_bytes"`     // now, not fully serialised
-	QueuePackets   int    `json:"queue_packets"`   // now, not fully serialised
-	DelayedPackets int    `json:"delayed_packets"` // now, serialised and under way
-	OversizeFrames uint64 `json:"oversize_frames"` // larger than the interface's MTU: segmentation offload is on somewhere
-	KernelDropped  uint64 `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full
+	PacketsIn      uint64  `json:"packets_in"`
+	BytesIn        uint64  `json:"bytes_in"`
+	PacketsOut     uint64  `json:"packets_out"`
+	BytesOut       uint64  `json:"bytes_out"`
+	DroppedQueue   uint64  `json:"dropped_queue"`   // the queue was full
+	DroppedLoss    uint64  `json:"dropped_loss"`    // random loss
+	DroppedSend    uint64  `json:"dropped_send"`    // the kernel did not take it (interface down, no buffers)
+	DroppedMemory  uint64  `json:"dropped_memory"`  // maxHeldBytes reached
+	QueueBytes     int     `json:"queue_bytes"`     // now, not fully serialised
+	QueuePackets   int     `json:"queue_packets"`   // now, not fully serialised
+	DelayedPackets int     `json:"delayed_packets"` // now, serialised and under way
+	OversizeFrames uint64  `json:"oversize_frames"` // larger than the interface's MTU: segmentation offload is on somewhere
+	LatePackets    uint64  `json:"late_packets"`    // sent more than lateAfter behind their time
+	LatestMs       float64 `json:"latest_ms"`       // the largest such delay since the conditions were last changed
+	KernelDropped  uint64  `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full
 }
 
 // direction is the model of one direction of a link: random loss, drop-tail queue, serialisation, delay. It has no clock
@@ -72,6 +77,7 @@ func (d *direction) change(now int64, params Params, fate fate) {
 	}
 	d.set(params, fate)
 	d.changed = now
+	d.counters.LatestMs = 0
 	if d.queue.count > 0 {
 		d.headEnd = now + int64(math.Round(remaining*d.nsPerByte))
 	}
@@ -155,6 +161,10 @@ func (d *direction) due(now int64) *frame {
 	d.advance(now)
 	if d.line.len() == 0 || d.line.next() > now {
 		return nil
+	}
+	if late := now - d.line.next(); late > lateAfter {
+		d.counters.LatePackets++
+		d.counters.LatestMs = max(d.counters.LatestMs, float64(late)/1e6)
 	}
 	return d.line.pop()
 }

@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 			os.Exit(command.ProcessState.ExitCode())
 		}
 	}
+	if os.Getenv(insideUser) != "" {
+		_ = bringUp("lo") // or tests over it fail
+	}
 	os.Exit(m.Run())
 }
 

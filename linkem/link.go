@@ -71,7 +71,7 @@ func (l *link) run() error {
 	// Never unlocked: the thread has a priority of its own and ends with the goroutine.
 	runtime.LockOSThread()
 	defer close(l.done)
-	l.how = tuneThread()
+	l.how = tuneThread(linkPriority)
 	close(l.started)
 	for {
 		someA, moreA := l.receive(l.a, l.up, sideDestination)

@@ -20,6 +20,13 @@ func TestDeliveryRate(t *testing.T) {
 	if !ok || math.Abs(rate-8e6) > 1 {
 		t.Errorf("%v, %v", rate, ok)
 	}
+	// The sender stalls for 40 ms in the middle: the link was idle then, and its rate is what it was.
+	for i := 70; i < len(samples); i++ {
+		samples[i].at += 40 * ms
+	}
+	if rate, ok := deliveryRate(samples); !ok || math.Abs(rate-8e6) > 1 {
+		t.Errorf("with a stall: %v, %v", rate, ok)
+	}
 	for _, few := range [][]sample{nil, samples[:3], samples[:20]} { // the last: no time passes
 		if rate, ok := deliveryRate(few); ok {
 			t.Errorf("%v from %d samples", rate, len(few))

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	fifoPriority  = 10 // of SCHED_FIFO: above everything ordinary, below the kernel's own threads
+	linkPriority  = 10 // of SCHED_FIFO: above everything ordinary, below the kernel's own threads
+	blastPriority = 5  // below the links, which have to carry it
 	nicest        = -15
 	memoryLimit   = 1 << 30
 	garbageFactor = 800 // GOGC: nothing on the packets' way allocates, so collections are rare and may be lazy
@@ -24,15 +25,15 @@ func tuneRuntime() {
 }
 
 // tuneThread makes the calling, locked thread punctual as far as the system allows, and says how far:
-// "fifo" (SCHED_FIFO), "nice" (a raised ordinary priority) or "ordinary".
-func tuneThread() string {
+// "fifo" (SCHED_FIFO with the given priority), "nice" (a raised ordinary priority) or "ordinary".
+func tuneThread(priority uint32) string {
 	// Timers of ordinary threads may be 50 µs late by default (prctl(2), PR_SET_TIMERSLACK).
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	attr := unix.SchedAttr{
 		Size:     unix.SizeofSchedAttr,
 		Policy:   unix.SCHED_FIFO,
 		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
-		Priority: fifoPriority,
+		Priority: priority,
 	}
 	if unix.SchedSetAttr(0, &attr, 0) == nil {
 		return "fifo"

@@ -1,6 +1,7 @@
 package mptrace
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -211,7 +212,7 @@ func TestTwoSubflows(t *testing.T) {
 	c := r.Connections[0]
 	if len(r.Connections) != 1 || c.Kind != "mptcp" || c.MPTCPVersion != 1 || c.BytesUp != 50 || c.BytesDown != 4010 ||
 		c.ReinjectedDown != 500 || c.ReinjectedUp != 0 || c.Closed != "fin" || c.Fallback || c.Subflows != 2 ||
-		c.Interfaces != "wlan0,rmnet0" || len(c.Token) != 8 || token == 0 {
+		c.Interfaces != "wlan0,rmnet0" || c.Token != fmt.Sprintf("%08x", token) {
 		t.Errorf("%+v", c)
 	}
 	if s := r.Subflows[1]; s.Role != "additional" || !s.Backup || !s.Established || *s.JoinDelayMS != 4 ||
@@ -237,7 +238,7 @@ func TestJoins(t *testing.T) {
 	k.send(origin, phoneLTE, packet.ACK, 401, 301, 700, dss(1<<60, 1, 700))
 	r = k.result()
 	token, _ := tokenAndIDSN(1, keyS)
-	if c := r.Connections[0]; c.Kind != "mptcp" || c.Subflows != 1 || c.BytesDown != 700 || c.Token == "" || token == 0 || r.Subflows[0].JoinDelayMS != nil {
+	if c := r.Connections[0]; c.Kind != "mptcp" || c.Fallback || c.Subflows != 1 || c.BytesDown != 700 || c.Token != fmt.Sprintf("%08x", token) || r.Subflows[0].JoinDelayMS != nil {
 		t.Errorf("%+v", c)
 	}
 }

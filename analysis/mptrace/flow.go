@@ -131,8 +131,8 @@ func (f *flow) addSYN(p *packet.Packet, dir int) {
 	if p.Flags&packet.ACK != 0 {
 		f.synAcks++
 		f.synAckNS = p.TimeNS
-		if p.Options.Has&packet.HasCapable == 0 && !p.OptionsCut {
-			f.conn.refused = true
+		if c := f.conn; c.capableSYN && !f.additional && !p.OptionsCut && p.Options.Has&packet.HasCapable == 0 {
+			c.refused = true
 		}
 	} else if dir == f.opener {
 		if f.syns == 0 {

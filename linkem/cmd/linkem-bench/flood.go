@@ -108,20 +108,28 @@ func enlarge(conn *net.UDPConn) error {
 
 // counters tells what linkem itself dropped.
 func (e *emulator) counters() (string, error) {
+	up, _, err := e.ask()
+	return fmt.Sprintf("dropped by kernel %d, queue %d, send %d", up.KernelDropped, up.DroppedQueue, up.DroppedSend), err
+}
+
+// late tells how many packets linkem sent more than a millisecond behind their time.
+func (e *emulator) late() (string, error) {
+	up, down, err := e.ask()
+	return fmt.Sprintf("%d sent late, by at most %.1f ms", up.LatePackets+down.LatePackets, max(up.LatestMs, down.LatestMs)), err
+}
+
+func (e *emulator) ask() (up, down linkem.Counters, err error) {
 	conn, err := net.Dial("unix", filepath.Join(e.dir, "control"))
 	if err != nil {
-		return "", err
+		return up, down, err
 	}
 	defer func() { _ = conn.Close() }()
 	if _, err := fmt.Fprintln(conn, `{"op":"counters"}`); err != nil {
-		return "", err
+		return up, down, err
 	}
 	var answer struct {
-		Links map[string]struct{ Up linkem.Counters }
+		Links map[string]struct{ Up, Down linkem.Counters }
 	}
-	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
-		return "", err
-	}
-	up := answer.Links["test"].Up
-	return fmt.Sprintf("dropped by kernel %d, queue %d, send %d", up.KernelDropped, up.DroppedQueue, up.DroppedSend), nil
+	err = json.NewDecoder(conn).Decode(&answer)
+	return answer.Links["test"].Up, answer.Links["test"].Down, err
 }

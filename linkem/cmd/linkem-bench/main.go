@@ -150,7 +150,8 @@ func pinging(n int) func(*emulator) (string, error) {
 		}
 		slices.Sort(times)
 		at := func(q float64) float64 { return times[int(q*float64(len(times)-1))] }
-		return fmt.Sprintf("median %.2f ms, p1 %.2f, p99 %.2f, max %.2f; %d of %d", at(0.5), at(0.01), at(0.99), at(1), len(times), n), nil
+		late, err := e.late()
+		return fmt.Sprintf("median %.2f ms, p1 %.2f, p99 %.2f, max %.2f; %d of %d; %s", at(0.5), at(0.01), at(0.99), at(1), len(times), n, late), err
 	}
 }
 

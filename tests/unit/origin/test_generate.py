@@ -74,10 +74,9 @@ def test_a_page_lists_its_objects(index: SiteIndex) -> None:
 
 
 def test_large_sites_find_objects_late(index: SiteIndex) -> None:
-    kinds = {item.path: item.kind for item in index.site("news-1").objects}
-    parents: Counter[tuple[str | None, str]] = Counter(
-        (kinds.get(item.parent), item.kind) for item in index.site("news-1").objects
-    )
+    objects = index.site("news-1").objects
+    kinds = {item.path: item.kind for item in objects}
+    parents: Counter[tuple[str | None, str]] = Counter((kinds.get(item.parent), item.kind) for item in objects)
     for pair in [("css", "image"), ("js", "image"), ("js", "js"), ("js", "data"), ("page", "frame")]:
         assert parents[pair] > 0, pair
 

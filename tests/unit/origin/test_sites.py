@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from orchestrator.origin import SiteIndex, delay_by_prefix, load_sites
+from orchestrator.programs import CHECKOUT
 
 ROWS = {1: ("news-1", 188, 4450.8, 20.9), 10: ("wiki", 28, 601.2, 8.7), 25: ("market", 49, 2032.8, 2.97)}
 
@@ -44,3 +45,10 @@ def test_names_say_the_protocol(index: SiteIndex) -> None:
     assert wiki.addresses("h2")[0] == "10.65.10.1"
     assert wiki.addresses("h1")[0] == "10.65.10.129"
     assert wiki.url("h1") == "https://www.wiki.h1.lab/"
+
+
+def test_the_manual_shows_the_same_table() -> None:
+    manual = (CHECKOUT / "docs" / "scenarios.md").read_text()
+    for site in load_sites():
+        counts = f"{site.objects} | {site.size_kb} | {site.text} | {site.js_css} | {site.images} | {site.rtt_ms:g}"
+        assert f"| {site.row} | `{site.slug}` | {site.title} | {counts} |" in manual
