@@ -142,6 +142,7 @@ class CellRecord(Record):
     spec: CellSpec
     outcome: str
     reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     attempt: int = 1
     attempts: tuple[Attempt, ...] = ()
     started: str = ""

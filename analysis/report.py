@@ -95,6 +95,7 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         link_rows=view.link_rows(run),
         not_ok=view.cells_not_ok(run),
         retries=view.retries(run),
+        cell_warnings=view.cell_warnings(run),
         problems=analysis.problems,
         data_stems=data.STEMS,
         statistics=STATISTICS,

@@ -135,6 +135,11 @@ def retries(run: Run) -> list[tuple[str, int, str]]:
     return [unique[key] for key in sorted(unique)]
 
 
+def cell_warnings(run: Run) -> list[tuple[str, str]]:
+    """(cell, warning) of everything that disturbed a cell without making it invalid."""
+    return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
+
+
 def warnings(analysis: Analysis) -> list[str]:
     """What the reader has to know before the numbers."""
     run, counts = analysis.run, analysis.run.counts

@@ -20,12 +20,12 @@ EXPERIMENTS_DIR = CHECKOUT / "experiments"
 _NAMESPACE = "mplab_scenarios"
 
 
-def _namespace_package() -> ModuleType:
-    if _NAMESPACE not in sys.modules:
-        package = ModuleType(_NAMESPACE)
-        package.__path__ = [str(SCENARIOS_DIR)]
-        sys.modules[_NAMESPACE] = package
-    return sys.modules[_NAMESPACE]
+def _namespace_package() -> None:
+    """Make ``mplab_scenarios`` find its folders; it may be there already, made by the analysis."""
+    package = sys.modules.setdefault(_NAMESPACE, ModuleType(_NAMESPACE))
+    path = list(getattr(package, "__path__", ()))
+    if str(SCENARIOS_DIR) not in path:
+        package.__path__ = [*path, str(SCENARIOS_DIR)]
 
 
 def load_scenario(name: str) -> Scenario:
