@@ -26,6 +26,7 @@ CONNECTIONS: dict[str, type[pl.DataType]] = {
     "server_port": pl.Int32,
     "start_ns": pl.Int64,
     "duration_s": pl.Float64,
+    "syn_seen": pl.Boolean,
     "fallback": pl.Boolean,
     "token": pl.String,
     "subflows": pl.Int32,
@@ -65,6 +66,7 @@ SUBFLOWS: dict[str, type[pl.DataType]] = {
     "retransmitted_bytes_down": pl.Int64,
     "first_payload_ns": pl.Int64,
     "last_payload_ns": pl.Int64,
+    "syn_seen": pl.Boolean,
     "syn_retries": pl.Int32,
     "closed": pl.String,
 }

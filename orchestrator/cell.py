@@ -264,15 +264,19 @@ class Cell:
             if self._job.experiment.capture != "off"
         ]
         trace = read_trace(files) if files else {"connections": [], "subflows": []}
+        # The last packets of the test connection before the cell are in the captures, too.
+        begun = [row for row in trace["connections"] if row["syn_seen"]]
+        ids = {row["connection_id"] for row in begun}
+        subflows = [row for row in trace["subflows"] if row["connection_id"] in ids]
         evidence = Evidence(
             active=active,
             phone_counters=changed,
-            connections=trace["connections"],
-            subflows=trace["subflows"],
+            connections=begun,
+            subflows=subflows,
             captured=bool(files),
         )
         report.proof["counters"] = {name: value for name, value in changed.items() if name.startswith("MPTcpExt.")}
-        report.proof["subflows"] = _count_subflows(trace["subflows"])
+        report.proof["subflows"] = _count_subflows(subflows)
         report.reasons = self._transport.prove(evidence)
 
 

@@ -44,7 +44,8 @@ func (c *conn) row(interfaces []string) tables.Connection {
 		ConnectionID: c.id, Kind: "tcp", MPTCPVersion: -1,
 		Client: first.ends[client].addr.String(), ClientPort: int32(first.ends[client].port),
 		Server: first.ends[server].addr.String(), ServerPort: int32(first.ends[server].port),
-		StartNS: c.start, DurationS: seconds(c.last - c.start), Fallback: c.fellBack(),
+		StartNS: c.start, DurationS: seconds(c.last - c.start),
+		SYNSeen: !first.additional && first.synNS != 0, Fallback: c.fellBack(),
 		BytesUp: c.bytes(client), BytesDown: c.bytes(server), Closed: c.closed(),
 	}
 	if c.mptcp {
@@ -81,7 +82,7 @@ func (c *conn) subflowRow(f *flow, interfaces []string) tables.Subflow {
 		UniqueUp: int64(up.seen.Bytes()), UniqueDown: int64(down.seen.Bytes()),
 		RetransmittedSegmentsUp: up.retransSegments, RetransmittedSegmentsDown: down.retransSegments,
 		RetransmittedBytesUp: up.retransed, RetransmittedBytesDown: down.retransed,
-		SYNRetries: max(0, f.syns-1), Closed: f.closed(),
+		SYNSeen: f.synNS != 0, SYNRetries: max(0, f.syns-1), Closed: f.closed(),
 	}
 	if f.additional {
 		row.Role = "additional"

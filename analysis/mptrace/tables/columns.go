@@ -23,6 +23,7 @@ var connectionColumns = []column[Connection]{
 	int32Column("server_port", "", func(r *Connection) int32 { return r.ServerPort }),
 	int64Column("start_ns", "ns", func(r *Connection) int64 { return r.StartNS }),
 	float64Column("duration_s", "s", func(r *Connection) float64 { return r.DurationS }),
+	boolColumn("syn_seen", "", func(r *Connection) bool { return r.SYNSeen }),
 	boolColumn("fallback", "", func(r *Connection) bool { return r.Fallback }),
 	stringColumn("token", "", func(r *Connection) string { return r.Token }),
 	int32Column("subflows", "subflows", func(r *Connection) int32 { return r.Subflows }),
@@ -61,6 +62,7 @@ var subflowColumns = []column[Subflow]{
 	int64Column("retransmitted_bytes_down", "bytes", func(r *Subflow) int64 { return r.RetransmittedBytesDown }),
 	maybeInt64("first_payload_ns", "ns", func(r *Subflow) *int64 { return r.FirstPayloadNS }),
 	maybeInt64("last_payload_ns", "ns", func(r *Subflow) *int64 { return r.LastPayloadNS }),
+	boolColumn("syn_seen", "", func(r *Subflow) bool { return r.SYNSeen }),
 	int32Column("syn_retries", "segments", func(r *Subflow) int32 { return r.SYNRetries }),
 	stringColumn("closed", "", func(r *Subflow) string { return r.Closed }),
 }

@@ -26,6 +26,7 @@ type Connection struct {
 	ServerPort     int32   `json:"server_port"`
 	StartNS        int64   `json:"start_ns"`
 	DurationS      float64 `json:"duration_s"`
+	SYNSeen        bool    `json:"syn_seen"`
 	Fallback       bool    `json:"fallback"`
 	Token          string  `json:"token"`
 	Subflows       int32   `json:"subflows"`
@@ -65,6 +66,7 @@ type Subflow struct {
 	RetransmittedBytesDown    int64    `json:"retransmitted_bytes_down"`
 	FirstPayloadNS            *int64   `json:"first_payload_ns"`
 	LastPayloadNS             *int64   `json:"last_payload_ns"`
+	SYNSeen                   bool     `json:"syn_seen"`
 	SYNRetries                int32    `json:"syn_retries"`
 	Closed                    string   `json:"closed"`
 }

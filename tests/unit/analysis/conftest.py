@@ -1,17 +1,13 @@
 """Shared fixtures of the analysis tests."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from synthetic import Synthetic
-
 from analysis.pipeline import analyze
+from tests.unit.analysis.synthetic import Synthetic
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from typing import Any
 
 import matplotlib
 import pytest
-from synthetic import LTE, MPTCP, WIFI, Synthetic
 
 from analysis.figures import draw_all
 from analysis.figures.style import Drawing, inline
@@ -17,6 +16,7 @@ from analysis.run import read_run
 from analysis.scores import score_cell
 from analysis.shares import interface_shares
 from analysis.statistics import summarise
+from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 RUNS: dict[str, dict[str, Any]] = {
     "five repetitions": {},

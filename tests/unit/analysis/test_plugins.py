@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic import TOY_SCORES, Synthetic, write_scenario
 
 from analysis.errors import ScenarioMissingError
 from analysis.pipeline import analyze, summary_json
 from analysis.plugins import load
 from analysis.run import read_run
 from analysis.scores import read_scores, score_cell
+from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, write_scenario
 
 HEAD = 'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "s", "lower", ("k",)),)\n'
 

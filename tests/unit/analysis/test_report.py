@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from synthetic import LTE, MPTCP, WIFI, Synthetic
 
 from analysis.errors import NotAnalysedError
 from analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
+from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 Analyzed = Callable[..., Path]

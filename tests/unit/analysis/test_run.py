@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic import Synthetic
 
 from analysis.errors import NotARunError
 from analysis.manifest import tolerances
 from analysis.run import read_run
+from tests.unit.analysis.synthetic import Synthetic
 
 Builder = Callable[..., Synthetic]
 

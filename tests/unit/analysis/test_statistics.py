@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from synthetic import LTE, MPTCP, WIFI, Synthetic
 
 from analysis.metric import Metric, Value
 from analysis.run import Run, read_run
 from analysis.scores import CellScores
 from analysis.shares import interface_shares
 from analysis.statistics import Group, label_sort_key, summarise
+from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 TIME = Metric("time", "Time", "s", "lower", headline=True)
 RATE = Metric("rate", "Rate", "Mbit/s", "higher")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic import MPTCP, Synthetic
 
 from analysis.errors import ProgramMissingError
 from analysis.run import Run, read_run
 from analysis.tables import CONNECTIONS, SUBFLOWS, find_mptrace, make_tables, read_tables
+from tests.unit.analysis.synthetic import MPTCP, Synthetic
 
 TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"
 STAND_IN = """#!{python}
