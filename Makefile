@@ -69,10 +69,10 @@ $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 bench: bench-linkem bench-mpflex  ## all benchmarks
 
 bench-linkem: setup  ## accuracy and rate of the link emulator
-	linkem/bench.sh
+	go run ./linkem/cmd/linkem-bench
 
 bench-mpflex: setup  ## relay throughput of agent and proxy
-	mpflex/bench.sh
+	go test -run "^$$" -bench . ./mpflex/integration
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -33,7 +33,7 @@ from orchestrator.transport import Evidence, Transport, make_transport
 from orchestrator.transport.agent import Agent
 from orchestrator.ui import Ui
 from orchestrator.undo import UndoStack
-from orchestrator.verdict import judge_captures, judge_links
+from orchestrator.verdict import judge_captures, judge_emulation, judge_links
 
 Outcome = Literal["ok", "invalid", "failed"]
 _Result = TypeVar("_Result")
@@ -154,7 +154,7 @@ class Cell:
         self._keep_counters(before, after)
         text, _ = lab.proxy.logs_since(proxy_mark)
         (job.directory / "logs" / "proxy.jsonl").write_text(text)
-        changed = difference(before["phone"], after["phone"])
+        changed = {node: difference(before[node], after[node]) for node in before}
         self._step("evidence", lambda: self._judge(results, active, changed))
         lab.check_alive()
         report.phone = asdict(lab.phone.identity())
@@ -244,7 +244,8 @@ class Cell:
         return active
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
-        return {"phone": self._lab.phone.counters(), "proxy": self._lab.proxy.counters()}
+        lab = self._lab
+        return {"phone": lab.phone.counters(), "proxy": lab.proxy.counters(), "links": lab.shaper.counters()}
 
     def _keep_counters(self, before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]) -> None:
         directory = self._job.directory / "counters"
@@ -252,9 +253,10 @@ class Cell:
         for node in before:
             (directory / f"{node}-before.json").write_text(json.dumps(before[node], indent=0, sort_keys=True))
             (directory / f"{node}-after.json").write_text(json.dumps(after[node], indent=0, sort_keys=True))
-        (directory / "links.json").write_text(json.dumps(self._lab.shaper.counters(), indent=1, sort_keys=True))
 
-    def _judge(self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, int]) -> None:
+    def _judge(
+        self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, Mapping[str, int]]
+    ) -> None:
         report = self.report
         report.captures = [asdict(result) for result in results]
         report.warnings += judge_captures(results)
@@ -270,14 +272,16 @@ class Cell:
         subflows = [row for row in trace["subflows"] if row["connection_id"] in ids]
         evidence = Evidence(
             active=active,
-            phone_counters=changed,
+            phone_counters=changed["phone"],
             connections=begun,
             subflows=subflows,
             captured=bool(files),
         )
-        report.proof["counters"] = {name: value for name, value in changed.items() if name.startswith("MPTcpExt.")}
+        report.proof["counters"] = {
+            name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")
+        }
         report.proof["subflows"] = _count_subflows(subflows)
-        report.reasons = self._transport.prove(evidence)
+        report.reasons = self._transport.prove(evidence) + judge_emulation(changed["links"])
 
 
 def _asked(path: PathCondition) -> dict[str, float]:

@@ -29,7 +29,23 @@ def _judge_path(interface: str, asked: PathCondition, found: PathMeasurement, to
         f"{interface}: {name} {value:.4g} {unit} measured, {wanted:.4g} {unit} asked "
         f"(off by {abs(value - wanted) / wanted:.0%}, {percent:g} % allowed)"
         for name, wanted, value, unit, percent in quantities
-        if wanted and abs(value - wanted) > wanted * percent / 100
+        if wanted and value is not None and abs(value - wanted) > wanted * percent / 100
+    ]
+
+
+_UNASKED_LOSSES = ("kernel_dropped", "dropped_send", "dropped_memory")
+
+
+def judge_emulation(counters: Mapping[str, int]) -> list[str]:
+    """What the link emulator lost without being asked to; empty when nothing.
+
+    Args:
+        counters: how much each of the shaper's counters has grown during the cell.
+    """
+    return [
+        f"the link emulator lost {lost} packets that it should not have ({name}): the host is too busy"
+        for name, lost in counters.items()
+        if lost and name.rpartition(".")[2] in _UNASKED_LOSSES
     ]
 
 

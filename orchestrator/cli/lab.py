@@ -67,12 +67,13 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     measured = facts["measured"]
     if isinstance(measured, dict):
         for name, path in measured.items():
-            rows.add_row(name, f"{path['rtt_ms_median']:.2f}", f"{path['down_kbps']:.0f}", f"{path['up_kbps']:.0f}")
+            rates = ("not measured" if path[key] is None else f"{path[key]:.0f}" for key in ("down_kbps", "up_kbps"))
+            rows.add_row(name, f"{path['rtt_ms_median']:.2f}", *rates)
     out.print(rows)
     for problem in facts["problems"] if isinstance(facts["problems"], list) else []:
         err.print(problem, style="yellow")
     if keep:
-        out.print("mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1MB). Ctrl-C ends the lab.")
+        out.print("mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1000000). Ctrl-C ends the lab.")
 
 
 @app.command()

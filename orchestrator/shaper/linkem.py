@@ -16,7 +16,11 @@ from orchestrator.shaper.protocol import PathMeasurement, ProbeError
 from orchestrator.spec.link import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
-_PROBE_TIMEOUT_S = 30.0
+_PROBE_TIMEOUT_S = 60.0
+_PINGS = 15
+_BLAST_S = 0.4
+_LOSS_PACKETS = 200
+"""A link that shall lose nothing shows by its pings when it does; a share of losses takes more packets to see."""
 _LINKS = {topology.WLAN: ("wlan-phone", "wlan-router"), topology.RMNET: ("rmnet-phone", "rmnet-router")}
 
 
@@ -114,9 +118,15 @@ class LinkemShaper:
         """What `linkem` says it does."""
         return self._ask({"op": "state"})
 
-    def counters(self) -> Mapping[str, Any]:
-        """`linkem`'s counters."""
-        return self._ask({"op": "counters"})
+    def counters(self) -> Mapping[str, int]:
+        """`linkem`'s counters: whole numbers alone."""
+        return {
+            f"{link}.{direction}.{name}": value
+            for link, directions in self._ask({"op": "counters"})["links"].items()
+            for direction, counters in directions.items()
+            for name, value in counters.items()
+            if isinstance(value, int)
+        }
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
@@ -126,6 +136,8 @@ class LinkemShaper:
                     [
                         *(str(LINKEM.path()), "probe", "--json", "--device", device),
                         *("--server", topology.PROBE_SERVER),
+                        *("--pings", str(_PINGS), "--seconds", str(_BLAST_S)),
+                        *("--loss-packets", str(_LOSS_PACKETS if path.loss_percent else 0)),
                         *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
                     ]
                 ),

@@ -14,10 +14,10 @@ class ProbeError(DeviceError):
 
 @dataclass(frozen=True)
 class PathMeasurement:
-    """What a probe found on one path."""
+    """What a probe found on one path; a rate is None where none was asked."""
 
-    down_kbps: float
-    up_kbps: float
+    down_kbps: float | None
+    up_kbps: float | None
     rtt_ms_median: float
     rtt_ms_iqr: float
     loss_percent: float
@@ -37,8 +37,8 @@ class Shaper(Protocol):
     def state(self) -> Mapping[str, Any]:
         """What is applied now, as the shaper itself says."""
 
-    def counters(self) -> Mapping[str, Any]:
-        """Packets and bytes in, out, dropped, per link and direction."""
+    def counters(self) -> Mapping[str, int]:
+        """Packets and bytes in, out, dropped, as ``"wlan0.up.packets_in"``."""
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path end to end, all at once.

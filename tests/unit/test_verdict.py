@@ -6,7 +6,7 @@ from orchestrator.capture import CaptureResult
 from orchestrator.shaper import PathMeasurement
 from orchestrator.spec.experiment import Tolerance
 from orchestrator.spec.link import PathCondition
-from orchestrator.verdict import judge_captures, judge_links
+from orchestrator.verdict import judge_captures, judge_emulation, judge_links
 
 ASKED = {"wlan0": PathCondition(down_kbps=7040, up_kbps=2020, rtt_ms=50)}
 MEASURED = PathMeasurement(down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0)
@@ -28,6 +28,14 @@ def test_each_quantity_that_is_off_is_named_with_both_numbers() -> None:
 def test_an_unlimited_rate_is_never_off() -> None:
     asked = {"wlan0": PathCondition(down_kbps=None, up_kbps=None, rtt_ms=50)}
     assert judge_links(asked, {"wlan0": MEASURED}, TOLERANCE) == []
+
+
+def test_only_losses_that_nobody_asked_for_disturb() -> None:
+    asked = {"wlan0.up.dropped_loss": 7, "wlan0.down.dropped_queue": 3, "wlan0.up.packets_in": 100}
+    assert judge_emulation(asked) == []
+    (reason,) = judge_emulation({**asked, "rmnet0.down.kernel_dropped": 2})
+    assert "2 packets" in reason
+    assert "rmnet0.down.kernel_dropped" in reason
 
 
 def test_a_capture_that_dropped_packets_is_told() -> None:
