@@ -18,7 +18,7 @@ from orchestrator.spec.link import PathCondition
 _CONTROL_TIMEOUT_S = 5.0
 _PROBE_TIMEOUT_S = 60.0
 _PINGS = 15
-_BLAST_S = 0.4
+_BLAST_S = 0.3
 _LOSS_PACKETS = 200
 """A link that shall lose nothing shows by its pings when it does; a share of losses takes more packets to see."""
 _LINKS = {topology.WLAN: ("wlan-phone", "wlan-router"), topology.RMNET: ("rmnet-phone", "rmnet-router")}
