@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.errors import LabNotReadyError
 from orchestrator.spec import Experiment, LinkCondition, ScenarioUse, TransportUse
 
-CELL_OVERHEAD_S = 8.0
+CELL_OVERHEAD_S = 3.0
 """Around the scenario: shape, probe, start and prove the transport, captures, undo."""
 
 _SMALLEST_INDEX_WIDTH = 4

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.integration.conftest import Mplab, Traces, environment, lab_processes, mplab_argv, wait_until
@@ -99,6 +100,37 @@ def _check_cell(directory: Path, cell: dict[str, Any]) -> None:
     assert all(c["bytes_down"] >= 10_000 and c["process"] == "curl" for c in downloads)
     secret_like = [p for p in directory.rglob("*") if p.is_file() and b"secret" in p.read_bytes()]
     assert secret_like == []
+
+
+def browser_processes() -> list[psutil.Process]:
+    """The browser's first process, in whatever lab runs now."""
+    return [p for p in lab_processes() if "--remote-debugging-pipe" in p.cmdline() and "--type" not in str(p.cmdline())]
+
+
+def test_a_browser_that_crashes_is_retried_and_both_attempts_are_kept(start_mplab: Start, tmp_path: Path) -> None:
+    path = tmp_path / "web.yaml"
+    path.write_text(
+        EXPERIMENT.format(repetitions=1)
+        .replace("[sptcp-wifi, mptcp]", "[sptcp-wifi]")
+        .replace("download: {sizes: [10 kB, 1 MB]}", "web: {sites: [news-1]}")
+    )
+    process = start_mplab("run", str(path), "--no-report")
+
+    def scenario_runs() -> bool:
+        return any('"step": "scenario"' in events.read_text() for events in tmp_path.glob("runs/*/events.jsonl"))
+
+    wait_until(scenario_runs, "the scenario under way")
+    for browser in browser_processes():
+        browser.kill()
+    assert process.wait(120) == 0
+    (cell,) = cells(only_run(tmp_path)).values()
+    assert cell["outcome"] == "ok"
+    assert [attempt["outcome"] for attempt in cell["attempts"]] == ["failed", "ok"]
+    assert "browser" in cell["attempts"][0]["reason"]
+    directory = only_run(tmp_path) / "cells" / cell["id"]
+    for kept in (directory, directory / "attempts" / "1"):
+        assert (kept / "phone-wlan0.pcapng").stat().st_size > 0
+    assert list(directory.glob("har/*.har"))
 
 
 def test_sigint_stops_cleanly_and_the_run_can_be_resumed(
