@@ -122,6 +122,9 @@ ALL: tuple[Program, ...] = (
     CHROMEDRIVER,
     CERTUTIL,
 )
+FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
+"""What only scenarios with a user interface need."""
+
 APPIUM_DIR = CHECKOUT / "tools" / "appium"
 
 

@@ -32,7 +32,7 @@ def up(
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
     _check_name("link", link, list_links(LINKS_DIR))
     _check_name("transport", transport, list(INFOS))
-    check_ready()
+    check_ready(needs_ui=False)
     settings = {
         "link": link,
         "transport": transport,

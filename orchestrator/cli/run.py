@@ -20,7 +20,7 @@ from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyErro
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lock import resource_lock
 from orchestrator.plan import Plan
-from orchestrator.programs import ALL
+from orchestrator.programs import ALL, FOR_UI
 from orchestrator.record import (
     EventLog,
     Manifest,
@@ -45,7 +45,7 @@ def run(
     experiment = load_experiment(file, catalog=catalog())
     _check_lab(experiment)
     plan = plan_of(experiment)
-    check_ready()
+    check_ready(needs_ui=_needs_ui(experiment))
     directory = RunDirectory.create(runs, experiment.name, experiment.source)
     directory.write_manifest(
         Manifest.of(
@@ -74,8 +74,9 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
-    _check_unchanged(directory)
-    check_ready()
+    experiment = load_experiment(directory.experiment_file, catalog=catalog())
+    _check_unchanged(directory, experiment)
+    check_ready(needs_ui=_needs_ui(experiment))
     with EventLog(directory.events_file) as events:
         complete = directory.complete_cells()
         events.append("run_resumed", complete=len(complete))
@@ -95,18 +96,22 @@ def _announce_skipped(plan: Plan) -> None:
         err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")
 
 
-def check_ready() -> None:
-    """Raise LabNotReadyError when something that every virtual lab needs is missing."""
-    missing = [f"{program.name}: {program.remedy}" for program in ALL if program.find() is None]
+def check_ready(*, needs_ui: bool) -> None:
+    """Raise LabNotReadyError when something that the virtual lab needs is missing."""
+    needed = [program for program in ALL if needs_ui or program not in FOR_UI]
+    missing = [f"{program.name}: {program.remedy}" for program in needed if program.find() is None]
     if missing:
         raise LabNotReadyError("the virtual lab is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
     check_namespaces()
 
 
-def _check_unchanged(directory: RunDirectory) -> None:
+def _needs_ui(experiment: Experiment) -> bool:
+    return any(catalog().scenarios[use.name].needs_ui for use in experiment.scenarios)
+
+
+def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     """Raise InputError when this mplab would plan other cells than the run's manifest has."""
     manifest = directory.read_manifest()
-    experiment = load_experiment(directory.experiment_file, catalog=catalog())
     planned = {cell.id: cell.hash for cell in plan_of(experiment).cells}
     if {cell.id: cell.hash for cell in manifest.to_plan().cells} != planned:
         raise InputError(

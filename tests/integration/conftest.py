@@ -22,7 +22,7 @@ Mplab = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session", autouse=True)
 def _lab_is_possible() -> None:
     try:
-        check_ready()
+        check_ready(needs_ui=True)
     except LabNotReadyError as error:
         pytest.skip(str(error))
 

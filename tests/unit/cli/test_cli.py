@@ -1,0 +1,108 @@
+"""The command line: help, lists, JSON, and errors that end with their exit code."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from orchestrator.cli.main import app, main
+from orchestrator.cli.options import find_run
+from orchestrator.cli.output import duration
+from orchestrator.errors import InputError
+
+VERBS = "init doctor plan run resume status analyze report lab scenarios links transports".split()  # noqa: SIM905
+DEMO = str(Path(__file__).parents[3] / "experiments" / "demo.yaml")
+
+
+def mplab(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_help_names_every_verb_and_the_exit_codes() -> None:
+    text = mplab("--help").stdout
+    assert all(f" {verb} " in text for verb in VERBS)
+    assert "130" in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str) -> None:
+    result = mplab(verb, "--help")
+    assert result.exit_code == 0
+    assert "Usage: mplab" in result.stdout
+
+
+def test_every_verb_that_reads_has_json() -> None:
+    for verb in ("doctor", "plan", "status", "report", "analyze", "scenarios", "links", "transports"):
+        assert "--json" in mplab(verb, "--help").stdout, verb
+
+
+def test_the_plan_of_the_demo() -> None:
+    plan = json.loads(mplab("plan", DEMO, "--json").stdout)["plan"]
+    skipped = {item["transport"] for item in plan["skipped"]}
+    assert len(plan["cells"]) == 2 * (3 - len(skipped)) * 5
+    assert plan["estimate_s"] > 0
+
+
+def test_transports_scenarios_and_links_are_listed() -> None:
+    transports = json.loads(mplab("transports", "--json").stdout)
+    assert {"sptcp-wifi", "sptcp-lte", "mptcp"} <= {item["name"] for item in transports}
+    scenarios = json.loads(mplab("scenarios", "--json").stdout)
+    assert {"download", "web"} <= {item["name"] for item in scenarios}
+    assert "baseline" in {item["name"] for item in json.loads(mplab("links", "--json").stdout)}
+    assert "baseline" in mplab("links").stdout
+
+
+def test_init_writes_an_experiment_that_can_be_planned(tmp_path: Path) -> None:
+    file = tmp_path / "My First.yaml"
+    assert mplab("init", str(file)).exit_code == 0
+    assert json.loads(mplab("plan", str(file), "--json").stdout)["experiment"]["name"] == "my-first"
+    again = mplab("init", str(file))
+    assert isinstance(again.exception, InputError)
+    assert "exists already" in str(again.exception)
+
+
+def test_doctor_says_what_it_found_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("orchestrator.programs._SYSTEM_PATH", ())
+    result = mplab("doctor", "--json", "--runs", str(tmp_path))
+    assert result.exit_code == 3
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["nginx"]["level"] == "missing"
+    assert checks["nginx"]["remedy"] == "install it: apt-get install nginx-light"
+    assert checks["disk"]["level"] in {"ok", "warning"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", "nosuch.yaml"], 2, "nosuch.yaml"),
+        (["status", "--runs", "/nonexistent"], 2, "no run in it"),
+        (["report", "/nonexistent/run"], 2, "not a run directory"),
+    ],
+)
+def test_errors_end_with_their_exit_code(
+    arguments: Sequence[str], code: int, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["mplab", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == code
+    assert words in capsys.readouterr().err
+
+
+def test_a_run_is_found_by_path_by_part_of_its_name_or_as_the_newest(tmp_path: Path) -> None:
+    for name in ("20260101T000000Z-demo-aaaaaa", "20260102T000000Z-demo-bbbbbb"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").touch()
+    assert find_run("", tmp_path).name.endswith("bbbbbb")
+    assert find_run("aaaaaa", tmp_path).name.endswith("aaaaaa")
+    assert find_run(str(tmp_path / "20260101T000000Z-demo-aaaaaa"), tmp_path).name.endswith("aaaaaa")
+    with pytest.raises(InputError, match="several runs are called '2026'"):
+        find_run("2026", tmp_path)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(4.6, "5 s"), (125, "2 min 05 s"), (4200, "1 h 10 min")])
+def test_durations_are_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,28 @@
+"""Scenarios are found by folder, whoever imports them first."""
+
+import subprocess
+import sys
+
+import pytest
+
+from orchestrator.catalog import load_scenario, scenario_names
+from orchestrator.errors import LabNotReadyError
+
+
+def test_every_folder_with_a_scenario_is_found() -> None:
+    assert {"download", "web"} <= set(scenario_names())
+    assert load_scenario("download").name == "download"
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(LabNotReadyError, match="nosuch"):
+        load_scenario("nosuch")
+
+
+def test_orchestrator_and_analysis_share_the_folders_in_one_process() -> None:
+    code = (
+        "from analysis.plugins import load; load('web', None);"
+        "from orchestrator.catalog import load_scenario; load_scenario('web'); load_scenario('download');"
+        "load('download', None)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
