@@ -131,7 +131,8 @@ class Cell:
         return report
 
     def _run_steps(self) -> None:
-        job, lab, report = self._job, self._lab, self.report
+        job, lab = self._job, self._lab
+        self.report.phone = asdict(lab.phone.identity())
         with ObservationLog(job.directory / "scenario.jsonl") as observe, ExitStack() as cleaning:
             context = self._context(observe)
             cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
@@ -144,20 +145,18 @@ class Cell:
             self._undo.register("captures", lambda: captures.stop() and None)
             self._step("capture", captures.start)
             before = self._counters()
-            proxy_mark = lab.proxy.logs_since(0)[1]
-            with _time_limit(job.experiment.cell_timeout_s, self._use.label):
+            proxy_mark = lab.proxy.log_end()
+            with _time_limit(context.time_limit_s, self._use.label):
                 self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
             after = self._counters()
             self._step("stop", agent.stop)
             results = self._step("stop captures", captures.stop)
             self._step("clean up", cleaning.close)
         self._keep_counters(before, after)
-        text, _ = lab.proxy.logs_since(proxy_mark)
-        (job.directory / "logs" / "proxy.jsonl").write_text(text)
+        self._keep_proxy_log(lab.proxy.logs_since(proxy_mark))
         changed = {node: difference(before[node], after[node]) for node in before}
         self._step("evidence", lambda: self._judge(results, active, changed))
         lab.check_alive()
-        report.phone = asdict(lab.phone.identity())
 
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
         self._job.on_step(name)
@@ -233,7 +232,6 @@ class Cell:
         found = str(active.get("congestion_control", ""))
         self.report.congestion_control = {
             "agent": found,
-            "proxy": asked,
             "origin": self._lab.default_congestion_control()["origin"],
         }
         reasons = self._transport.check_active(active)
@@ -253,6 +251,16 @@ class Cell:
         for node in before:
             (directory / f"{node}-before.json").write_text(json.dumps(before[node], indent=0, sort_keys=True))
             (directory / f"{node}-after.json").write_text(json.dumps(after[node], indent=0, sort_keys=True))
+
+    def _keep_proxy_log(self, records: list[dict[str, Any]]) -> None:
+        """The proxy's log of this cell, and what it says of congestion control."""
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (self._job.directory / "logs" / "proxy.jsonl").write_text(lines)
+        used = {record["congestion_control"] for record in records if record.get("congestion_control")}
+        self.report.congestion_control["proxy"] = ", ".join(sorted(used))
+        asked = self._job.experiment.congestion_control
+        if used - {asked}:
+            self.report.reasons.append(f"the proxy's sockets used {', '.join(sorted(used))}, {asked} was asked")
 
     def _judge(
         self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, Mapping[str, int]]
@@ -281,7 +289,7 @@ class Cell:
             name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")
         }
         report.proof["subflows"] = _count_subflows(subflows)
-        report.reasons = self._transport.prove(evidence) + judge_emulation(changed["links"])
+        report.reasons += self._transport.prove(evidence) + judge_emulation(changed["links"])
 
 
 def _asked(path: PathCondition) -> dict[str, float]:
@@ -333,7 +341,7 @@ def _time_limit(seconds: float, what: str) -> Iterator[None]:
     """Raise StepError in the main thread after `seconds`."""
 
     def expire(_number: int, _frame: FrameType | None) -> None:
-        raise StepError(f"{what}: not finished within {seconds:g} s (cell_timeout)")
+        raise StepError(f"{what}: not finished within {seconds:g} s")
 
     previous = signal.signal(signal.SIGALRM, expire)
     signal.setitimer(signal.ITIMER_REAL, seconds)

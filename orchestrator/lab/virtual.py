@@ -134,6 +134,7 @@ class VirtualLab:
         self.proxy = ProcessProxy(
             nodes["proxy"],
             directory=SCRATCH,
+            logs=self._logs,
             secret_file=self.secret_file,
             congestion_control=self.congestion_control,
         )

@@ -16,19 +16,24 @@ ALLOWED = (f"{topology.ORIGIN_NET}:53,80,443",)
 
 
 class ProcessProxy:
-    """`Proxy` as a program in the node `proxy`."""
+    """`Proxy` as a program in the node `proxy`.
 
-    def __init__(self, node: Node, *, directory: Path, secret_file: Path, congestion_control: str) -> None:
+    Args:
+        node: where it runs.
+        directory: for its configuration; private.
+        logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
+        secret_file: the secret shared with the agent.
+        congestion_control: pinned on every socket towards the phone.
+    """
+
+    def __init__(self, node: Node, *, directory: Path, logs: Path, secret_file: Path, congestion_control: str) -> None:
         self._node = node
         self._directory = directory
+        self._logs = logs
+        self._log_file = logs / "proxy.jsonl"
         self._secret_file = secret_file
         self._congestion_control = congestion_control
         self._process: NodeProcess | None = None
-
-    @property
-    def log_file(self) -> Path:
-        """Its connection log."""
-        return self._directory / "proxy.jsonl"
 
     @property
     def capture_point(self) -> CapturePoint:
@@ -48,11 +53,11 @@ class ProcessProxy:
                     "secret_file": str(self._secret_file),
                     "allow": list(ALLOWED),
                     "congestion_control": self._congestion_control,
-                    "log": str(self.log_file),
+                    "log": str(self._log_file),
                 }
             )
         )
-        log = self._directory / "proxy.log"
+        log = self._logs / "proxy.log"
         self._process = self._node.spawn([str(MPFLEX.path()), "proxy", "--config", str(config)], log=log)
         wait_ready(self._process, log, name="mpflex proxy")
 
@@ -66,15 +71,18 @@ class ProcessProxy:
         running = self._process is not None and self._process.poll() is None
         return {"running": running, "listen": [topology.PROXY_TCP, topology.PROXY_MPTCP]}
 
-    def logs_since(self, mark: int) -> tuple[str, int]:
-        """What was logged after `mark` bytes."""
-        if not self.log_file.exists():
-            return "", 0
-        with self.log_file.open("rb") as log:
+    def log_end(self) -> int:
+        """The size of the log, bytes."""
+        return self._log_file.stat().st_size if self._log_file.exists() else 0
+
+    def logs_since(self, mark: int) -> list[dict[str, Any]]:
+        """The whole lines after `mark` bytes."""
+        if not self._log_file.exists():
+            return []
+        with self._log_file.open("rb") as log:
             log.seek(mark)
             new = log.read()
-        whole = new[: new.rfind(b"\n") + 1]
-        return whole.decode(errors="replace"), mark + len(whole)
+        return [json.loads(line) for line in new[: new.rfind(b"\n") + 1].splitlines()]
 
     def counters(self) -> Mapping[str, int]:
         """Kernel counters of the node."""

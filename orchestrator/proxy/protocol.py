@@ -1,7 +1,6 @@
 """The ``Proxy`` protocol."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from orchestrator.capture import CapturePoint
@@ -19,8 +18,11 @@ class Proxy(Protocol):
     def status(self) -> Mapping[str, Any]:
         """Whether it runs, and where it listens."""
 
-    def logs_since(self, mark: int) -> tuple[str, int]:
-        """The connection log after `mark` (0: from the beginning), and the mark of its end."""
+    def log_end(self) -> int:
+        """A mark of the end that the connection log has now."""
+
+    def logs_since(self, mark: int) -> list[dict[str, Any]]:
+        """The records that the connection log got after `mark`, in order."""
 
     def counters(self) -> Mapping[str, int]:
         """The kernel counters of its host."""
@@ -28,7 +30,3 @@ class Proxy(Protocol):
     @property
     def capture_point(self) -> CapturePoint:
         """Where its side of the phone's traffic can be captured."""
-
-    @property
-    def log_file(self) -> Path:
-        """Its connection log."""
