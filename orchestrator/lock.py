@@ -76,6 +76,15 @@ def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None,
         lock.release()
 
 
+def is_locked(name: str, *, directory: Path | None = None) -> bool:
+    """Whether a living process of this user holds `name`."""
+    try:
+        with resource_lock(name, directory=directory):
+            return False
+    except LabNotReadyError:
+        return True
+
+
 def _write_lease(lease: Path, run_id: str) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     new = lease.with_suffix(".new")

@@ -143,6 +143,7 @@ def _run_cells(directory: RunDirectory) -> tuple[int, RunProgress]:
     logs.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
+        stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
         stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())

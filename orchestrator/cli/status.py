@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import duration, out, print_json, table
+from orchestrator.lock import is_locked
 from orchestrator.record import RunDirectory, RunProgress, read_events
 
 
@@ -11,19 +12,15 @@ def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOpt
     """Say how far a run is: cells done, what runs now, time left."""
     directory = RunDirectory.open(find_run(run_name, runs))
     progress = RunProgress.from_events(read_events(directory.events_file))
+    killed = progress.state == "running" and not is_locked(directory.lock_name)
+    state = "killed" if killed else progress.state
     if as_json:
-        print_json(
-            {
-                "run": str(directory.path),
-                "done": progress.done,
-                "remaining": progress.remaining,
-                **asdict(progress),
-            }
-        )
+        counts = {"done": progress.done, "remaining": progress.remaining}
+        print_json({"run": str(directory.path), **counts, **asdict(progress), "state": state})
         return
     rows = table("", "")
     rows.add_row("run", directory.run_id)
-    rows.add_row("state", progress.state)
+    rows.add_row("state", state)
     rows.add_row("cells", f"{progress.done} of {progress.total} done")
     rows.add_row("outcomes", f"{progress.ok} ok, {progress.invalid} invalid, {progress.failed} failed")
     if progress.current_cell:
@@ -33,3 +30,5 @@ def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOpt
     for transport, reason in progress.skipped:
         rows.add_row("skipped", f"{transport}: {reason}")
     out.print(rows)
+    if state in {"killed", "interrupted"}:
+        out.print(f"\nGo on with: mplab resume {directory.path}", markup=False, soft_wrap=True)

@@ -52,6 +52,11 @@ class RunDirectory:
         return self.path.resolve().name
 
     @property
+    def lock_name(self) -> str:
+        """What a process that adds to this run locks (`orchestrator.lock`)."""
+        return f"run-{self.run_id}"
+
+    @property
     def experiment_file(self) -> Path:
         """The experiment as asked."""
         return self.path / "experiment.yaml"

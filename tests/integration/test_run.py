@@ -162,8 +162,10 @@ def test_a_killed_run_resumed_gives_the_same_plan(
     wait_until(lambda: not Traces().left_since(before), "nothing left")
     run = only_run(tmp_path)
     complete = set(cells(run))
+    assert json.loads(mplab("status", str(run), "--json").stdout)["state"] == "killed"
     assert mplab("resume", str(run), "--no-report").returncode == 0
     _check_as_planned(run, kept=complete)
+    assert json.loads(mplab("status", str(run), "--json").stdout)["state"] == "finished"
 
 
 def _check_as_planned(run: Path, kept: set[str]) -> None:

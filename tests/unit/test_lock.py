@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.lock import default_lock_directory, private_directory, resource_lock
+from orchestrator.lock import default_lock_directory, is_locked, private_directory, resource_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from orchestrator.lock import resource_lock
+from orchestrator.lock import is_locked, resource_lock
 with resource_lock("phone-1", run_id="run-7", directory=Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -125,3 +125,10 @@ def test_where_locks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(os, "access", lambda *_: True)
     monkeypatch.setattr(Path, "is_dir", lambda _: True)
     assert default_lock_directory() == Path("/run/lock/mplab")
+
+
+def test_whether_somebody_holds_a_lock_can_be_asked(tmp_path: Path) -> None:
+    assert not is_locked("phone-1", directory=tmp_path / "locks")
+    with resource_lock("phone-1", directory=tmp_path / "locks"):
+        assert is_locked("phone-1", directory=tmp_path / "locks")
+    assert not is_locked("phone-1", directory=tmp_path / "locks")
