@@ -1,13 +1,25 @@
 """Where words go: results to standard output, progress and errors to standard error."""
 
 import json
+import os
+import sys
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+_PIPE_WIDTH = 120
+
+
+def _console(*, stderr: bool) -> Console:
+    """A console as wide as the terminal; where there is none, wide enough for our tables."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return Console(stderr=stderr, highlight=False, width=width)
+
+
+out = _console(stderr=False)
+err = _console(stderr=True)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value

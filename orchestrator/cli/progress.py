@@ -92,9 +92,6 @@ class RunDisplay:
             f"{progress.done}/{progress.total}",
             f"{duration(elapsed)}, {left}",
         )
-        doing = (
-            f"{progress.current_cell}: {progress.current_step or '…'}"
-            if progress.current_cell
-            else "bringing the lab up"
-        )
+        idle = "bringing the lab up" if progress.remaining else "taking the lab down"
+        doing = f"{progress.current_cell}: {progress.current_step or '…'}" if progress.current_cell else idle
         return Group(grid, Text(doing, style="dim"))

@@ -118,29 +118,25 @@ ROUTES: Final = {
 }
 
 
+_PRIMARY_METRIC = 50
+
+
 def phone_route_commands(primary: str) -> list[str]:
-    """Policy routing of the phone: a table per interface, and default routes with `primary` preferred."""
+    """Policy routing of the phone: a table per interface, a default route by each, and one that is preferred."""
     commands = []
-    for interface, address in PHONE_INTERFACES.items():
+    for metric, (interface, address) in zip((100, 200), PHONE_INTERFACES.items(), strict=True):
         gateway, table = GATEWAYS[interface], ROUTE_TABLES[interface]
-        metric = 100 if interface == primary else 200
         commands += [
             f"route replace default via {gateway} dev {interface} table {table}",
             f"route add default via {gateway} dev {interface} metric {metric}",
             f"rule add from {address} table {table} priority {table}",
         ]
-    return commands
+    return [*commands, phone_primary_command(primary)]
 
 
-def phone_primary_commands(primary: str) -> list[str]:
-    """`ip` commands that change which interface the phone prefers."""
-    commands = []
-    for interface, gateway in GATEWAYS.items():
-        commands += [
-            f"route del default via {gateway} dev {interface}",
-            f"route add default via {gateway} dev {interface} metric {100 if interface == primary else 200}",
-        ]
-    return commands
+def phone_primary_command(primary: str) -> str:
+    """The `ip` command that makes the phone prefer an interface; it may be given again and again."""
+    return f"route replace default via {GATEWAYS[primary]} dev {primary} metric {_PRIMARY_METRIC}"
 
 
 REDIRECT_RULES: Final = f"""

@@ -65,7 +65,7 @@ class Mptcp:
         """Default route over the primary interface; one MPTCP endpoint per interface."""
         undo.register(
             "phone: default route over WiFi",
-            lambda: phone.ip(*topology.phone_primary_commands(topology.WLAN)),
+            lambda: phone.ip(topology.phone_primary_command(topology.WLAN)),
         )
         undo.register(
             "phone: no MPTCP endpoints",
@@ -78,7 +78,7 @@ class Mptcp:
             for device, address in self._interfaces.items()
         ]
         phone.ip(
-            *topology.phone_primary_commands(self._primary),
+            topology.phone_primary_command(self._primary),
             f"mptcp limits set subflow {_SUBFLOW_LIMIT} add_addr_accepted {_SUBFLOW_LIMIT}",
             *endpoints,
         )

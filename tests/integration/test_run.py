@@ -102,6 +102,24 @@ def _check_cell(directory: Path, cell: dict[str, Any]) -> None:
     assert secret_like == []
 
 
+def test_primary_path_and_backup_mode_are_what_was_asked(mplab: Mplab, tmp_path: Path) -> None:
+    path = tmp_path / "modes.yaml"
+    modes = "mptcp: {primary: lte, label: lte-first}", "mptcp: {mode: backup, label: lte-backup}"
+    path.write_text(
+        EXPERIMENT.format(repetitions=1)
+        .replace("[sptcp-wifi, mptcp]", "[" + ", ".join(f"{{{mode}}}" for mode in modes) + "]")
+        .replace("10 kB, ", "")
+    )
+    done = mplab("run", str(path), "--no-report")
+    assert done.returncode == 0, done.stderr
+    proofs = {c["spec"]["transport"]: c["proof"] for c in cells(only_run(tmp_path)).values()}
+    assert all(path["bytes_down"] > 0 for path in proofs["lte-first"]["subflows"].values())
+    backup = proofs["lte-backup"]["subflows"]
+    assert backup["wlan0"]["bytes_down"] >= 1_000_000
+    assert backup["rmnet0"]["established"] > 0
+    assert backup["rmnet0"]["bytes_down"] == 0
+
+
 def browser_processes() -> list[psutil.Process]:
     """The browser's first process, in whatever lab runs now."""
     return [p for p in lab_processes() if "--remote-debugging-pipe" in p.cmdline() and "--type" not in str(p.cmdline())]

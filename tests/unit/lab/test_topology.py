@@ -23,10 +23,11 @@ def test_both_ends_of_an_emulated_link_know_each_other() -> None:
     assert f"neigh replace 10.64.1.1 lladdr {router} dev wlan0 nud permanent" in phone
 
 
-def test_the_primary_interface_has_the_better_metric() -> None:
-    commands = topology.phone_primary_commands("rmnet0")
-    assert "route add default via 10.64.2.1 dev rmnet0 metric 100" in commands
-    assert "route add default via 10.64.1.1 dev wlan0 metric 200" in commands
+def test_the_primary_interface_has_the_best_metric() -> None:
+    assert topology.phone_primary_command("rmnet0") == "route replace default via 10.64.2.1 dev rmnet0 metric 50"
+    commands = topology.phone_route_commands("wlan0")
+    assert commands[-1] == topology.phone_primary_command("wlan0")
+    assert all(f"metric {metric}" in " ".join(commands) for metric in (50, 100, 200))
 
 
 def test_the_phone_has_no_route_to_the_origin_of_its_own() -> None:
