@@ -147,8 +147,8 @@ def _run_cells(directory: RunDirectory) -> tuple[int, RunProgress]:
         stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
-        display = stack.enter_context(RunDisplay(directory.events_file))
         inside = stack.enter_context(lab_process(command, stdout=words, stderr=log))
+        display = stack.enter_context(RunDisplay(directory.events_file))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
         words.seek(0)

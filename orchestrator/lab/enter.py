@@ -18,6 +18,7 @@ from orchestrator.programs import UNSHARE
 IN_LAB_VARIABLE = "MPLAB_LAB"
 """Environment variable that is set inside a lab, to the lab's id."""
 
+_LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -94,7 +95,7 @@ class LabProcess:
 
 
 def _die_with_parent(parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 

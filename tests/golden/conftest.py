@@ -1,14 +1,15 @@
 """Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orchestrator.scenario import Context, Parameters
+from orchestrator.scenario import Parameters
 from orchestrator.spec import Catalog, TransportInfo
 from orchestrator.spec.units import DurationS, SizeBytes
+from tests.unrun_scenario import UnrunScenario
 
 GOLDEN = Path(__file__).parent
 
@@ -27,31 +28,6 @@ class WebParameters(Parameters):
     http: Literal["h1", "h2"] = "h2"
     loads: int = Field(1, ge=1, le=20)
     cold_cache: bool = True
-
-
-class GoldenScenario:
-    needs_ui = False
-
-    def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
-        self.name = name
-        self.title = name
-        self.parameters = parameters
-        self._limit_s = limit_s
-
-    def time_limit_s(self, parameters: Any) -> float:
-        return self._limit_s
-
-    def estimate_s(self, parameters: Any) -> float:
-        return self._limit_s / 4
-
-    def prepare(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-    def run(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-    def clean_up(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
 
 
 class MptcpOptions(BaseModel):
@@ -75,9 +51,9 @@ def catalog() -> Catalog:
         TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
     )
     scenarios = (
-        GoldenScenario("download", DownloadParameters, 60.0),
-        GoldenScenario("slow", Parameters, 300.0),
-        GoldenScenario("web", WebParameters, 100.0),
+        UnrunScenario("download", DownloadParameters, 60.0),
+        UnrunScenario("slow", Parameters, 300.0),
+        UnrunScenario("web", WebParameters, 100.0),
     )
     return Catalog(
         transports={info.name: info for info in transports},

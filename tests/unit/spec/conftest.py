@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from orchestrator.scenario import Context, Parameters
+from orchestrator.scenario import Parameters
 from orchestrator.spec import Catalog, Experiment, TransportInfo, load_experiment
 from orchestrator.spec.units import DurationS, SizeBytes
+from tests.unrun_scenario import UnrunScenario
 
 
 class DownloadParameters(Parameters):
@@ -28,31 +29,6 @@ class MptcpOptions(BaseModel):
     mode: Literal["fullmesh", "backup"] = "fullmesh"
 
 
-class ExampleScenario:
-    needs_ui = False
-
-    def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
-        self.name = name
-        self.title = name
-        self.parameters = parameters
-        self._limit_s = limit_s
-
-    def time_limit_s(self, parameters: Any) -> float:
-        return self._limit_s
-
-    def estimate_s(self, parameters: Any) -> float:
-        return self._limit_s / 4
-
-    def prepare(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-    def run(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-    def clean_up(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
     links = tmp_path / "links"
@@ -65,8 +41,8 @@ def catalog(tmp_path: Path) -> Catalog:
         TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
     )
     scenarios = (
-        ExampleScenario("download", DownloadParameters, 60.0),
-        ExampleScenario("web", WebParameters, 100.0),
+        UnrunScenario("download", DownloadParameters, 60.0),
+        UnrunScenario("web", WebParameters, 100.0),
     )
     return Catalog(
         transports={info.name: info for info in transports},
