@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Version is what --version prints.
+var Version = "unknown"
+
 // Main runs the program with the arguments after its name and gives its exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
@@ -27,8 +30,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "linkem",
-		Short: "Emulate network links between pairs of interfaces, and probe links",
+		Use:     "linkem",
+		Version: Version,
+		Short:   "Emulate network links between pairs of interfaces, and probe links",
 		Long: `linkem emulates network links: it relays Ethernet frames between pairs of
 interfaces with a rate, a queue, a delay, jitter and random loss in each
 direction, all of which can be changed while it runs.

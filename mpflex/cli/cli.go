@@ -27,6 +27,9 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// Version is what --version prints.
+var Version = "unknown"
+
 // Execute runs a command line until it ends or ctx does, and returns the exit
 // code.
 func Execute(ctx context.Context, args []string) int {
@@ -50,6 +53,7 @@ func Execute(ctx context.Context, args []string) int {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "mpflex",
+		Version:       Version,
 		Short:         "Carry a phone's connections to a proxy, over one path or several",
 		SilenceUsage:  true,
 		SilenceErrors: true,

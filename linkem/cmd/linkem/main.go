@@ -7,6 +7,10 @@ import (
 	"mplab/linkem"
 )
 
+// version is set when the program is built.
+var version = "unknown"
+
 func main() {
+	linkem.Version = version
 	os.Exit(linkem.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

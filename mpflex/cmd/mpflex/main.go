@@ -12,7 +12,11 @@ import (
 	"mplab/mpflex/cli"
 )
 
+// version is set when the program is built.
+var version = "unknown"
+
 func main() {
+	cli.Version = version
 	// A reader of standard output that goes away must not end the program.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
