@@ -33,7 +33,7 @@ from orchestrator.transport import Evidence, Transport, make_transport
 from orchestrator.transport.agent import Agent
 from orchestrator.ui import Ui
 from orchestrator.undo import UndoStack
-from orchestrator.verdict import judge_captures, judge_emulation, judge_links
+from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
 
 Outcome = Literal["ok", "invalid", "failed"]
 _Result = TypeVar("_Result")
@@ -200,12 +200,13 @@ class Cell:
             interface: {"asked": _asked(path), "measured": asdict(measured[interface]), "where": shaper.kind}
             for interface, path in self._paths.items()
         }
-        if len(probes) > 1:
-            report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
-            (self._job.directory / "logs").mkdir(exist_ok=True)
-            (self._job.directory / "logs" / "probes.json").write_text(json.dumps(probes, indent=1))
+        logs = self._job.directory / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / "probes.json").write_text(json.dumps(probes, indent=1))
         if reasons:
             raise InvalidCellError(reasons)
+        if len(probes) > 1:
+            report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
         # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
         shaper.apply(self._paths, seed=self._job.spec.seed)
 
@@ -267,7 +268,7 @@ class Cell:
     ) -> None:
         report = self.report
         report.captures = [asdict(result) for result in results]
-        report.warnings += judge_captures(results)
+        report.warnings += judge_captures(results) + judge_punctuality(changed["links"])
         files = [
             self._job.directory / f"phone-{interface}.pcapng"
             for interface in self._lab.phone.interfaces

@@ -49,6 +49,23 @@ def judge_emulation(counters: Mapping[str, int]) -> list[str]:
     ]
 
 
+_LATE_SHARE = 0.01
+
+
+def judge_punctuality(counters: Mapping[str, int]) -> list[str]:
+    """Where the link emulator was often late (by more than 1 ms), which is jitter that nobody asked for.
+
+    Args:
+        counters: how much each of the shaper's counters has grown during the cell.
+    """
+    late = {name.rpartition(".")[0]: count for name, count in counters.items() if name.endswith(".late_packets")}
+    return [
+        f"{link}: {count} of {sent} packets left the link emulator late: the host was busy"
+        for link, count in late.items()
+        if (sent := counters.get(f"{link}.packets_out", 0)) and count > sent * _LATE_SHARE
+    ]
+
+
 def judge_captures(captures: Sequence[CaptureResult]) -> list[str]:
     """Which captures miss packets; empty when none does."""
     return [f"{c.file}: {c.dropped} packets were dropped by the capture" for c in captures if c.dropped]

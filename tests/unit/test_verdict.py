@@ -6,7 +6,7 @@ from orchestrator.capture import CaptureResult
 from orchestrator.shaper import PathMeasurement
 from orchestrator.spec.experiment import Tolerance
 from orchestrator.spec.link import PathCondition
-from orchestrator.verdict import judge_captures, judge_emulation, judge_links
+from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
 
 ASKED = {"wlan0": PathCondition(down_kbps=7040, up_kbps=2020, rtt_ms=50)}
 MEASURED = PathMeasurement(down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0)
@@ -36,6 +36,13 @@ def test_only_losses_that_nobody_asked_for_disturb() -> None:
     (reason,) = judge_emulation({**asked, "rmnet0.down.kernel_dropped": 2})
     assert "2 packets" in reason
     assert "rmnet0.down.kernel_dropped" in reason
+
+
+def test_an_emulator_that_is_often_late_is_flagged() -> None:
+    rarely = {"wlan0.up.late_packets": 1, "wlan0.up.packets_out": 1000}
+    assert judge_punctuality(rarely) == []
+    (warning,) = judge_punctuality({**rarely, "wlan0.up.late_packets": 30})
+    assert warning.startswith("wlan0.up: 30 of 1000 packets")
 
 
 def test_a_capture_that_dropped_packets_is_told() -> None:

@@ -1,0 +1,45 @@
+"""Where namespaces cannot be made, the message says what is missing."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lab import enter
+
+
+@pytest.fixture
+def refusing_unshare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "unshare"
+    program.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("MPLAB_UNSHARE", str(program))
+
+
+@pytest.mark.usefixtures("refusing_unshare")
+def test_root_in_a_container_is_told_of_capabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*--privileged"):
+        enter.check_namespaces()
+
+
+@pytest.mark.usefixtures("refusing_unshare")
+def test_an_ordinary_user_is_told_of_user_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(LabNotReadyError, match=r"Operation not permitted.*[Rr]un as root"):
+        enter.check_namespaces()
+
+
+def test_only_an_ordinary_user_needs_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "--user" in enter.unshare_argv()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "--user" not in enter.unshare_argv()
+
+
+def test_what_runs_outside_a_lab_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(enter.IN_LAB_VARIABLE, raising=False)
+    assert not enter.in_lab()
+    monkeypatch.setenv(enter.IN_LAB_VARIABLE, "abcd1234")
+    assert enter.in_lab()
