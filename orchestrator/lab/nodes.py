@@ -125,9 +125,10 @@ def start_node(name: str, *, binds: Mapping[Path, Path] | None = None) -> Node:
 
     Args:
         name: its name.
-        binds: files to show at other places in this node: source → existing target, e.g. its ``/etc/resolv.conf``.
+        binds: files to show at other places in this node: source → target, e.g. its ``/etc/resolv.conf``; a target
+            that this system does not have is left out.
     """
-    pairs = [f"{source}:{target.resolve()}" for source, target in (binds or {}).items()]
+    pairs = [f"{source}:{target.resolve()}" for source, target in (binds or {}).items() if target.exists()]
     process = subprocess.Popen(
         ["unshare", "--net", "--mount", "--", "sh", "-c", _HOLDER_SCRIPT, "mplab-node", *pairs],
         stdin=subprocess.DEVNULL,
