@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import psutil
 
@@ -24,9 +24,9 @@ from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
 from orchestrator.plan import CellSpec
 from orchestrator.programs import APPIUM_DIR, MPTRACE, NODE
+from orchestrator.record.manifest import Outcome
 from orchestrator.scenario import Context, Scenario
 from orchestrator.scenario.protocol import Tools
-from orchestrator.shaper import PathMeasurement
 from orchestrator.spec.experiment import Experiment, ScenarioUse
 from orchestrator.spec.link import PathCondition
 from orchestrator.transport import Evidence, Transport, make_transport
@@ -35,7 +35,6 @@ from orchestrator.ui import Ui
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
 
-Outcome = Literal["ok", "invalid", "failed"]
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
 _MPTRACE_TIMEOUT_S = 60.0
@@ -211,20 +210,7 @@ class Cell:
         shaper.apply(self._paths, seed=self._job.spec.seed)
 
     def _start_transport(self) -> Agent:
-        self._transport.setup(self._lab.phone, self._undo)
-        logs = self._job.directory / "logs"
-        logs.mkdir(exist_ok=True)
-        agent = Agent(
-            phone=self._lab.nodes["phone"],
-            settings=self._transport.agent_settings(),
-            secret_file=self._lab.secret_file,
-            congestion_control=self._job.experiment.congestion_control,
-            config=SCRATCH / "agent.json",
-            logs=logs,
-        )
-        self._undo.register("agent", agent.stop)
-        agent.start()
-        return agent
+        return self._lab.start_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
 
     def _prove_active(self, agent: Agent) -> Mapping[str, Any]:
         active = agent.check(subflows=self._transport.expected_subflows)
@@ -233,7 +219,7 @@ class Cell:
         found = str(active.get("congestion_control", ""))
         self.report.congestion_control = {
             "agent": found,
-            "origin": self._lab.default_congestion_control()["origin"],
+            "origin": self._lab.origin_congestion_control(),
         }
         reasons = self._transport.check_active(active)
         if found != asked:
@@ -351,6 +337,3 @@ def _time_limit(seconds: float, what: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-
-
-__all__ = ["Cell", "CellJob", "CellReport", "InvalidCellError", "PathMeasurement", "read_trace"]

@@ -26,5 +26,10 @@ def plan(file: ExperimentFile, as_json: JsonOption = False) -> None:
         rows.add_row(str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}")
     out.print(rows)
     out.print(f"\n{len(made.cells)} cells, about {duration(made.estimate_s)}")
+    announce_skipped(made)
+
+
+def announce_skipped(made: Plan) -> None:
+    """Say which transports a plan leaves out, and why."""
     for skipped in made.skipped:
         err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")

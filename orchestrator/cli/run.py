@@ -13,13 +13,12 @@ from orchestrator import host
 from orchestrator.catalog import catalog
 from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import duration, err, print_json
-from orchestrator.cli.plan import plan_of
+from orchestrator.cli.plan import announce_skipped, plan_of
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
 from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lock import resource_lock
-from orchestrator.plan import Plan
 from orchestrator.programs import ALL, FOR_UI
 from orchestrator.record import (
     EventLog,
@@ -62,7 +61,7 @@ def run(
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
     err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
-    _announce_skipped(plan)
+    announce_skipped(plan)
     _execute(directory, report=not no_report, as_json=as_json)
 
 
@@ -89,11 +88,6 @@ def _check_lab(experiment: Experiment) -> None:
         raise InputError(
             f"{experiment.path}: lab {experiment.lab!r} is not known; allowed: virtual (the lab on this machine)"
         )
-
-
-def _announce_skipped(plan: Plan) -> None:
-    for skipped in plan.skipped:
-        err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")
 
 
 def check_ready(*, needs_ui: bool) -> None:

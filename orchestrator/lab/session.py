@@ -9,7 +9,6 @@ from orchestrator.catalog import LINKS_DIR
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.spec.link import load_link
 from orchestrator.transport import make_transport
-from orchestrator.transport.agent import Agent
 from orchestrator.undo import UndoStack
 
 
@@ -45,17 +44,7 @@ class LabSession:
             lab.shaper.apply(paths, seed=settings.seed)
             measured = lab.shaper.probe(paths)
             transport = make_transport(settings.transport, None, lab.phone.interfaces)
-            transport.setup(lab.phone, undo)
-            agent = Agent(
-                phone=lab.nodes["phone"],
-                settings=transport.agent_settings(),
-                secret_file=lab.secret_file,
-                congestion_control=settings.congestion_control,
-                config=SCRATCH / "agent.json",
-                logs=logs,
-            )
-            undo.register("agent", agent.stop)
-            agent.start()
+            agent = lab.start_transport(transport, logs=logs, undo=undo)
             active = agent.check(subflows=transport.expected_subflows)
             self._facts = {
                 "nodes": sorted(lab.nodes),

@@ -22,9 +22,12 @@ from orchestrator.phone.netns import NetnsPhone
 from orchestrator.programs import ETHTOOL, NFT
 from orchestrator.proxy.process import ProcessProxy
 from orchestrator.shaper.linkem import LinkemShaper
+from orchestrator.transport import Transport
+from orchestrator.transport.agent import Agent
 from orchestrator.ui import UiFactory
 from orchestrator.ui.appium import AppiumServer
 from orchestrator.ui.factory import ChromiumUiFactory
+from orchestrator.undo import UndoStack
 
 SCRATCH = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
@@ -171,10 +174,30 @@ class VirtualLab:
         home = SCRATCH / "home"
         return home if home.exists() else self.origin.make_home(home)
 
-    def default_congestion_control(self) -> dict[str, str]:
-        """What each node's own sockets use (agent and proxy pin theirs)."""
-        read = ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
-        return {name: self.nodes[name].run(read).stdout.strip() for name in ("phone", "proxy", "origin")}
+    def start_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+        """Prepare the phone for a transport and start the agent with it; `undo` takes both back.
+
+        Args:
+            transport: how the phone's TCP travels.
+            logs: folder for the agent's logs.
+            undo: where every change registers its undo before it is made.
+        """
+        transport.setup(self.phone, undo)
+        agent = Agent(
+            phone=self.nodes["phone"],
+            settings=transport.agent_settings(),
+            secret_file=self.secret_file,
+            congestion_control=self.congestion_control,
+            config=SCRATCH / "agent.json",
+            logs=logs,
+        )
+        undo.register("agent", agent.stop)
+        agent.start()
+        return agent
+
+    def origin_congestion_control(self) -> str:
+        """What the origin's own sockets use (agent and proxy pin theirs)."""
+        return self.nodes["origin"].run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def check_alive(self) -> None:
         """Raise DeviceError when a program of the lab has died."""
