@@ -14,7 +14,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test setup system bench bench-linkem bench-mpflex lock schema clean
+.PHONY: help demo test setup system bench bench-linkem bench-mpflex bench-mptrace lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -65,13 +65,16 @@ $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 
 # --- For those who work on mplab -----------------------------------------------------------------------------
 
-bench: bench-linkem bench-mpflex  ## all benchmarks
+bench: bench-linkem bench-mpflex bench-mptrace  ## all benchmarks
 
 bench-linkem: setup  ## accuracy and rate of the link emulator
 	go run ./linkem/cmd/linkem-bench
 
 bench-mpflex: setup  ## relay throughput of agent and proxy
 	go test -run "^$$" -bench . ./mpflex/integration
+
+bench-mptrace: setup  ## speed and memory of the trace engine beside tcptrace, tshark and mptcptrace
+	go run ./analysis/mptrace/cmd/mptrace-bench
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

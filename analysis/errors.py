@@ -6,7 +6,11 @@
     ├── NotARunError            2   the path is not a run directory, or its manifest cannot be read
     ├── NotAnalysedError        2   the run has no report yet
     ├── ProgramMissingError     2   mptrace is not built, or is not where it was said to be
-    └── ScenarioMissingError    2   a scenario's folder has no usable scores.py
+    ├── ScenarioMissingError    2   a scenario's folder has no usable scores.py
+    ├── TablesError             2   tables of a cell are damaged, or from a newer mptrace
+    ├── FigureError             2   a figure of this name does not exist
+    ├── CaptureError            2   a capture cannot be read or converted for another tool
+    └── ToolMissingError        3   the tool to compare with is not installed
 """
 
 from pathlib import Path
@@ -39,3 +43,21 @@ class ProgramMissingError(AnalysisError):
 
 class ScenarioMissingError(AnalysisError):
     """No folder of a scenario, or its ``scores.py`` lacks a part or cannot be imported."""
+
+
+class TablesError(AnalysisError):
+    """Tables that cannot be read; they can be made again from the captures."""
+
+
+class FigureError(AnalysisError):
+    """No figure has this name."""
+
+
+class CaptureError(AnalysisError):
+    """A capture that mptrace or the tool to compare with cannot read."""
+
+
+class ToolMissingError(AnalysisError):
+    """The tool to compare with is not installed; the message says how to get it."""
+
+    exit_code = 3

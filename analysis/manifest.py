@@ -122,6 +122,11 @@ class Manifest(Record):
     git: Mapping = Field(default_factory=dict)
     started: str = ""
 
+    @property
+    def same_clock(self) -> bool:
+        """Phone and proxy have one clock: they are on one machine."""
+        return isinstance(self.lab, dict) and self.lab.get("kind") == "virtual"
+
     def transports(self) -> tuple[Transport, ...]:
         """The transports in their order, each with a title, a colour and a marker of its own."""
         return tuple(_dressed(transport, i) for i, transport in enumerate(self.experiment.transports))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.decode import make_tables
 from analysis.errors import NotAnalysedError
 from analysis.figures import draw_all
 from analysis.metric import Metric
@@ -17,7 +18,6 @@ from analysis.scores import CellScores, score_cell
 from analysis.shares import interface_shares
 from analysis.statistics import summarise
 from analysis.summary import SummaryRow, summary_rows
-from analysis.tables import make_tables
 
 STEPS = ("tables", "scores", "statistics", "figures", "report")
 
@@ -47,7 +47,7 @@ def analyze(
         run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
         progress: called after each thing done.
         scenario_folders: where scenarios' folders are; None: ``ui-scenarios`` of the checkout.
-        mptrace: the program; None: see `analysis.tables.find_mptrace`.
+        mptrace: the program; None: see `analysis.decode.find_mptrace`.
 
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest.
@@ -93,7 +93,7 @@ def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None,
         decoded.append(str(cell))
         tell(Progress("tables", len(decoded), len(run.cells)))
 
-    problems = make_tables(run.cells, mptrace, done=cell_decoded)
+    problems = make_tables(run.cells, mptrace, same_clock=run.manifest.same_clock, done=cell_decoded)
     plugins = _plugins(run, scenario_folders)
     scores: list[CellScores] = []
     for cell in run.cells:

@@ -88,7 +88,7 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         sections=list(_sections(analysis, drawings)),
         figures={
             name: [drawing for drawing in drawings if drawing.section == name]
-            for name in ("gain", "share", "links", "timeline")
+            for name in ("gain", "share", "traces", "links", "timeline")
         },
         circumstances=view.circumstances(run),
         scenarios=view.scenario_lines(run),

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from analysis.decode import Problem
 from analysis.run import Run
 from analysis.shares import InterfaceShare
 from analysis.statistics import Group
-from analysis.tables import Problem
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.decode import Problem
 from analysis.files import rounded, write_json
 from analysis.metric import Value
 from analysis.plugins import Plugin
 from analysis.run import Cell
-from analysis.tables import Problem, read_tables
+from analysis.tables import read_tables
 
 FORMAT = 1
 

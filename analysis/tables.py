@@ -1,163 +1,95 @@
-"""Captures → tables: runs ``mptrace`` over each cell and reads what it wrote."""
+"""The tables of a cell or of a folder, as polars frames: each is read when it is first asked for."""
 
-import os
-import shutil
-import subprocess
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
-from analysis.errors import ProgramMissingError
+from analysis.errors import TablesError
 from analysis.run import Cell
+from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
+from analysis.upgrade import FIRST, conform, upgrade
 
-TIMEOUT_S = 1800.0
-MAX_MESSAGE_CHARACTERS = 300
-
-CONNECTIONS: dict[str, type[pl.DataType]] = {
-    "connection_id": pl.Int32,
-    "kind": pl.String,
-    "mptcp_version": pl.Int32,
-    "client": pl.String,
-    "client_port": pl.Int32,
-    "server": pl.String,
-    "server_port": pl.Int32,
-    "start_ns": pl.Int64,
-    "duration_s": pl.Float64,
-    "syn_seen": pl.Boolean,
-    "fallback": pl.Boolean,
-    "token": pl.String,
-    "subflows": pl.Int32,
-    "bytes_up": pl.Int64,
-    "bytes_down": pl.Int64,
-    "reinjected_up": pl.Int64,
-    "reinjected_down": pl.Int64,
-    "closed": pl.String,
-    "interfaces": pl.String,
-}
-"""Columns of ``connections.parquet``."""
-
-SUBFLOWS: dict[str, type[pl.DataType]] = {
-    "connection_id": pl.Int32,
-    "subflow_id": pl.Int32,
-    "role": pl.String,
-    "interface": pl.String,
-    "client": pl.String,
-    "client_port": pl.Int32,
-    "server": pl.String,
-    "server_port": pl.Int32,
-    "start_ns": pl.Int64,
-    "duration_s": pl.Float64,
-    "join_delay_ms": pl.Float64,
-    "established": pl.Boolean,
-    "backup": pl.Boolean,
-    "rtt_handshake_ms": pl.Float64,
-    "segments_up": pl.Int64,
-    "segments_down": pl.Int64,
-    "payload_up": pl.Int64,
-    "payload_down": pl.Int64,
-    "unique_up": pl.Int64,
-    "unique_down": pl.Int64,
-    "retransmitted_segments_up": pl.Int64,
-    "retransmitted_segments_down": pl.Int64,
-    "retransmitted_bytes_up": pl.Int64,
-    "retransmitted_bytes_down": pl.Int64,
-    "first_payload_ns": pl.Int64,
-    "last_payload_ns": pl.Int64,
-    "syn_seen": pl.Boolean,
-    "syn_retries": pl.Int32,
-    "closed": pl.String,
-}
-"""Columns of ``subflows.parquet``."""
-
-SCHEMAS = {"connections": CONNECTIONS, "subflows": SUBFLOWS}
+FOLDER, LOOPBACK, ENDS = "tables", "lo", "ends"
+"""A cell's folder of tables; within it those of the loopback capture, and of both ends matched."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What kept the tables of a cell from being whole; the report lists it."""
+class Tables(Mapping[str, pl.DataFrame]):
+    """All tables that `analysis.schema.SCHEMAS` names, sorted by connection.
 
-    cell: str
-    message: str
+    A table without a file is empty and has its columns. Rows of one connection keep the order of the file: that
+    of their events. Tables of schema 1 are upgraded (`analysis.upgrade`).
 
-
-def find_mptrace(given: Path | None = None) -> Path:
-    """Where ``mptrace`` is: as given, in the folder $MPLAB_BIN, or in ``build/bin`` of the checkout."""
-    if given is not None:
-        candidates = [given]
-    else:
-        folder = os.environ.get("MPLAB_BIN")
-        candidates = [Path(folder) / "mptrace"] if folder else []
-        candidates.append(Path(__file__).resolve().parent.parent / "build" / "bin" / "mptrace")
-    for candidate in candidates:
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return candidate.resolve()
-    looked = ", ".join(str(candidate) for candidate in candidates)
-    raise ProgramMissingError(f"mptrace: no such program (looked at {looked}); `make build` builds it")
-
-
-def captures(cell: Cell) -> list[Path]:
-    """The captures of the phone's own interfaces, loopback excluded, in order of name."""
-    if cell.directory is None:
-        return []
-    found = sorted(cell.directory.glob("phone-*.pcapng"))
-    return [path for path in found if path.name != "phone-lo.pcapng" and path.stat().st_size > 0]
-
-
-def make_tables(
-    cells: Iterable[Cell], mptrace: Path | None = None, *, done: Callable[[Cell], None] | None = None
-) -> list[Problem]:
-    """Write ``tables/`` of each cell that has captures, in parallel; cells without keep what they have.
-
-    Raises:
-        ProgramMissingError: there are captures and no ``mptrace``.
+    Args:
+        folder: where the Parquet files are; None: all tables are empty.
     """
-    work = [(cell, files) for cell in cells if cell.record is not None and (files := captures(cell))]
-    if not work:
-        return []
-    program = find_mptrace(mptrace)
-    problems = []
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        jobs = [(cell, pool.submit(_decode, program, cell, files)) for cell, files in work]
-        for cell, job in jobs:
-            message = job.result()
-            if message:
-                problems.append(Problem(cell.id, message))
-            if done is not None:
-                done(cell)
-    return problems
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._read: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        """The whole table.
+
+        Raises:
+            KeyError: there is no table of this name.
+            TablesError: the file is damaged, or from an mptrace that is newer than this.
+        """
+        if name not in self._read:
+            self._read[name] = self._load(name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all tables."""
+        return iter(SCHEMAS)
+
+    def __len__(self) -> int:
+        """How many tables there are, empty ones included."""
+        return len(SCHEMAS)
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are any files."""
+        return self._path("connections") is not None
+
+    def _path(self, name: str) -> Path | None:
+        path = self.folder / f"{name}.parquet" if self.folder else None
+        return path if path is not None and path.is_file() else None
+
+    def _load(self, name: str) -> pl.DataFrame:
+        empty = pl.DataFrame(schema=SCHEMAS[name])
+        if self._version() < VERSION:
+            return upgrade(name, self._parquet).sort("connection_id", maintain_order=True)
+        if self._path(name) is None:
+            return empty
+        return conform(name, self._parquet(name)).sort("connection_id", maintain_order=True)
+
+    def _version(self) -> int:
+        path = self._path("connections")
+        if path is None:
+            return VERSION
+        try:
+            found = int(pl.read_parquet_metadata(path).get(VERSION_KEY, FIRST))
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            raise _damaged(path, error) from error
+        if found > VERSION:
+            raise TablesError(f"{path}: schema {found}; this mplab reads up to {VERSION}: make the tables again")
+        return found
+
+    def _parquet(self, name: str) -> pl.DataFrame:
+        path = self._path(name)
+        if path is None:
+            raise TablesError(f"{self.folder}: {name}.parquet is missing: make the tables again")
+        try:
+            return pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise _damaged(path, error) from error
 
 
-def read_tables(cell: Cell) -> dict[str, pl.DataFrame]:
-    """``connections`` and ``subflows`` of a cell, empty (with their columns) when it has no tables."""
-    return {name: _read_table(cell, name) for name in SCHEMAS}
+def read_tables(cell: Cell) -> Tables:
+    """The tables of a cell; all empty when it has none."""
+    return Tables(cell.directory / FOLDER if cell.directory else None)
 
 
-def _decode(program: Path, cell: Cell, files: list[Path]) -> str:
-    """Run mptrace into a folder beside ``tables`` and put it there; returns what went wrong, if anything."""
-    folder = files[0].parent
-    target, fresh = folder / "tables", folder / "tables.new"
-    shutil.rmtree(fresh, ignore_errors=True)
-    command = [str(program), *(path.name for path in files), "-o", fresh.name]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        shutil.rmtree(fresh, ignore_errors=True)
-        return f"mptrace did not end within {TIMEOUT_S:.0f} s"
-    words = " ".join(done.stderr.split())[:MAX_MESSAGE_CHARACTERS]
-    written = all((fresh / f"{name}.parquet").is_file() for name in SCHEMAS)
-    shutil.rmtree(target, ignore_errors=True)
-    if done.returncode not in {0, 1} or not written:
-        shutil.rmtree(fresh, ignore_errors=True)
-        return f"mptrace ended with exit code {done.returncode} and no tables: {words or 'it said nothing'}"
-    fresh.rename(target)
-    return f"the captures are readable in part only: {words}" if done.returncode == 1 else ""
-
-
-def _read_table(cell: Cell, name: str) -> pl.DataFrame:
-    path = cell.directory / "tables" / f"{name}.parquet" if cell.directory else None
-    if path is None or not path.is_file():
-        return pl.DataFrame(schema=SCHEMAS[name])
-    return pl.read_parquet(path)
+def _damaged(path: Path, error: Exception) -> TablesError:
+    return TablesError(f"{path}: cannot be read ({error}); `mplab analyze` makes the tables again from the captures")

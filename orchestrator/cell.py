@@ -31,13 +31,15 @@ from orchestrator.spec.experiment import Experiment, ScenarioUse
 from orchestrator.spec.link import PathCondition
 from orchestrator.transport import Evidence, Transport, make_transport
 from orchestrator.transport.agent import Agent
-from orchestrator.ui import Ui
+from orchestrator.ui import Ui, UiFactory
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
 _MPTRACE_TIMEOUT_S = 60.0
+TLS_KEYS = "tls-keys.txt"
+"""In a cell's ``logs``: the keys of the browser's TLS connections, when captures keep payload."""
 
 
 class InvalidCellError(CellError):
@@ -172,7 +174,7 @@ class Cell:
         self._undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
         return Context(
             phone=self._lab.phone,
-            open_ui=self._lab.open_ui(self._job.directory / "screenshots") if self._job.scenario.needs_ui else _no_ui,
+            open_ui=self._open_ui() if self._job.scenario.needs_ui else _no_ui,
             observe=observe,
             rng=Random(self._job.spec.seed),  # noqa: S311 - repeatable, not secret
             cell_dir=self._job.directory,
@@ -180,6 +182,12 @@ class Cell:
             time_limit_s=min(self._use.time_limit_s, self._job.experiment.cell_timeout_s),
             tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules"),
         )
+
+    def _open_ui(self) -> UiFactory:
+        directory = self._job.directory
+        # Without payload in the captures there is nothing that the keys would open.
+        keys = directory / "logs" / TLS_KEYS if self._job.experiment.capture == "payload" else None
+        return self._lab.open_ui(directory / "screenshots", keys)
 
     def _shape(self) -> None:
         self._undo.register("links", self._lab.shaper.clear)
@@ -305,7 +313,7 @@ def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
     Raises:
         DeviceError: they cannot be read.
     """
-    argv = [str(MPTRACE.path()), *map(str, files), "--json"]
+    argv = [str(MPTRACE.path()), *map(str, files), "--json", "--tables", "connections,subflows"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
     if done.returncode != 0:
         raise DeviceError(

@@ -72,7 +72,7 @@ class Drawing:
     """
 
     stem: str
-    section: Literal["gain", "distribution", "share", "links", "timeline"]
+    section: Literal["gain", "distribution", "share", "links", "timeline", "traces"]
     title: str
     caption: str
     svg: str

@@ -1,99 +1,229 @@
 package mptrace
 
 import (
-	"fmt"
+	"errors"
+	"strings"
 
-	"mplab/analysis/mptrace/capfile"
+	"mplab/analysis/mptrace/loopback"
+	"mplab/analysis/mptrace/mptcp"
+	"mplab/analysis/mptrace/mptcptrace"
+	"mplab/analysis/mptrace/network"
 	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/payload"
+	"mplab/analysis/mptrace/payload/tlskeys"
+	"mplab/analysis/mptrace/proxied"
+	"mplab/analysis/mptrace/sequence"
+	"mplab/analysis/mptrace/source"
 	"mplab/analysis/mptrace/tables"
+	"mplab/analysis/mptrace/tcp"
+	"mplab/analysis/mptrace/xplot"
 )
 
-// Analyse reads captures, merged by time. What cannot be read is told in
-// Files; the result holds all that was readable.
-func Analyse(names []string) *tables.Result {
-	rows := make([]tables.File, len(names))
-	var opened []*capfile.File
-	var index []int // of the opened files in rows
-	for i, name := range names {
-		rows[i] = tables.File{Name: name, Interfaces: []string{}}
-		f, err := capfile.Open(name)
-		if err != nil {
-			rows[i].Partial, rows[i].Error = true, err.Error()
-			continue
-		}
-		defer f.Close()
-		rows[i].Format = f.Format
-		opened, index = append(opened, f), append(index, i)
-	}
-	result := run(opened, func(file int) *tables.File { return &rows[index[file]] })
-	result.Files = rows
-	return result
+// Options say what is read besides the captures, and what is written. The
+// zero value keeps nothing but files and warnings.
+type Options struct {
+	Threads int // 2 and more: reading and decoding have a goroutine of their own
+	Samples int // see tcp.Options
+
+	Source   source.Options
+	Loopback *loopback.Options // join what redirects take apart; nil: not
+	Network  *network.Rules    // nil: guess from the names of interfaces
+	Log      *proxied.Log      // of agent or proxy; nil: none
+	Keys     *tlskeys.Log      // of the TLS connections; nil: none
+	Table    *proxied.Table    // the cipher of a ShadowSocks proxy; nil: none
+
+	Directory string     // for Parquet files; "": none
+	Tables    tables.Set // that are written there; 0: all
+	Keep      tables.Set // that are kept in the result
+
+	Xplot      string // directory for xplot files; "": none
+	MPTCPTrace string // directory for the files of mptcptrace; "": none
 }
 
-// run merges open captures into an engine and fills in their rows.
-func run(files []*capfile.File, row func(int) *tables.File) *tables.Result {
-	e := NewEngine()
-	var verdicts [packet.Verdicts]int64
-	interfaces := newInterfaces(len(files))
-	merger := capfile.NewMerger(files)
-	var p packet.Packet
-	for {
-		r, file := merger.Next()
-		if r == nil {
-			break
-		}
-		row(file).Packets++
-		if !packet.KnownLink(r.LinkType) {
-			e.warnings.FramesUnknownLink++
-			continue
-		}
-		verdict := packet.Decode(r.LinkType, r.Data, r.OrigLen, &p)
-		verdicts[verdict]++
-		if verdict != packet.TCP {
-			continue
-		}
-		row(file).TCP++
-		p.TimeNS, p.Iface = r.TimeNS, interfaces.number(file, files[file], r.Iface)
-		e.Add(&p)
+// Analyse reads captures, merged by time. What cannot be read is told in Files
+// of the result, and what was readable is used. When nothing was, nothing is
+// written. The error is one of writing.
+func Analyse(names []string, o Options) (*tables.Result, error) {
+	in := source.Open(names, o.Source)
+	defer in.Close()
+	a := &analysis{}
+	if err := a.begin(names, o, in); err != nil {
+		return nil, err
 	}
-	e.warnings.FramesFragment = verdicts[packet.Fragment]
-	e.warnings.FramesTruncated = verdicts[packet.Truncated]
-	e.warnings.FramesHidden = verdicts[packet.Hidden]
-	e.warnings.FramesMalformed = verdicts[packet.Malformed]
-	for i, f := range files {
-		describe(row(i), f, merger.Err(i))
+	defer a.abort()
+	for packets := range in.Blocks(o.Threads) {
+		a.add(packets)
+		if err := a.failed(); err != nil {
+			return nil, err
+		}
 	}
-	return e.Result(interfaces.names)
+	a.end()
+	a.warnings.FlowsEvicted += a.tracker.Evicted
+	in.Warnings(&a.warnings)
+	result := a.sink.Result(in.Files(), a.warnings)
+	if Unreadable(result.Files) {
+		return result, nil
+	}
+	return result, a.close()
 }
 
-func describe(row *tables.File, f *capfile.File, err error) {
-	for _, iface := range f.Interfaces() {
-		row.Interfaces = append(row.Interfaces, iface.Name)
-		row.Dropped += int64(iface.Dropped)
+// Unreadable says whether nothing of the files could be read.
+func Unreadable(files []tables.File) bool {
+	for _, f := range files {
+		if !f.Partial || f.Packets > 0 {
+			return false
+		}
 	}
+	return true
+}
+
+// output is what an analysis writes.
+type output interface {
+	Err() error // the first one so far
+	Close() error
+}
+
+// analysis is the way of a packet: to its flow, its connection, and the rows.
+type analysis struct {
+	tracker  *tcp.Tracker
+	engine   *mptcp.Engine
+	joiner   *loopback.Joiner // nil: none
+	sink     *tables.Sink
+	written  *tables.ParquetSink // nil: none
+	outputs  []output
+	warnings tables.Warnings
+	segment  tcp.Segment
+}
+
+func (a *analysis) begin(names []string, o Options, in *source.Source) error {
+	if err := a.openTables(o); err != nil {
+		return err
+	}
+	observer, err := a.observers(names, o)
 	if err != nil {
-		row.Partial = true
-		row.Error = fmt.Sprintf("%v after packet %d", err, row.Packets)
+		a.abort()
+		return err
+	}
+	if o.Loopback != nil {
+		a.joiner = loopback.New(*o.Loopback)
+	}
+	reader := payload.New(payload.Options{
+		Keys: o.Keys, Log: o.Log, Table: o.Table, Objects: a.sink.Objects, Warnings: &a.warnings,
+	})
+	rules := o.Network
+	if rules == nil {
+		rules = &network.Rules{}
+	}
+	a.engine = mptcp.New(mptcp.Options{
+		Samples:    o.Samples,
+		Interfaces: in.Interface,
+		Network: func(iface string, f *tcp.Flow) string {
+			return rules.Of(iface, f.Ends[0].Addr.Netip(), f.Ends[1].Addr.Netip())
+		},
+		Observer: observer,
+		Payload:  reader.For,
+		Describe: reader.Describe,
+	}, a.sink, &a.warnings)
+	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.engine.EndFlow, OnRetransmission: a.engine.Retransmission})
+	return nil
+}
+
+func (a *analysis) openTables(o Options) error {
+	if o.Directory == "" {
+		a.sink = tables.NewMemorySink(o.Keep)
+		return nil
+	}
+	written, err := tables.NewParquetSink(o.Directory, tables.ParquetOptions{Tables: o.Tables, Keep: o.Keep})
+	if err != nil {
+		return err
+	}
+	a.sink, a.written = written.Sink(), written
+	a.outputs = append(a.outputs, written)
+	return nil
+}
+
+func (a *analysis) observers(names []string, o Options) (mptcp.Observer, error) {
+	var list mptcp.Observers
+	if a.sink.Points != nil {
+		list = append(list, sequence.New(o.Samples, a.sink.Points))
+	}
+	if o.Xplot != "" {
+		w, err := xplot.New(o.Xplot)
+		if err != nil {
+			return nil, err
+		}
+		list, a.outputs = append(list, w), append(a.outputs, w)
+	}
+	if o.MPTCPTrace != "" {
+		w, err := mptcptrace.New(o.MPTCPTrace, strings.Join(names, " "), &a.warnings)
+		if err != nil {
+			return nil, err
+		}
+		list, a.outputs = append(list, w), append(a.outputs, w)
+	}
+	switch len(list) {
+	case 0:
+		return nil, nil
+	case 1:
+		return list[0], nil
+	}
+	return list, nil
+}
+
+func (a *analysis) add(packets []packet.Packet) {
+	if a.joiner != nil {
+		a.join(packets)
+	} else {
+		a.follow(packets)
 	}
 }
 
-// interfaces numbers the interfaces of all files.
-type interfaces struct {
-	names   []string
-	numbers [][]int32 // by file and interface of the file; −1: none yet
+// join adds packets after the joiner, which holds some back.
+func (a *analysis) join(packets []packet.Packet) {
+	for i := range packets {
+		now := a.joiner.Rewrite(&packets[i])
+		a.follow(a.joiner.Ready())
+		if now {
+			a.follow(packets[i : i+1])
+		}
+	}
 }
 
-func newInterfaces(files int) *interfaces {
-	return &interfaces{numbers: make([][]int32, files)}
+func (a *analysis) follow(packets []packet.Packet) {
+	for i := range packets {
+		a.tracker.Add(&packets[i], &a.segment)
+		a.engine.Add(&a.segment)
+	}
 }
 
-func (n *interfaces) number(file int, f *capfile.File, iface int) int32 {
-	for len(n.numbers[file]) <= iface {
-		n.numbers[file] = append(n.numbers[file], -1)
+func (a *analysis) end() {
+	if a.joiner != nil {
+		a.follow(a.joiner.Flush())
 	}
-	if n.numbers[file][iface] < 0 {
-		n.numbers[file][iface] = int32(len(n.names))
-		n.names = append(n.names, f.Interfaces()[iface].Name)
+	a.tracker.Close()
+	a.engine.Close()
+}
+
+func (a *analysis) failed() error {
+	for _, out := range a.outputs {
+		if err := out.Err(); err != nil {
+			return err
+		}
 	}
-	return n.numbers[file][iface]
+	return nil
+}
+
+func (a *analysis) close() error {
+	var errs []error
+	for _, out := range a.outputs {
+		errs = append(errs, out.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// abort removes tables that were not closed.
+func (a *analysis) abort() {
+	if a.written != nil {
+		a.written.Abort()
+	}
 }

@@ -1,16 +1,23 @@
 package mptrace
 
 import (
-	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
-	"mplab/analysis/mptrace/capfile"
 	"mplab/analysis/mptrace/tables"
 )
+
+// keep analyses files and keeps the rows of tables.
+func keep(t testing.TB, set tables.Set, files ...string) *tables.Result {
+	t.Helper()
+	r, err := Analyse(files, Options{Keep: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 func TestCutFile(t *testing.T) {
 	whole, err := os.ReadFile("testdata/two-paths-wlan0.pcapng")
@@ -22,7 +29,7 @@ func TestCutFile(t *testing.T) {
 	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := Analyse([]string{cut, filepath.Join(dir, "none.pcapng")})
+	r := keep(t, tables.All, cut, filepath.Join(dir, "none.pcapng"))
 	if len(r.Connections) != 1 || len(r.Files) != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -37,15 +44,57 @@ func TestCutFile(t *testing.T) {
 // TestOrderOfFiles: the order in which files are named does not matter.
 func TestOrderOfFiles(t *testing.T) {
 	a, b := "testdata/two-paths-wlan0.pcapng", "testdata/two-paths-rmnet0.pcapng"
-	one, two := Analyse([]string{a, b}), Analyse([]string{b, a})
-	if !reflect.DeepEqual(one.Connections, two.Connections) || !reflect.DeepEqual(one.Subflows, two.Subflows) {
-		t.Errorf("%+v\n%+v", one.Connections, two.Connections)
+	one, two := keep(t, tables.All, a, b), keep(t, tables.All, b, a)
+	one.Files, two.Files = nil, nil
+	if !reflect.DeepEqual(one, two) {
+		t.Errorf("%+v\n%+v", one, two)
 	}
 }
 
-// FuzzEngine gives the whole engine bytes that call themselves a capture, and
-// checks what must hold of any result.
-func FuzzEngine(f *testing.F) {
+// TestThreads: with a goroutine for decoding and without one the files are the same.
+func TestThreads(t *testing.T) {
+	var dirs [2]string
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+		_, err := Analyse([]string{"testdata/phone-v1.pcapng.gz", "testdata/two-paths-wlan0.pcapng"}, Options{Threads: i + 1, Directory: dirs[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dirs[0])
+	if err != nil || len(entries) != len(tables.Tables()) {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		one, err := os.ReadFile(filepath.Join(dirs[0], e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := os.ReadFile(filepath.Join(dirs[1], e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(one) != string(two) {
+			t.Errorf("%s differs", e.Name())
+		}
+	}
+}
+
+// TestNothingReadable: no table is written when no capture could be read.
+func TestNothingReadable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tables")
+	r, err := Analyse([]string{"analyse_test.go"}, Options{Directory: dir})
+	if err != nil || !Unreadable(r.Files) {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("%v", entries)
+	}
+}
+
+// FuzzAnalyse gives all of it bytes that call themselves a capture, and checks
+// what must hold of any result.
+func FuzzAnalyse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.pcapng")
 	for _, name := range files {
 		b, err := os.ReadFile(name)
@@ -54,36 +103,37 @@ func FuzzEngine(f *testing.F) {
 		}
 		f.Add(b[:min(len(b), 3000)])
 	}
+	name := filepath.Join(f.TempDir(), "capture")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := capfile.New("x", bytes.NewReader(b))
-		if err != nil {
-			return
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
 		}
-		defer file.Close()
-		var row tables.File
-		r := run([]*capfile.File{file}, func(int) *tables.File { return &row })
+		r := keep(t, tables.All, name)
+		for i := range r.Directions {
+			d := &r.Directions[i]
+			if d.UniqueBytes < 0 || d.Bytes < d.UniqueBytes || d.MissingBytes < 0 || d.ReinjectedBytes < 0 || d.DataSegments > d.Segments ||
+				(d.Level == tables.LevelTCP && d.UniqueBytes+d.RetransmittedBytes != d.Bytes) {
+				t.Errorf("%+v", d)
+			}
+		}
 		for _, s := range r.Subflows {
-			if s.UniqueUp+s.RetransmittedBytesUp != s.PayloadUp || s.UniqueDown+s.RetransmittedBytesDown != s.PayloadDown ||
-				s.DurationS < 0 || s.SegmentsUp+s.SegmentsDown == 0 {
+			if s.DurationS < 0 || s.UniqueUp > s.PayloadUp || s.UniqueDown > s.PayloadDown {
 				t.Errorf("%+v", s)
 			}
 		}
 		for _, c := range r.Connections {
-			if c.BytesUp < 0 || c.BytesDown < 0 || c.ReinjectedUp < 0 || c.ReinjectedDown < 0 || c.DurationS < 0 {
+			if c.BytesUp < 0 || c.BytesDown < 0 || c.ReinjectedUp < 0 || c.ReinjectedDn < 0 || c.DurationS < 0 || c.Subflows > c.SubflowsAsked {
 				t.Errorf("%+v", c)
 			}
-		}
-		if err := r.WriteSummary(io.Discard); err != nil {
-			t.Error(err)
 		}
 	})
 }
 
-// BenchmarkAnalyse is dominated by decoding and tracking.
+// BenchmarkAnalyse reads what a phone did, from gzip.
 func BenchmarkAnalyse(b *testing.B) {
 	var packets int64
 	for b.Loop() {
-		for _, f := range Analyse([]string{"testdata/two-paths-wlan0.pcapng", "testdata/two-paths-rmnet0.pcapng"}).Files {
+		for _, f := range keep(b, tables.TableConnections, "testdata/phone-v1.pcapng.gz").Files {
 			packets += f.Packets
 		}
 	}

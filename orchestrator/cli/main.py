@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from analysis.errors import AnalysisError
-from orchestrator.cli import doctor, init, lab, lists, plan, report, run, status
+from orchestrator.cli import analyze, doctor, figures, init, lab, lists, plan, report, run, status
 from orchestrator.cli.output import err
 from orchestrator.errors import MplabError
 
@@ -28,7 +28,8 @@ app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("status")(status.status)
-app.command("analyze")(report.analyze)
+app.command("analyze")(analyze.analyze)
+app.command("figures")(figures.figures)
 app.command("report")(report.report)
 app.add_typer(lab.app, name="lab")
 app.command("scenarios")(lists.scenarios)

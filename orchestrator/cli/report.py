@@ -1,4 +1,4 @@
-"""``mplab analyze`` and ``mplab report``."""
+"""``mplab report``, and what is shown of an analysed run."""
 
 import webbrowser
 from pathlib import Path
@@ -8,13 +8,6 @@ import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import err, out, table
-
-
-def analyze(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
-    """Make tables, scores, figures and report again from a run's raw data."""
-    path = find_run(run_name, runs)
-    analyze_with_progress(path)
-    _show(path, as_json=as_json)
 
 
 def report(
@@ -28,12 +21,13 @@ def report(
     page = path / "report" / "index.html"
     if not page.exists():
         analyze_with_progress(path)
-    _show(path, as_json=as_json)
+    show_report(path, as_json=as_json)
     if open_it:
         webbrowser.open(page.resolve().as_uri())
 
 
-def _show(path: Path, *, as_json: bool) -> None:
+def show_report(path: Path, *, as_json: bool) -> None:
+    """Print the summary of an analysed run, or its JSON."""
     if as_json:
         typer.echo((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip())
     else:

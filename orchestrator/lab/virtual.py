@@ -154,11 +154,12 @@ class VirtualLab:
             self.proxy.capture_point,
         ]
 
-    def open_ui(self, screenshots: Path) -> UiFactory:
+    def open_ui(self, screenshots: Path, keys: Path | None = None) -> UiFactory:
         """Opens browsers on the phone; Appium starts when this is first called.
 
         Args:
             screenshots: where steps that fail leave screenshot and page source.
+            keys: file for the keys of the browsers' TLS connections, or None.
         """
         if self._appium is None:
             self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
@@ -168,6 +169,7 @@ class VirtualLab:
             home=self._home(),
             directory=SCRATCH / "browser",
             screenshots=screenshots,
+            keys=keys,
         )
 
     def _home(self) -> Path:

@@ -68,12 +68,13 @@ class Wrapper:
     pid_file: Path
 
     @classmethod
-    def write(cls, directory: Path, *, enter: Sequence[str], home: Path) -> "Wrapper":
+    def write(cls, directory: Path, *, enter: Sequence[str], home: Path, keys: Path | None = None) -> "Wrapper":
         """Write the script into `directory`.
 
         Args:
             enter: what stands before a command to run it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
             home: the browser's HOME, with the certificate database.
+            keys: file to which the browser appends the keys of its TLS connections, or None.
         """
         wrapper = cls(directory / "chromium", directory / "chromium.pid")
         command = shlex.join([*enter, str(CHROMIUM.path())])
@@ -84,6 +85,7 @@ class Wrapper:
             f"echo $$ > {shlex.quote(str(wrapper.pid_file))}",
             f"export HOME={shlex.quote(str(home))}",
             "unset DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME",
+            f"export SSLKEYLOGFILE={shlex.quote(str(keys))}" if keys else "unset SSLKEYLOGFILE",
             "unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY",
             f'exec {command} "$@"',
         ]

@@ -46,6 +46,7 @@ class ChromiumUiFactory:
         home: HOME of the browser, with the certificate database.
         directory: folder for profiles; each goes when its session is closed. The phone must see it under the same path.
         screenshots: where failed steps leave screenshot and page source (the cell's ``screenshots``), or None.
+        keys: file for the keys of the browsers' TLS connections (readable by its owner alone), or None.
     """
 
     server_url: str
@@ -53,6 +54,7 @@ class ChromiumUiFactory:
     home: Path
     directory: Path
     screenshots: Path | None = None
+    keys: Path | None = None
 
     def __call__(self) -> contextlib.AbstractContextManager[ChromiumUi]:
         """A browser with a new profile, for as long as the context.
@@ -67,7 +69,10 @@ class ChromiumUiFactory:
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="browser-", dir=self.directory))
         try:
-            wrapper = Wrapper.write(folder, enter=self.enter, home=self.home)
+            if self.keys is not None:
+                self.keys.parent.mkdir(parents=True, exist_ok=True)
+                self.keys.touch(mode=0o600)
+            wrapper = Wrapper.write(folder, enter=self.enter, home=self.home, keys=self.keys)
             config = AppiumClientConfig(
                 remote_server_addr=self.server_url,
                 proxy=Proxy(raw={"proxyType": ProxyType.DIRECT}),

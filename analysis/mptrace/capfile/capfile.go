@@ -1,23 +1,21 @@
 // Package capfile reads packet captures: pcap and pcapng, in microseconds and
 // nanoseconds, plain or compressed by gzip or zstd, from a file or a stream.
 //
-// Reading is sequential and needs one buffer per file. A [Record] points into
-// that buffer.
+// Reading is sequential and in batches: [File.Read] fills a [Batch] with the
+// records of one piece of the file, and they point into that batch's own
+// buffer. Files are read and not mapped, since a mapped file that shrinks
+// kills its reader.
 package capfile
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // The errors that reading can end with, besides those of the system.
@@ -32,44 +30,43 @@ var (
 	ErrDamaged = errors.New("damaged")
 )
 
-// Record is one captured frame. Data is valid until the next call of Next.
+// Record is one captured frame. Data is valid until its batch is read again.
 type Record struct {
-	TimeNS   int64 // unix
-	Data     []byte
-	OrigLen  int
-	LinkType int
-	Iface    int // index into [File.Interfaces]
+	TimeNS  int64 // unix, 1970 to 2106
+	Data    []byte
+	OrigLen uint32 // length on the wire
+	Iface   int32  // index into [File.Interfaces]
 }
 
 // Interface describes where packets were captured.
 type Interface struct {
 	Name     string // "" when not known
-	LinkType int
-	Dropped  uint64 // as the capture says at its end
-	ticks    ticks
+	LinkType int    // https://www.tcpdump.org/linktypes.html
+	Dropped  uint64 // packets that the capture lost, as it says itself at its end
 	snapLen  uint32
+	clock    clock
 }
 
-// File is an open capture.
+// File is an open capture. It is not safe for concurrent use.
 type File struct {
 	Name   string
 	Format string // "pcap" or "pcapng"
 
-	in         *bufio.Reader
-	pending    int // bytes of the last record, still in the buffer
-	next       func(*Record) error
+	in         io.Reader
+	walk       func(*File, *Batch, []byte) (used int, err error)
 	closers    []func()
 	interfaces []Interface
-	order      binary.ByteOrder
-	section    int // index of the first interface of this pcapng section
-	lastNS     int64
-	header     [24]byte
-}
+	swap       bool // the file is big endian
 
-const (
-	bufferSize   = 1 << 20
-	maxBlockSize = bufferSize
-)
+	rest []byte // what the last batch could not use: less than one record
+	need int    // how many bytes the next record takes, as far as is known
+	skip int64  // bytes of an uninteresting block that are still to come
+	err  error  // why there is no more
+
+	header  int   // pcap: bytes before a frame
+	section int32 // pcapng: index of the section's first interface
+	lastNS  int64 // pcapng: time of the last packet
+}
 
 // Open opens a capture; the name "-" stands for standard input.
 func Open(name string) (*File, error) {
@@ -93,9 +90,10 @@ func Open(name string) (*File, error) {
 	return file, nil
 }
 
-// New reads a capture from a stream; name appears in results alone.
+// New reads a capture from a stream; name is told in errors and may say the
+// interface.
 func New(name string, r io.Reader) (*File, error) {
-	f := &File{Name: name, in: bufio.NewReaderSize(r, bufferSize)}
+	f := &File{Name: name, in: r}
 	if err := f.open(); err != nil {
 		f.Close()
 		return nil, err
@@ -108,51 +106,35 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case magic[0] == 0x1f && magic[1] == 0x8b:
-		z, err := gzip.NewReader(f.in)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		f.in = bufio.NewReaderSize(z, bufferSize)
-	case binary.LittleEndian.Uint32(magic) == 0xfd2fb528:
-		z, err := zstd.NewReader(f.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		f.closers = append(f.closers, z.Close)
-		f.in = bufio.NewReaderSize(z, bufferSize)
-	}
-	if magic, err = f.magic(); err != nil {
+	if compressed, err := f.decompress(magic); err != nil {
 		return err
+	} else if compressed {
+		if magic, err = f.magic(); err != nil {
+			return err
+		}
 	}
-	switch binary.BigEndian.Uint32(magic) {
+	switch binary.BigEndian.Uint32(magic[:]) {
 	case 0x0a0d0d0a:
-		f.Format, f.next = "pcapng", f.nextBlock
+		f.Format, f.walk = "pcapng", (*File).walkPcapng
+		f.rest = append(f.rest, magic[:]...)
 		return nil
-	case 0xa1b2c3d4:
-		return f.openPcap(binary.BigEndian, 6)
-	case 0xa1b23c4d:
-		return f.openPcap(binary.BigEndian, 9)
-	case 0xd4c3b2a1:
-		return f.openPcap(binary.LittleEndian, 6)
-	case 0x4d3cb2a1:
-		return f.openPcap(binary.LittleEndian, 9)
+	case 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34, 0xd4c3b2a1, 0x4d3cb2a1, 0x34cdb2a1:
+		return f.openPcap(magic)
 	}
 	return ErrNotCapture
 }
 
-func (f *File) magic() ([]byte, error) {
-	magic, err := f.in.Peek(4)
+func (f *File) magic() (magic [4]byte, err error) {
+	n, err := io.ReadFull(f.in, magic[:])
 	switch {
 	case err == nil:
 		return magic, nil
-	case err != io.EOF:
-		return nil, reason(err)
-	case len(magic) == 0:
-		return nil, ErrEmpty
+	case err == io.EOF:
+		return magic, ErrEmpty
+	case n > 0 && err == io.ErrUnexpectedEOF:
+		return magic, ErrNotCapture
 	}
-	return nil, ErrNotCapture
+	return magic, cut(err)
 }
 
 // Close releases the file.
@@ -166,39 +148,37 @@ func (f *File) Close() {
 // Interfaces returns the interfaces that have been described so far.
 func (f *File) Interfaces() []Interface { return f.interfaces }
 
-// Next reads the next frame. It returns io.EOF at the end, and an error that
-// wraps [ErrCut] or [ErrDamaged] when the rest cannot be read.
-func (f *File) Next(r *Record) error { return f.next(r) }
+// u32 reads a number of a file; swap says that it is big endian.
+func u32(b []byte, swap bool) uint32 {
+	v := binary.LittleEndian.Uint32(b)
+	if swap {
+		return bits.ReverseBytes32(v)
+	}
+	return v
+}
 
-// peek drops what was read before and shows the next n bytes. It returns
-// io.EOF when there is nothing left, ErrCut when there is less.
-func (f *File) peek(n int) ([]byte, error) {
-	if f.pending > 0 {
-		_, _ = f.in.Discard(f.pending) // was peeked before
-		f.pending = 0
+func u16(b []byte, swap bool) uint16 {
+	v := binary.LittleEndian.Uint16(b)
+	if swap {
+		return bits.ReverseBytes16(v)
 	}
-	if n > maxBlockSize {
-		return nil, fmt.Errorf("%w: a record of %d bytes", ErrDamaged, n)
+	return v
+}
+
+func u64(b []byte, swap bool) uint64 {
+	v := binary.LittleEndian.Uint64(b)
+	if swap {
+		return bits.ReverseBytes64(v)
 	}
-	b, err := f.in.Peek(n)
-	if err == nil {
-		return b, nil
-	}
-	if err == io.EOF && len(b) == 0 {
-		return nil, io.EOF
-	}
-	return nil, cut(err)
+	return v
 }
 
 // cut turns the error of a read inside a record into ErrCut.
 func cut(err error) error {
-	if errors.Is(err, ErrCut) || errors.Is(err, ErrDamaged) {
-		return err
-	}
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrCut
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, reason(err))
+	return damaged("%w", reason(err))
 }
 
 // reason strips the operation and the path from a system error.

@@ -2,14 +2,19 @@ package capfile
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"testing/iotest"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -28,12 +33,13 @@ func pcap(order binary.AppendByteOrder, magic uint32, frames ...string) []byte {
 	return b
 }
 
-// block makes a block of pcapng.
-func block(kind uint32, body ...byte) []byte {
+// block makes a block of pcapng, little endian.
+func block(kind uint32, body ...byte) []byte { return blockIn(binary.LittleEndian, kind, body) }
+
+func blockIn(order binary.AppendByteOrder, kind uint32, body []byte) []byte {
 	size := uint32(12 + len(body))
-	b := binary.LittleEndian.AppendUint32(nil, kind)
-	b = append(binary.LittleEndian.AppendUint32(b, size), body...)
-	return binary.LittleEndian.AppendUint32(b, size)
+	b := append(order.AppendUint32(order.AppendUint32(nil, kind), size), body...)
+	return order.AppendUint32(b, size)
 }
 
 var (
@@ -69,29 +75,60 @@ func enhanced(iface byte, low byte, data string) []byte {
 type got struct {
 	timeNS int64
 	data   string
-	orig   int
+	orig   uint32
 	link   int
 	iface  string
 }
 
-func readAll(t *testing.T, name string, b []byte) ([]got, error) {
+// readAll reads to the end, in pieces of some size.
+func readAll(f *File, size int) ([]got, error) {
+	var all []got
+	b := Batch{Size: size}
+	for {
+		err := f.Read(&b)
+		for _, r := range b.Records {
+			i := f.Interfaces()[r.Iface]
+			all = append(all, got{r.TimeNS, string(r.Data), r.OrigLen, i.LinkType, i.Name})
+		}
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+}
+
+// read reads a capture in several ways, which all come to the same.
+func read(t *testing.T, name string, b []byte) ([]got, error) {
 	t.Helper()
 	f, err := New(name, bytes.NewReader(b))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var all []got
-	for {
-		var r Record
-		if err := f.Next(&r); err != nil {
-			if err == io.EOF {
-				err = nil
-			}
-			return all, err
+	all, err := readAll(f, 0)
+	for _, way := range []struct {
+		name string
+		in   io.Reader
+		size int
+	}{
+		{"a byte at a time", iotest.OneByteReader(bytes.NewReader(b)), 0},
+		{"in batches of 16 bytes", bytes.NewReader(b), 16},
+		{"in batches of 50 bytes", bytes.NewReader(b), 50},
+		{"with the end told early", iotest.DataErrReader(bytes.NewReader(b)), 0},
+	} {
+		f, otherErr := New(name, way.in)
+		if otherErr != nil {
+			t.Fatalf("%s, %s: %v", name, way.name, otherErr)
 		}
-		all = append(all, got{r.TimeNS, string(r.Data), r.OrigLen, r.LinkType, f.Interfaces()[r.Iface].Name})
+		other, otherErr := readAll(f, way.size)
+		f.Close()
+		if !slices.Equal(other, all) || fmt.Sprint(otherErr) != fmt.Sprint(err) {
+			t.Errorf("%s, %s:\n got %v, %v\nwant %v, %v", name, way.name, other, otherErr, all, err)
+		}
 	}
+	return all, err
 }
 
 func TestPcap(t *testing.T) {
@@ -105,7 +142,7 @@ func TestPcap(t *testing.T) {
 		{binary.LittleEndian, 0xa1b23c4d, 5},
 		{binary.BigEndian, 0xa1b23c4d, 5},
 	} {
-		all, err := readAll(t, "dir/phone-wlan0.pcap", pcap(c.order, c.magic, "abcd", ""))
+		all, err := read(t, "dir/phone-wlan0.pcap", pcap(c.order, c.magic, "abcd", ""))
 		want := got{1e9 + c.fraction, "abcd", 1500, 1, "wlan0"}
 		if err != nil || len(all) != 2 || all[0] != want || all[1].timeNS != 2e9+c.fraction {
 			t.Errorf("%x: %v %v", c.magic, all, err)
@@ -119,7 +156,7 @@ func TestPcapng(t *testing.T) {
 		block(blockSimple, 4, 0, 0, 0, 'i', 'j', 'k', 'l'),
 		section, rmnet0, enhanced(0, 0, "mnop"),
 	}, nil)
-	all, err := readAll(t, "x.pcapng", file)
+	all, err := read(t, "x.pcapng", file)
 	want := []got{
 		{7, "abcd", 1500, 1, "wlan0"},
 		{100_125_000_000, "efgh", 1500, 101, "rmnet0"},
@@ -136,6 +173,152 @@ func TestPcapng(t *testing.T) {
 	}
 }
 
+func TestModifiedPcap(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		b := pcap(order, 0xa1b2cd34)
+		for _, data := range []string{"abcd", "efg"} {
+			for _, v := range []int{1, 5, len(data), 1500, 3 /* interface */, 0x08000000 /* protocol, type */} {
+				b = order.AppendUint32(b, uint32(v))
+			}
+			b = append(b, data...)
+		}
+		all, err := read(t, "phone.pcap", b)
+		if want := []got{{1_000_005_000, "abcd", 1500, 1, ""}, {1_000_005_000, "efg", 1500, 1, ""}}; err != nil || !slices.Equal(all, want) {
+			t.Errorf("%v: %v %v", order, all, err)
+		}
+	}
+}
+
+func TestBigEndianPcapng(t *testing.T) {
+	be := binary.BigEndian
+	bodyOf := func(words ...uint32) (b []byte) {
+		for _, w := range words {
+			b = be.AppendUint32(b, w)
+		}
+		return b
+	}
+	file := bytes.Join([][]byte{
+		blockIn(be, blockSection, bodyOf(0x1a2b3c4d, 1<<16, 0xffffffff, 0xffffffff)),
+		blockIn(be, blockInterface, append(bodyOf(1<<16, 0, 2<<16|4), "eth0"...)),
+		blockIn(be, blockEnhanced, append(bodyOf(0, 0, 7, 4, 1500), "abcd"...)),
+		blockIn(be, blockPacket, append(bodyOf(0<<16|3, 0, 8, 2, 1500), "ef\x00\x00"...)),
+		blockIn(be, blockSimple, append(bodyOf(3), "ijk\x00"...)),
+		section, wlan0, enhanced(0, 9, "mnop"),
+	}, nil)
+	all, err := read(t, "x.pcapng", file)
+	want := []got{{7000, "abcd", 1500, 1, "eth0"}, {8000, "ef", 1500, 1, "eth0"}, {8000, "ijk", 3, 1, "eth0"}, {9, "mnop", 1500, 1, "wlan0"}}
+	if err != nil || !slices.Equal(all, want) {
+		t.Errorf("%v %v", all, err)
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	statistics := func(dropped byte) []byte {
+		return block(blockStatistics, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // interface 1, time
+			4, 0, 8, 0, 99, 0, 0, 0, 0, 0, 0, 0, // received
+			5, 0, 8, 0, dropped, 0, 0, 0, 0, 0, 0, 0)
+	}
+	f, err := New("x", bytes.NewReader(bytes.Join([][]byte{section, wlan0, rmnet0, statistics(3), statistics(4)}, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(f, 0); err != nil || f.Interfaces()[0].Dropped != 0 || f.Interfaces()[1].Dropped != 4 {
+		t.Errorf("%+v %v", f.Interfaces(), err)
+	}
+}
+
+// TestBatchesInFlight: a batch keeps its records while others are read.
+func TestBatchesInFlight(t *testing.T) {
+	file := bytes.Join([][]byte{section, wlan0, enhanced(0, 1, "abcd"), enhanced(0, 2, "efgh"), enhanced(0, 3, "ijkl")}, nil)
+	f, err := New("x", bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	var batches [3]Batch
+	for i := range batches {
+		batches[i].Size = 40
+		if err := f.Read(&batches[i]); err != nil || len(batches[i].Records) != 1 {
+			t.Fatalf("%d: %d records, %v", i, len(batches[i].Records), err)
+		}
+	}
+	for i := range batches {
+		text += string(batches[i].Records[0].Data)
+	}
+	if err := f.Read(&batches[0]); text != "abcdefghijkl" || err != io.EOF || len(batches[0].Records) != 0 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestLargeBlocks: what is larger than a batch is read when it is a packet and
+// passed over when it is of no use.
+func TestLargeBlocks(t *testing.T) {
+	large := strings.Repeat("x", 300_000)
+	for _, c := range []struct {
+		name string
+		file [][]byte
+		want int
+		err  error
+	}{
+		{"packet", [][]byte{section, wlan0, enhanced32(large), enhanced(0, 7, "abcd")}, 2, nil},
+		{"custom block", [][]byte{section, wlan0, block(0xbad, make([]byte, 3<<20)...), enhanced(0, 7, "abcd")}, 1, nil},
+		{
+			"section header",
+			[][]byte{block(blockSection, append(bytes.Clone(section[8:24]), make([]byte, 1<<20)...)...), wlan0, enhanced(0, 7, "abcd")}, 1, nil,
+		},
+		{"custom block, cut", [][]byte{section, wlan0, enhanced(0, 7, "abcd"), block(0xbad, make([]byte, 3<<20)...)[:2<<20]}, 1, ErrCut},
+		{"packet longer than any", [][]byte{section, wlan0, enhanced(0, 7, "abcd"), enhanced32(strings.Repeat("x", 1<<20))}, 1, ErrDamaged},
+	} {
+		f, err := New("x", bytes.NewReader(bytes.Join(c.file, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := readAll(f, 0); len(all) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d packets, %v", c.name, len(all), err)
+		}
+	}
+}
+
+func enhanced32(data string) []byte {
+	le := binary.LittleEndian
+	return block(blockEnhanced, append(le.AppendUint32(le.AppendUint32(make([]byte, 12), uint32(len(data))), 1500), data...)...)
+}
+
+// TestNonsenseLengthsTakeNoMemory: a length in the file is no reason to
+// allocate beyond the largest record that is believed.
+func TestNonsenseLengthsTakeNoMemory(t *testing.T) {
+	huge := pcap(binary.LittleEndian, 0xa1b2c3d4, "abcd")
+	binary.LittleEndian.PutUint32(huge[32:], 0xfffffff0)
+	block := enhanced(0, 7, "abcd")
+	binary.LittleEndian.PutUint32(block[4:], 0xfffffff0)
+	skipped := bytes.Clone(block)
+	binary.LittleEndian.PutUint32(skipped, 0xbad)
+	for name, file := range map[string][]byte{
+		"pcap": huge, "packet block": append(append(bytes.Clone(section), wlan0...), block...), "custom block": append(bytes.Clone(section), skipped...),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = read(t, name, file)
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 16<<20 {
+			t.Errorf("%s: %d bytes", name, after.TotalAlloc-before.TotalAlloc)
+		}
+	}
+}
+
+func TestIdleReaderEnds(t *testing.T) {
+	f, err := New("x", io.MultiReader(bytes.NewReader(section), idle{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := readAll(f, 0); len(all) != 0 || !errors.Is(err, ErrDamaged) || !errors.Is(err, io.ErrNoProgress) {
+		t.Error(all, err)
+	}
+}
+
+type idle struct{}
+
+func (idle) Read([]byte) (int, error) { return 0, nil }
+
 func TestCompressed(t *testing.T) {
 	plain := pcap(binary.LittleEndian, 0xa1b2c3d4, "abcd")
 	var gz, zst bytes.Buffer
@@ -146,12 +329,12 @@ func TestCompressed(t *testing.T) {
 	_, _ = z.Write(plain)
 	_ = z.Close()
 	for name, b := range map[string][]byte{"p-wlan0.pcap.gz": gz.Bytes(), "p-wlan0.pcap.zst": zst.Bytes()} {
-		all, err := readAll(t, name, b)
+		all, err := read(t, name, b)
 		if err != nil || len(all) != 1 || all[0].iface != "wlan0" {
 			t.Errorf("%s: %v %v", name, all, err)
 		}
 	}
-	if all, err := readAll(t, "cut.gz", gz.Bytes()[:gz.Len()-9]); !errors.Is(err, ErrCut) {
+	if all, err := read(t, "cut.gz", gz.Bytes()[:gz.Len()-9]); !errors.Is(err, ErrCut) {
 		t.Errorf("%v %v", all, err)
 	}
 }
@@ -179,7 +362,7 @@ func TestBadInput(t *testing.T) {
 		{"pcapng with an unknown interface", bytes.Join([][]byte{section, enhanced(0, 7, "abcd")}, nil), 0, ErrDamaged},
 		{"pcapng of zeros", append(bytes.Clone(section), make([]byte, 100)...), 0, ErrDamaged},
 	} {
-		all, err := readAll(t, c.name, c.file)
+		all, err := read(t, c.name, c.file)
 		if len(all) != c.packets || !errors.Is(err, c.want) || (c.want == ErrCut && err.Error() != "cut short") {
 			t.Errorf("%s: %d packets, %v", c.name, len(all), err)
 		}
@@ -193,28 +376,5 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
-	}
-}
-
-func TestMerge(t *testing.T) {
-	var files []*File
-	for _, b := range [][]byte{
-		bytes.Join([][]byte{section, wlan0, enhanced(0, 1, "a001"), enhanced(0, 4, "a004"), enhanced(0, 3, "a003")}, nil),
-		bytes.Join([][]byte{section, wlan0, enhanced(0, 2, "b002"), enhanced(0, 5, "b005")[:20]}, nil),
-	} {
-		f, err := New("x", bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		files = append(files, f)
-	}
-	m := NewMerger(files)
-	order := ""
-	for r, _ := m.Next(); r != nil; r, _ = m.Next() {
-		order += string(r.Data)
-	}
-	if order != "a001b002a004a003" || m.Err(0) != nil || !errors.Is(m.Err(1), ErrCut) {
-		t.Errorf("%s, %v, %v", order, m.Err(0), m.Err(1))
 	}
 }

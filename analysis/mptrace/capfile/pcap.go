@@ -1,49 +1,68 @@
 package capfile
 
 import (
-	"encoding/binary"
-	"fmt"
 	"io"
 )
 
-// maxFrame is the longest frame that a record is believed to hold; pcap
-// itself stops at 262144 bytes.
-const maxFrame = 1 << 19
+// The headers of pcap: of the file, of a record, and of a record in the format
+// that Alexey Kuznetzov's libpcap wrote, which adds interface and protocol.
+const (
+	fileHeader     = 24
+	recordHeader   = 16
+	modifiedHeader = 24
+)
 
 // openPcap reads the file header: magic, version, two unused words, snapshot
 // length, link type.
-func (f *File) openPcap(order binary.ByteOrder, digits uint8) error {
-	header := f.header[:24]
-	if _, err := io.ReadFull(f.in, header); err != nil {
+func (f *File) openPcap(magic [4]byte) error {
+	var header [fileHeader]byte
+	copy(header[:], magic[:])
+	if _, err := io.ReadFull(f.in, header[len(magic):]); err != nil {
 		return cut(err)
 	}
-	f.Format, f.order, f.next = "pcap", order, f.nextPcap
+	f.swap = magic[0] == 0xa1
+	f.Format, f.walk, f.header = "pcap", (*File).walkPcap, recordHeader
+	digits := uint8(6)
+	switch u32(magic[:], f.swap) {
+	case 0xa1b23c4d:
+		digits = 9
+	case 0xa1b2cd34:
+		f.header = modifiedHeader
+	}
 	f.interfaces = []Interface{{
 		Name:     interfaceOfName(f.Name),
-		LinkType: int(order.Uint32(header[20:]) & 0x0fffffff), // the top bits describe the FCS
-		ticks:    decimalTicks(digits),
+		LinkType: int(u32(header[20:], f.swap) & 0x0fffffff), // the top bits describe the FCS
+		clock:    decimalClock(digits),
 	}}
 	return nil
 }
 
-// nextPcap reads one record: seconds, fraction, captured and original length.
-func (f *File) nextPcap(r *Record) error {
-	h, err := f.peek(16)
-	if err != nil {
-		return err
+// walkPcap reads records: seconds, fraction, captured and original length.
+func (f *File) walkPcap(b *Batch, buffer []byte) (used int, err error) {
+	swap, header, scale := f.swap, f.header, int64(f.interfaces[0].clock.scale)
+	n, records := len(b.Records), b.Records[:cap(b.Records)]
+	for f.need = header; len(buffer)-used >= recordHeader; {
+		h := (*[recordHeader]byte)(buffer[used:])
+		captured := u32(h[8:12], swap)
+		if captured > maxFrame {
+			err = damaged("a frame of %d bytes", captured)
+			break
+		}
+		end := used + header + int(captured)
+		if end > len(buffer) {
+			f.need = end - used
+			break
+		}
+		if n == len(records) {
+			records = moreRecords(records)
+		}
+		r := &records[n]
+		r.TimeNS = int64(u32(h[0:4], swap))*1e9 + int64(u32(h[4:8], swap))*scale
+		r.Data = buffer[used+header : end]
+		r.OrigLen, r.Iface = u32(h[12:16], swap), 0
+		n++
+		used = end
 	}
-	captured, orig := f.order.Uint32(h[8:]), f.order.Uint32(h[12:])
-	if captured > maxFrame {
-		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, captured)
-	}
-	iface := &f.interfaces[0]
-	r.TimeNS = int64(f.order.Uint32(h))*1e9 + int64(f.order.Uint32(h[4:]))*int64(1e9/iface.ticks.perSecond)
-	size := 16 + int(captured)
-	b, err := f.peek(size)
-	if err != nil {
-		return cut(err)
-	}
-	f.pending = size
-	r.Data, r.OrigLen, r.LinkType, r.Iface = b[16:], int(orig), iface.LinkType, 0
-	return nil
+	b.Records = records[:n]
+	return used, err
 }

@@ -24,11 +24,14 @@ func TestWriterIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var r capfile.Record
-	if err := f.Next(&r); err != nil || r.TimeNS != when || string(r.Data) != "abcde" || r.OrigLen != 1500 {
-		t.Errorf("%+v, %v", r, err)
+	var batch capfile.Batch
+	if err := f.Read(&batch); err != nil || len(batch.Records) != 1 {
+		t.Fatalf("%d records, %v", len(batch.Records), err)
 	}
-	if err := f.Next(&r); err != io.EOF {
+	if r := batch.Records[0]; r.TimeNS != when || string(r.Data) != "abcde" || r.OrigLen != 1500 {
+		t.Errorf("%+v", r)
+	}
+	if err := f.Read(&batch); err != io.EOF {
 		t.Error(err)
 	}
 	if i := f.Interfaces()[0]; i.Name != "wlan0" || i.Dropped != 4 {

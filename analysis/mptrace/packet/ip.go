@@ -9,7 +9,39 @@ const (
 	protoFragment    = 44
 	protoAuth        = 51
 	protoDestOptions = 60
+
+	optionJumbo = 0xc2 // of hop-by-hop options
 )
+
+// mapped is the first half of the low 64 bits of an IPv4 address.
+const mapped = 0xffff << 32
+
+// decodePlain decodes what almost every packet is: TCP over IPv4, without IP
+// options, fragments or doubts, captured to the end of the TCP options. It
+// returns false, and has changed nothing, when a packet is not so.
+func decodePlain(b []byte, p *Packet) bool {
+	if len(b) < 40 {
+		return false
+	}
+	h := (*[40]byte)(b)
+	total, options := int(binary.BigEndian.Uint16(h[2:4])), 20+int(h[32]>>4)*4
+	if h[0] != 0x45 || h[9] != protoTCP || binary.BigEndian.Uint16(h[6:8])&0x3fff != 0 ||
+		options < 40 || options > total || options > len(b) {
+		return false
+	}
+	p.Quirks = 0
+	p.IPID, p.TTL = binary.BigEndian.Uint16(h[4:6]), h[8]
+	p.Src = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[12:16]))}
+	p.Dst = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[16:20]))}
+	p.SrcPort, p.DstPort = binary.BigEndian.Uint16(h[20:22]), binary.BigEndian.Uint16(h[22:24])
+	p.Seq, p.Ack = binary.BigEndian.Uint32(h[24:28]), binary.BigEndian.Uint32(h[28:32])
+	p.Flags, p.Window = h[33], binary.BigEndian.Uint16(h[34:36])
+	p.Checksum = binary.BigEndian.Uint16(h[36:38])
+	p.Payload = uint32(total - options)
+	p.Data = b[options:min(len(b), total)]
+	p.parse(b[40:options])
+	return true
+}
 
 // decodeIPv4 decodes an IPv4 packet; wire is its length on the wire, used
 // when the total length is zero (a segmentation-offload packet).
@@ -17,54 +49,58 @@ func decodeIPv4(b []byte, wire int, p *Packet) Verdict {
 	if len(b) < 20 {
 		return Truncated
 	}
-	header := int(b[0]&15) * 4
-	total := int(binary.BigEndian.Uint16(b[2:]))
+	h := (*[20]byte)(b)
+	header := int(h[0]&15) * 4
+	total := int(binary.BigEndian.Uint16(h[2:4]))
 	if total == 0 {
 		total = wire
 	}
 	if header < 20 || total < header {
 		return Malformed
 	}
-	if b[9] != protoTCP {
+	if h[9] != protoTCP {
 		return Other
 	}
-	fragment := binary.BigEndian.Uint16(b[6:])
+	fragment := binary.BigEndian.Uint16(h[6:8])
 	if fragment&0x1fff != 0 {
 		return Fragment
 	}
-	p.FirstFragment = fragment&0x2000 != 0
 	if len(b) < header {
 		return Truncated
 	}
-	p.Src = Addr{10: 0xff, 11: 0xff, 12: b[12], 13: b[13], 14: b[14], 15: b[15]}
-	p.Dst = Addr{10: 0xff, 11: 0xff, 12: b[16], 13: b[17], 14: b[18], 15: b[19]}
+	p.Quirks = Quirk(fragment >> 13 & 1) // FirstFragment
+	p.IPID, p.TTL = binary.BigEndian.Uint16(h[4:6]), h[8]
+	p.Src = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[12:16]))}
+	p.Dst = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[16:20]))}
 	return decodeTCP(b[header:], total-header, p)
 }
 
 // decodeIPv6 decodes an IPv6 packet and steps over its extension headers. A
-// payload length of zero stands for a jumbo or segmentation-offload packet.
+// payload length of zero stands for a jumbogram (RFC 2675) or a
+// segmentation-offload packet.
 func decodeIPv6(b []byte, wire int, p *Packet) Verdict {
 	if len(b) < 40 {
 		return Truncated
 	}
-	total := int(binary.BigEndian.Uint16(b[4:])) + 40
+	h := (*[40]byte)(b)
+	total := int(binary.BigEndian.Uint16(h[4:6])) + 40
 	if total == 40 {
-		total = wire
+		total = max(wire, 40)
 	}
-	copy(p.Src[:], b[8:24])
-	copy(p.Dst[:], b[24:40])
-	p.FirstFragment = false
+	p.Src = Addr{binary.BigEndian.Uint64(h[8:16]), binary.BigEndian.Uint64(h[16:24])}
+	p.Dst = Addr{binary.BigEndian.Uint64(h[24:32]), binary.BigEndian.Uint64(h[32:40])}
+	p.Quirks, p.IPID, p.TTL = IPv6, 0, h[7]
+	if h[6] == protoTCP {
+		return decodeTCP(b[40:], total-40, p)
+	}
+	return decodeExtended(b, total, p)
+}
+
+// decodeExtended goes on behind an IPv6 header that TCP does not follow at once.
+func decodeExtended(b []byte, total int, p *Packet) Verdict {
 	next, at := b[6], 40
-	for {
+	for next != protoTCP {
 		switch next {
-		case protoTCP:
-			if at > total {
-				return Malformed
-			}
-			if at > len(b) {
-				return Truncated
-			}
-			return decodeTCP(b[at:], total-at, p)
 		case protoHopByHop, protoRouting, protoDestOptions, protoFragment, protoAuth:
 		default:
 			return Other
@@ -74,19 +110,62 @@ func decodeIPv6(b []byte, wire int, p *Packet) Verdict {
 		}
 		size := (int(b[at+1]) + 1) * 8
 		switch next {
+		case protoHopByHop:
+			if jumbo := jumboLength(b[at+2 : min(len(b), at+size)]); jumbo > 0 && b[4]|b[5] == 0 {
+				total = 40 + jumbo
+			}
 		case protoFragment:
 			size = 8
-			offset := binary.BigEndian.Uint16(b[at+2:])
-			if offset&^7 != 0 {
-				return Fragment
+			fragment := binary.BigEndian.Uint16(b[at+2:])
+			if fragment&^7 != 0 {
+				return laterFragment(b[at])
 			}
-			p.FirstFragment = offset&1 != 0
+			if fragment&1 != 0 {
+				p.Quirks |= FirstFragment
+			}
 		case protoAuth:
 			size = (int(b[at+1]) + 2) * 4
 		}
 		next = b[at]
 		at += size
 	}
+	if at > total {
+		return Malformed
+	}
+	if at > len(b) {
+		return Truncated
+	}
+	return decodeTCP(b[at:], total-at, p)
+}
+
+// laterFragment judges a fragment by what its first one goes on with: it is of
+// no concern when that cannot lead to TCP.
+func laterFragment(next byte) Verdict {
+	switch next {
+	case protoTCP, protoRouting, protoDestOptions, protoAuth:
+		return Fragment
+	}
+	return Other
+}
+
+// jumboLength finds the jumbo payload option (RFC 2675 §2) among hop-by-hop
+// options: the number of bytes behind the IPv6 header, 0 without.
+func jumboLength(options []byte) int {
+	for len(options) >= 2 {
+		if options[0] == 0 { // one byte of padding
+			options = options[1:]
+			continue
+		}
+		size := 2 + int(options[1])
+		if size > len(options) {
+			return 0
+		}
+		if options[0] == optionJumbo && size == 6 {
+			return int(binary.BigEndian.Uint32(options[2:]))
+		}
+		options = options[size:]
+	}
+	return 0
 }
 
 // decodeTCP decodes a TCP segment of length bytes, of which b was captured.
@@ -97,18 +176,26 @@ func decodeTCP(b []byte, length int, p *Packet) Verdict {
 	if len(b) < 20 {
 		return Truncated
 	}
-	header := int(b[12]>>4) * 4
+	h := (*[20]byte)(b)
+	header := int(h[12]>>4) * 4
 	if header < 20 || header > length {
 		return Malformed
 	}
-	p.SrcPort = binary.BigEndian.Uint16(b[0:])
-	p.DstPort = binary.BigEndian.Uint16(b[2:])
-	p.Seq = binary.BigEndian.Uint32(b[4:])
-	p.Ack = binary.BigEndian.Uint32(b[8:])
-	p.Flags = b[13]
-	p.Window = binary.BigEndian.Uint16(b[14:])
-	p.Payload = length - header
-	p.OptionsCut = len(b) < header
-	p.Options.parse(b[20:min(header, len(b))])
+	p.SrcPort = binary.BigEndian.Uint16(h[0:2])
+	p.DstPort = binary.BigEndian.Uint16(h[2:4])
+	p.Seq = binary.BigEndian.Uint32(h[4:8])
+	p.Ack = binary.BigEndian.Uint32(h[8:12])
+	p.Flags = h[13]
+	p.Window = binary.BigEndian.Uint16(h[14:16])
+	p.Checksum = binary.BigEndian.Uint16(h[16:18])
+	p.Payload = uint32(length - header)
+	if header > len(b) {
+		p.Quirks |= OptionsCut
+		p.Data = nil
+		p.parse(b[20:])
+		return TCP
+	}
+	p.Data = b[header:min(len(b), length)]
+	p.parse(b[20:header])
 	return TCP
 }

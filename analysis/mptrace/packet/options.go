@@ -2,6 +2,18 @@ package packet
 
 import "encoding/binary"
 
+// Numbers of TCP options, RFC 9293 §3.2, RFC 7323, RFC 2018, RFC 8684 §8.
+const (
+	optionEnd           = 0
+	optionNOP           = 1
+	optionMSS           = 2
+	optionWindowScale   = 3
+	optionSACKPermitted = 4
+	optionSACK          = 5
+	optionTimestamps    = 8
+	optionMPTCP         = 30
+)
+
 // MPTCP option subtypes, RFC 8684 §3 and RFC 6824 §8.
 const (
 	subCapable = iota
@@ -13,224 +25,185 @@ const (
 	subFail
 	subFastclose
 	subReset
+	subtypes
 )
 
-// Has tells which MPTCP options a segment carries.
-type Has uint16
-
-// The MPTCP options of a segment.
+// How the options of almost all segments begin: NOP, NOP, timestamps; and the
+// DSS that Linux sends most: 64 bits, an acknowledgement alone or with a
+// mapping, no checksum.
 const (
-	HasCapable    Has = 1 << subCapable
-	HasJoin       Has = 1 << subJoin
-	HasDSS        Has = 1 << subDSS
-	HasAddAddr    Has = 1 << subAddAddr
-	HasRemoveAddr Has = 1 << subRemoveAddr
-	HasPrio       Has = 1 << subPrio
-	HasFail       Has = 1 << subFail
-	HasFastclose  Has = 1 << subFastclose
-	HasReset      Has = 1 << subReset
-	// HasBad marks an MPTCP option whose length fits no known form.
-	HasBad Has = 1 << 15
+	timestampsAlone = 0x0101080a
+	dssAck64        = 0x1e0c2000 | uint32(DSSAck|DSSAck64)
+	dssMap64        = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
 )
 
-// Options holds the MPTCP options of one segment. A field is valid only when
-// its bit in Has is set.
-type Options struct {
-	Has     Has
-	Capable Capable
-	Join    Join
-	DSS     DSS
-	// Backup is the B bit of MP_PRIO.
-	Backup bool
-	// FailDSN is the data sequence number of MP_FAIL.
-	FailDSN uint64
+// parse reads the TCP options in b, which may end early; it stops at the first
+// that is not whole. What almost all segments have comes first: timestamps,
+// DSS, and two NOPs at most.
+func (p *Packet) parse(b []byte) {
+	p.Has, p.DSS, p.Options = 0, 0, b
+	if len(b) >= 12 && binary.BigEndian.Uint32(b) == timestampsAlone {
+		p.TSVal, p.TSEcr = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+		p.Has = HasTimestamps
+		b = b[12:]
+	}
+	if len(b) >= 4 && b[0] == optionMPTCP {
+		switch head := binary.BigEndian.Uint32(b); {
+		case head == dssMap64 && len(b) >= 26:
+			h := (*[26]byte)(b)
+			p.DataAck, p.DSN = binary.BigEndian.Uint64(h[4:12]), binary.BigEndian.Uint64(h[12:20])
+			p.SSN, p.DSSLen = binary.BigEndian.Uint32(h[20:24]), binary.BigEndian.Uint16(h[24:26])
+			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64|DSSMap|DSSMap64
+			b = b[26:]
+		case head == dssAck64 && len(b) >= 12:
+			p.DataAck = binary.BigEndian.Uint64(b[4:])
+			p.Has, p.DSS = p.Has|HasDSS, DSSAck|DSSAck64
+			b = b[12:]
+		default:
+			b = p.leadingDSS(b)
+		}
+	}
+	if len(b) > 2 || (len(b) == 2 && b[0] != optionNOP) {
+		p.parseAny(b)
+	}
 }
 
-// Capable is MP_CAPABLE, RFC 8684 §3.1. SYN of version 1: no key; SYN/ACK:
-// SenderKey; third ACK: both, and on data also DataLen.
-type Capable struct {
-	Version     uint8
-	Keys        uint8 // how many keys there are: 0, 1 or 2
-	HasDataLen  bool
-	SenderKey   uint64
-	ReceiverKey uint64
-	DataLen     uint16
+// leadingDSS reads a DSS of any form that the options begin with, and returns
+// what follows.
+func (p *Packet) leadingDSS(b []byte) []byte {
+	size := int(b[1])
+	if size > len(b) || b[2]>>4 != subDSS || !p.parseDSS(b[:size]) {
+		return b
+	}
+	p.Has |= HasDSS
+	return b[size:]
 }
 
-// Join is MP_JOIN, RFC 8684 §3.2, in one of its three forms.
-type Join struct {
-	Form      JoinForm
-	Backup    bool
-	AddressID uint8
-	Token     uint32   // SYN
-	Nonce     uint32   // SYN and SYN/ACK
-	HMAC      [20]byte // SYN/ACK: the first 8 bytes; ACK: 20
-}
-
-// JoinForm is the form of MP_JOIN, known from its length.
-type JoinForm uint8
-
-// The three forms of MP_JOIN.
-const (
-	JoinSYN JoinForm = iota
-	JoinSYNACK
-	JoinACK
-)
-
-// DSS is the data sequence signal, RFC 8684 §3.3.
-type DSS struct {
-	HasAck, Ack64 bool
-	HasMap, DSN64 bool
-	DataFIN       bool
-	Ack           uint64
-	DSN           uint64
-	SSN           uint32 // relative to the subflow's initial sequence number
-	Len           uint16 // 0: infinite mapping; includes the DATA_FIN
-}
-
-// parse reads TCP options; it stops at the first that is not whole.
-func (o *Options) parse(b []byte) {
-	o.Has = 0
-	for len(b) > 0 {
-		switch b[0] {
-		case 0:
-			return
-		case 1:
+// parseAny goes through options of any kind.
+func (p *Packet) parseAny(b []byte) {
+	for len(b) >= 2 {
+		kind, size := b[0], int(b[1])
+		if kind == optionNOP {
 			b = b[1:]
 			continue
 		}
-		if len(b) < 2 {
+		if kind == optionEnd || size < 2 || size > len(b) {
 			return
 		}
-		size := int(b[1])
-		if size < 2 || size > len(b) {
-			return
-		}
-		if b[0] == 30 && size >= 3 {
-			o.mptcp(b[:size])
+		switch option := b[:size]; {
+		case kind == optionMPTCP:
+			p.parseMPTCP(option)
+		case !wellFormed(option):
+		case kind == optionTimestamps:
+			p.TSVal, p.TSEcr = binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])
+			p.Has |= HasTimestamps
+		case kind == optionSACK:
+			p.Has |= HasSACK
+		case kind == optionMSS:
+			p.Has |= HasMSS
+		case kind == optionWindowScale:
+			p.Has |= HasWindowScale
+		case kind == optionSACKPermitted:
+			p.Has |= HasSACKPermitted
 		}
 		b = b[size:]
 	}
 }
 
-func (o *Options) mptcp(b []byte) {
-	ok := false
-	subtype := b[2] >> 4
-	switch subtype {
-	case subCapable:
-		ok = o.Capable.parse(b)
-	case subJoin:
-		ok = o.Join.parse(b)
-	case subDSS:
-		ok = o.DSS.parse(b)
-	case subPrio:
-		o.Backup = b[2]&1 != 0
-		ok = len(b) == 3 || len(b) == 4
-	case subFail:
-		if ok = len(b) == 12; ok {
-			o.FailDSN = binary.BigEndian.Uint64(b[4:])
-		}
-	case subFastclose:
-		ok = len(b) == 12
-	case subAddAddr:
-		ok = len(b) >= 8
-	case subRemoveAddr:
-		ok = len(b) >= 4
-	case subReset:
-		ok = len(b) == 4
-	default: // experimental or unknown: of no concern here
+func (p *Packet) parseMPTCP(b []byte) {
+	if len(b) < 3 {
+		p.Has |= HasBad
 		return
 	}
-	if ok {
-		o.Has |= 1 << subtype
-	} else {
-		o.Has |= HasBad
-	}
-}
-
-func (c *Capable) parse(b []byte) bool {
-	*c = Capable{Version: b[2] & 15}
-	switch len(b) {
-	case 4:
-	case 12:
-		c.Keys = 1
-	case 22, 24:
-		c.HasDataLen = true
-		c.DataLen = binary.BigEndian.Uint16(b[20:])
-		c.Keys = 2
-	case 20:
-		c.Keys = 2
+	subtype := b[2] >> 4
+	switch {
+	case subtype >= subtypes: // experimental or unknown: of no concern here
+	case subtype == subDSS && p.Has&HasDSS != 0: // the first holds
+	case subtype == subDSS && p.parseDSS(b), subtype != subDSS && wellFormed(b):
+		p.Has |= 1 << subtype
 	default:
-		return false
+		p.Has |= HasBad
 	}
-	if c.Keys > 0 {
-		c.SenderKey = binary.BigEndian.Uint64(b[4:])
-	}
-	if c.Keys > 1 {
-		c.ReceiverKey = binary.BigEndian.Uint64(b[12:])
-	}
-	return true
 }
 
-func (j *Join) parse(b []byte) bool {
-	*j = Join{Backup: b[2]&1 != 0}
-	switch len(b) {
-	case 12:
-		j.Form = JoinSYN
-		j.AddressID = b[3]
-		j.Token = binary.BigEndian.Uint32(b[4:])
-		j.Nonce = binary.BigEndian.Uint32(b[8:])
-	case 16:
-		j.Form = JoinSYNACK
-		j.AddressID = b[3]
-		copy(j.HMAC[:], b[4:12])
-		j.Nonce = binary.BigEndian.Uint32(b[12:])
-	case 24:
-		j.Form = JoinACK
-		copy(j.HMAC[:], b[4:24])
-	default:
-		return false
+// wellFormed says whether an option has the length of a known form. DSS is
+// judged by parseDSS alone.
+func wellFormed(b []byte) bool {
+	size := len(b)
+	switch b[0] {
+	case optionMSS:
+		return size == 4
+	case optionWindowScale:
+		return size == 3
+	case optionSACKPermitted:
+		return size == 2
+	case optionSACK:
+		return size >= 10 && size%8 == 2
+	case optionTimestamps:
+		return size == 10
+	case optionMPTCP:
+		return size >= 3 && wellFormedMPTCP(b)
 	}
-	return true
+	return false
 }
 
-func (d *DSS) parse(b []byte) bool {
+func wellFormedMPTCP(b []byte) bool {
+	switch size := len(b); b[2] >> 4 {
+	case subCapable:
+		return size == 4 || size == 12 || size == 20 || size == 22 || size == 24
+	case subJoin:
+		return size == 12 || size == 16 || size == 24
+	case subAddAddr:
+		_, ok := parseAddAddr(b)
+		return ok
+	case subRemoveAddr:
+		return size >= 4
+	case subPrio:
+		return size == 3 || size == 4
+	case subReset:
+		return size == 4
+	case subFail, subFastclose:
+		return size == 12
+	}
+	return false
+}
+
+// parseDSS reads a data sequence signal, RFC 8684 §3.3; false when its length
+// is not what its flags ask for.
+func (p *Packet) parseDSS(b []byte) bool {
 	if len(b) < 4 {
 		return false
 	}
-	flags := b[3]
-	*d = DSS{HasAck: flags&1 != 0, Ack64: flags&2 != 0, HasMap: flags&4 != 0, DSN64: flags&8 != 0, DataFIN: flags&16 != 0}
-	ackSize, dsnSize, mapSize := 4, 4, 0
-	if d.Ack64 {
-		ackSize = 8
+	flags := DSSFlag(b[3]) & (DSSAck | DSSAck64 | DSSMap | DSSMap64 | DSSFin)
+	at := b[4:]
+	if flags&DSSAck != 0 {
+		size := 4 + int(flags&DSSAck64)<<1 // 4 or 8
+		if len(at) < size {
+			return false
+		}
+		p.DataAck, at = wide(at[:size]), at[size:]
 	}
-	if !d.HasAck {
-		ackSize = 0
+	if flags&DSSMap != 0 {
+		size := 4 + int(flags&DSSMap64)>>1
+		if len(at) < size+6 {
+			return false
+		}
+		p.DSN, at = wide(at[:size]), at[size:]
+		p.SSN, p.DSSLen = binary.BigEndian.Uint32(at), binary.BigEndian.Uint16(at[4:])
+		if at = at[6:]; len(at) == 2 {
+			flags |= DSSChecksum
+			at = nil
+		}
 	}
-	if d.DSN64 {
-		dsnSize = 8
-	}
-	if d.HasMap {
-		mapSize = dsnSize + 6
-	}
-	need := 4 + ackSize + mapSize
-	if len(b) != need && (!d.HasMap || len(b) != need+2) { // +2: checksum
+	if len(at) != 0 {
 		return false
 	}
-	b = b[4:]
-	if d.HasAck {
-		d.Ack = number(b[:ackSize])
-		b = b[ackSize:]
-	}
-	if d.HasMap {
-		d.DSN = number(b[:dsnSize])
-		d.SSN = binary.BigEndian.Uint32(b[dsnSize:])
-		d.Len = binary.BigEndian.Uint16(b[dsnSize+4:])
-	}
+	p.DSS = flags
 	return true
 }
 
-func number(b []byte) uint64 {
+// wide reads a number of 4 or 8 bytes.
+func wide(b []byte) uint64 {
 	if len(b) == 8 {
 		return binary.BigEndian.Uint64(b)
 	}

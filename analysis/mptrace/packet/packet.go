@@ -1,12 +1,17 @@
-// Package packet decodes captured frames down to TCP and its MPTCP options.
+// Package packet decodes captured frames down to TCP and its options.
 //
-// Decoding works on byte slices and never allocates: a caller keeps one
-// [Packet] and decodes every frame into it. Lengths come from the IP header,
-// not from the capture, so a frame that was cut after its last header still
-// has its full payload length.
+// Decoding works on byte slices and never allocates: a caller keeps an array
+// of [Packet] and decodes frames into it. Lengths come from the IP header, not
+// from the capture, so a frame that was cut after its last header still has
+// its full payload length. What every segment of a bulk transfer carries
+// (timestamps, DSS) is decoded at once; rare options are noted in Has and
+// decoded from Options when somebody asks (options.go).
 package packet
 
-import "net/netip"
+import (
+	"encoding/binary"
+	"net/netip"
+)
 
 // Verdict says what became of a frame.
 type Verdict uint8
@@ -36,31 +41,118 @@ const (
 	RST = 1 << 2
 	PSH = 1 << 3
 	ACK = 1 << 4
+	URG = 1 << 5
 )
 
-// Addr is an IP address in 16 bytes; IPv4 is mapped (::ffff:a.b.c.d).
-type Addr [16]byte
+// Addr is an IP address as two numbers in host order; IPv4 is mapped
+// (::ffff:a.b.c.d), so Hi is 0 and Lo is 0x0000ffff_aabbccdd.
+type Addr struct{ Hi, Lo uint64 }
 
-func (a Addr) String() string { return netip.AddrFrom16(a).Unmap().String() }
+// Netip returns the address in the form of the standard library.
+func (a Addr) Netip() netip.Addr {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], a.Hi)
+	binary.BigEndian.PutUint64(b[8:], a.Lo)
+	return netip.AddrFrom16(b).Unmap()
+}
+
+func (a Addr) String() string { return a.Netip().String() }
+
+// Less orders addresses by their bytes.
+func (a Addr) Less(b Addr) bool { return a.Hi < b.Hi || (a.Hi == b.Hi && a.Lo < b.Lo) }
+
+// AddrOf is the inverse of Netip.
+func AddrOf(a netip.Addr) Addr {
+	b := a.As16()
+	return Addr{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// Quirk marks what is special about a segment.
+type Quirk uint8
+
+// The quirks of a segment.
+const (
+	// FirstFragment: the first fragment of a fragmented packet; Payload counts this fragment alone.
+	FirstFragment Quirk = 1 << iota
+	// OptionsCut: the capture ends inside the TCP options. What Has and Options
+	// tell was seen whole, but there may have been more.
+	OptionsCut
+	// IPv6: the segment came in IPv6; IPID means nothing.
+	IPv6
+)
 
 // Packet is a decoded TCP segment.
 type Packet struct {
 	TimeNS int64 // unix, set by the caller
-	Iface  int32 // index of the interface, set by the caller
 
-	Src, Dst         Addr
+	Src, Dst Addr
+
+	// DSN and DataAck are those of DSS, in 32 or 64 bits as DSS says.
+	DSN, DataAck uint64
+
+	// Options are the TCP options as far as they were captured whole, and Data
+	// is the captured part of the payload. Both point into the frame.
+	Options []byte
+	Data    []byte
+
+	Seq, Ack     uint32
+	TSVal, TSEcr uint32 // with HasTimestamps
+	SSN          uint32 // subflow sequence number of the mapping in DSS, relative to the initial one
+	Payload      uint32 // payload bytes that were sent, captured or not
+	Iface        int32  // number of the interface, set by the caller
+	Has          Has    // which options there are
+
 	SrcPort, DstPort uint16
-	Seq, Ack         uint32
-	Flags            uint8
 	Window           uint16 // as in the header, not scaled
+	IPID             uint16 // identification of IPv4
+	Checksum         uint16 // of TCP, as captured
+	DSSLen           uint16 // length of the mapping in DSS: 0 is an infinite mapping; includes the DATA_FIN
 
-	// Payload is the number of payload bytes that were sent, captured or not.
-	Payload int
-	// FirstFragment marks the first fragment of a fragmented packet: Payload
-	// counts this fragment alone.
-	FirstFragment bool
-	// OptionsCut marks that the capture ends inside the TCP options: what
-	// Options holds was seen whole, but there may have been more.
-	OptionsCut bool
-	Options    Options
+	Flags  uint8
+	DSS    DSSFlag // with HasDSS
+	Quirks Quirk
+	TTL    uint8 // or hop limit
 }
+
+// DSSFlag tells what a data sequence signal holds, RFC 8684 §3.3. The low five
+// bits are those on the wire.
+type DSSFlag uint8
+
+// The parts of a data sequence signal.
+const (
+	DSSAck      DSSFlag = 1 << iota // DataAck is valid
+	DSSAck64                        // … and has 64 bits
+	DSSMap                          // DSN, SSN and DSSLen are valid
+	DSSMap64                        // … and DSN has 64 bits
+	DSSFin                          // DATA_FIN
+	DSSChecksum                     // the mapping has a checksum (not a flag on the wire)
+)
+
+// Has tells which options a segment carries. An option counts when it was
+// captured whole and its length is right.
+type Has uint32
+
+// The options of a segment. MPTCP subtypes are at their number.
+const (
+	HasCapable Has = 1 << iota
+	HasJoin
+	HasDSS
+	HasAddAddr
+	HasRemoveAddr
+	HasPrio
+	HasFail
+	HasFastclose
+	HasReset
+	// HasBad marks an MPTCP option whose length fits no known form.
+	HasBad
+	HasTimestamps
+	HasSACK
+	HasMSS
+	HasWindowScale
+	HasSACKPermitted
+
+	// HasMPTCP are all options of MPTCP.
+	HasMPTCP = HasCapable | HasJoin | HasDSS | HasAddAddr | HasRemoveAddr | HasPrio | HasFail | HasFastclose | HasReset
+	// HasSignal are those that come seldom.
+	HasSignal = HasMPTCP &^ HasDSS
+)

@@ -2,6 +2,8 @@ package packet
 
 import (
 	"encoding/hex"
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -21,22 +23,24 @@ func bytesOf(t testing.TB, text string) []byte {
 	return b
 }
 
+func addr(text string) Addr { return AddrOf(netip.MustParseAddr(text)) }
+
 const (
 	ethernet4 = `
 	02 00 00 00 00 02  02 00 00 00 00 01  08 00  # Ethernet: to, from, IPv4`
 	ip4 = `
-	45 00 05 dc  00 01 40 00  40 06 00 00        # IPv4: IHL 5, total length 1500, don't fragment, TTL 64, TCP
+	45 00 05 dc  12 34 40 00  40 06 00 00        # IPv4: IHL 5, total length 1500, don't fragment, TTL 64, TCP
 	0a 40 01 02  0a 41 00 02                     # 10.64.1.2 to 10.65.0.2`
 	ip6 = `
-	60 00 00 00  00 22  06 40                    # IPv6: payload length 34, TCP, hop limit 64
+	60 00 00 00  00 22  06 3f                    # IPv6: payload length 34, TCP, hop limit 63
 	fd 21 00 00 00 00 00 00  00 00 00 00 00 00 00 02
 	fd 23 00 00 00 00 00 00  00 00 00 00 00 00 00 02`
 	tcp = `
 	9c 40 00 50  01 02 03 04  0a 0b 0c 0d        # TCP: port 40000 to 80, seq, ack
-	50 18 01 f6  00 00 00 00                     # data offset 5, PSH ACK, window 502`
+	50 18 01 f6  be ef 00 00                     # data offset 5, PSH ACK, window 502, checksum`
 	tcpDSS = `
 	9c 40 00 50  01 02 03 04  0a 0b 0c 0d        # TCP
-	c0 10 01 f6  00 00 00 00                     # data offset 12, ACK
+	c0 10 01 f6  be ef 00 00                     # data offset 12, ACK
 	1e 1a 20 0f                                  # MPTCP, 26 bytes, DSS, flags m M a A
 	00 00 00 00 00 00 10 00                      # data ACK 4096
 	11 22 33 44 55 66 77 88                      # DSN
@@ -44,63 +48,148 @@ const (
 	01 01                                        # two NOPs`
 )
 
-func TestDecode(t *testing.T) {
-	var want4, want6 Packet
-	want4 = Packet{
-		Src: Addr{10: 255, 11: 255, 12: 10, 13: 64, 14: 1, 15: 2}, Dst: Addr{10: 255, 11: 255, 12: 10, 13: 65, 14: 0, 15: 2},
-		SrcPort: 40000, DstPort: 80, Seq: 0x01020304, Ack: 0x0a0b0c0d, Flags: PSH | ACK, Window: 502, Payload: 1460,
+// change replaces a part of hexadecimal text that is there once.
+func change(t testing.TB, text, old, now string) string {
+	t.Helper()
+	if strings.Count(text, old) != 1 {
+		t.Fatalf("%q is not there once", old)
 	}
-	want6 = want4
-	want6.Src, want6.Dst = Addr{0: 0xfd, 1: 0x21, 15: 2}, Addr{0: 0xfd, 1: 0x23, 15: 2}
-	want6.Payload = 14
-	fragmented := want4
-	fragmented.FirstFragment = true
-	offload := want4
-	offload.Payload = 64000 - 54
+	return strings.Replace(text, old, now, 1)
+}
+
+func TestLinks(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		link int
+		text string
+	}{
+		{"Ethernet", LinkEthernet, ethernet4},
+		{"VLAN", LinkEthernet, "02 00 00 00 00 02 02 00 00 00 00 01 81 00 00 07 08 00"},
+		{"QinQ", LinkEthernet, "02 00 00 00 00 02 02 00 00 00 00 01 88 a8 00 01 81 00 00 07 08 00"},
+		{"QinQ, old", LinkEthernet, "02 00 00 00 00 02 02 00 00 00 00 01 91 00 00 01 91 00 00 07 08 00"},
+		{"PPPoE", LinkEthernet, "02 00 00 00 00 02 02 00 00 00 00 01 88 64 11 00 00 01 05 de 00 21"},
+		{"PPPoE in a VLAN", LinkEthernet, "02 00 00 00 00 02 02 00 00 00 00 01 81 00 00 07 88 64 11 00 00 01 05 de 00 21"},
+		{"raw", LinkRaw, ""},
+		{"raw of BSD", LinkRawBSD, ""},
+		{"raw of OpenBSD", LinkRawOpen, ""},
+		{"raw IPv4", LinkIPv4, ""},
+		{"null, little endian", LinkNull, "02 00 00 00"},
+		{"null, big endian", LinkNull, "00 00 00 02"},
+		{"loop", LinkLoop, "00 00 00 02"},
+		{"cooked", LinkSLL, "00 00 00 01 00 06 02 00 00 00 00 01 00 00 08 00"},
+		{"cooked with a VLAN", LinkSLL, "00 00 00 01 00 06 02 00 00 00 00 01 00 00 81 00 00 07 08 00"},
+		{"cooked 2", LinkSLL2, "08 00 00 00 00 00 00 03 00 01 00 06 02 00 00 00 00 01 00 00"},
+		{"PPP", LinkPPP, "00 21"},
+		{"PPP with address and control", LinkPPP, "ff 03 00 21"},
+		{"PPP, compressed protocol", LinkPPP, "21"},
+		{"PPP, address, control, compressed protocol", LinkPPP, "ff 03 21"},
+		{"PPP, serial", LinkPPPSerial, "ff 03 00 21"},
+		{"Cisco HDLC, unicast", LinkPPPSerial, "0f 00 08 00"},
+		{"Cisco HDLC, multicast", LinkPPPSerial, "8f 00 08 00"},
+		{"PPP with direction", LinkPPPWithDir, "01 ff 03 00 21"},
+		{"PPP with direction, without address", LinkPPPWithDir, "00 00 21"},
+	} {
+		if !KnownLink(c.link) {
+			t.Errorf("%s: link type %d is not known", c.name, c.link)
+		}
+		header := bytesOf(t, c.text)
+		frame := append(header, bytesOf(t, ip4+tcp)...)
+		var got Packet
+		if v := Decode(c.link, frame, len(header)+1500, &got); v != TCP || got.SrcPort != 40000 || got.Payload != 1460 {
+			t.Errorf("%s: %v %+v", c.name, v, got)
+		}
+		for n := range len(frame) {
+			if v := Decode(c.link, frame[:n], len(frame), &got); v != Truncated {
+				t.Errorf("%s, cut to %d bytes: %v", c.name, n, v)
+			}
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	want4 := Packet{
+		Src: addr("10.64.1.2"), Dst: addr("10.65.0.2"), SrcPort: 40000, DstPort: 80, Seq: 0x01020304, Ack: 0x0a0b0c0d,
+		Flags: PSH | ACK, Window: 502, Checksum: 0xbeef, IPID: 0x1234, TTL: 64, Payload: 1460, Options: []byte{}, Data: []byte{},
+	}
+	want6 := want4
+	want6.Src, want6.Dst, want6.IPID, want6.TTL, want6.Quirks, want6.Payload = addr("fd21::2"), addr("fd23::2"), 0, 63, IPv6, 14
+	with := func(p Packet, payload uint32, quirks Quirk, data string) Packet {
+		p.Payload, p.Quirks, p.Data = payload, p.Quirks|quirks, []byte(data)
+		return p
+	}
+	next := func(header, length string) string {
+		return change(t, change(t, ip6, "06 3f", header+" 3f"), "00 22", length)
+	}
+	for _, c := range []struct {
+		name string
 		wire int
 		text string
 		want Packet
 	}{
-		{"Ethernet", LinkEthernet, 1514, ethernet4 + ip4 + tcp, want4},
-		{"VLAN", LinkEthernet, 1518, "02 00 00 00 00 02 02 00 00 00 00 01 81 00 00 07 08 00" + ip4 + tcp, want4},
-		{"two VLANs", LinkEthernet, 1522, "02 00 00 00 00 02 02 00 00 00 00 01 88 a8 00 01 81 00 00 07 08 00" + ip4 + tcp, want4},
-		{"raw", LinkRaw, 1500, ip4 + tcp, want4},
-		{"null, little endian", LinkNull, 1504, "02 00 00 00" + ip4 + tcp, want4},
-		{"loop, big endian", LinkLoop, 1504, "00 00 00 02" + ip4 + tcp, want4},
-		{"cooked", LinkSLL, 1516, "00 00 00 01 00 06 02 00 00 00 00 01 00 00 08 00" + ip4 + tcp, want4},
-		{"cooked 2", LinkSLL2, 1520, "08 00 00 00 00 00 00 02 00 01 00 06 02 00 00 00 00 01 00 00" + ip4 + tcp, want4},
-		{"IPv6", LinkRaw, 74, ip6 + tcp, want6},
-		{"IPv6 with options before", LinkRaw, 82, strings.Replace(strings.Replace(ip6, "06 40", "00 40", 1), "00 22", "00 2a", 1) + "06 00 01 04 00 00 00 00" + tcp, want6},
-		{"first fragment", LinkRaw, 1500, strings.Replace(ip4, "40 00  40 06", "20 00  40 06", 1) + tcp, fragmented},
-		{"segmentation offload", LinkEthernet, 64000, ethernet4 + strings.Replace(ip4, "05 dc", "00 00", 1) + tcp, offload},
+		{"IPv4", 1500, ip4 + tcp, want4},
+		{"the captured payload", 1500, ip4 + tcp + "\n41 42 43", with(want4, 1460, 0, "ABC")},
+		{"padding is no payload", 60, change(t, ip4, "05 dc", "00 2a") + tcp + "\n41 42 00 00", with(want4, 2, 0, "AB")},
+		{"IP options", 1500, change(t, ip4, "45", "46") + "\n01 01 01 01" + tcp, with(want4, 1456, 0, "")},
+		{"first fragment", 1500, change(t, ip4, "40 00  40 06", "20 00  40 06") + tcp, with(want4, 1460, FirstFragment, "")},
+		{"super-segment", 65535, change(t, ip4, "05 dc", "ff ff") + tcp, with(want4, 65495, 0, "")},
+		{"super-segment without length", 180000, change(t, ip4, "05 dc", "00 00") + tcp, with(want4, 179960, 0, "")},
+		{"IPv6", 74, ip6 + tcp, want6},
+		{"IPv6 super-segment without length", 180000, change(t, ip6, "00 22", "00 00") + tcp, with(want6, 179940, 0, "")},
+		{
+			"IPv6 jumbogram", 74, next("00", "00 00") + "06 00 c2 04 00 02 00 00" + tcp,
+			with(want6, 0x20000-28, 0, ""),
+		},
+		{
+			"IPv6 jumbogram, option behind padding", 74, next("00", "00 00") + "06 01 00 01 02 00 00 00 00 c2 04 00 02 00 00 00" + tcp,
+			with(want6, 0x20000-36, 0, ""),
+		},
+		{"IPv6 jumbo option beside a length", 82, next("00", "00 2a") + "06 00 c2 04 00 02 00 00" + tcp, want6},
+		{"IPv6 hop-by-hop options", 82, next("00", "00 2a") + "06 00 01 04 00 00 00 00" + tcp, want6},
+		{
+			"IPv6 routing and destination options", 98,
+			next("2b", "00 3a") + "3c 01 04 00 00 00 00 00 00 00 00 00 00 00 00 00" + "06 00 01 04 00 00 00 00" + tcp, want6,
+		},
+		{"IPv6 authentication header", 86, next("33", "00 2e") + "06 01 00 00 00 00 00 00 00 00 00 00" + tcp, want6},
+		{"IPv6 first fragment", 82, next("2c", "00 2a") + "06 00 00 01 00 00 00 07" + tcp, with(want6, 14, FirstFragment, "")},
+		{"IPv6 fragment that is whole", 82, next("2c", "00 2a") + "06 00 00 00 00 00 00 07" + tcp, want6},
 	} {
 		var got Packet
-		if v := Decode(c.link, bytesOf(t, c.text), c.wire, &got); v != TCP || got != c.want {
+		if v := Decode(LinkRaw, bytesOf(t, c.text), c.wire, &got); v != TCP || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", c.name, v, got, c.want)
 		}
 	}
 }
 
 func TestVerdicts(t *testing.T) {
+	ethernet6 := change(t, ethernet4, "08 00", "86 dd")
 	for _, c := range []struct {
 		name string
 		text string
 		want Verdict
 	}{
 		{"ARP", "02 00 00 00 00 02 02 00 00 00 00 01 08 06 00 01", Other},
+		{"LLC", "02 00 00 00 00 02 02 00 00 00 00 01 00 26 42 42 03", Other},
+		{"PPPoE with LCP", "02 00 00 00 00 02 02 00 00 00 00 01 88 64 11 00 00 01 00 06 c0 21 01", Other},
 		{"no header", "02 00 00 00", Truncated},
-		{"UDP", ethernet4 + strings.Replace(ip4, "40 06", "40 11", 1) + tcp, Other},
-		{"later fragment", ethernet4 + strings.Replace(ip4, "40 00  40", "00 b9  40", 1) + tcp, Fragment},
+		{"nothing behind Ethernet", ethernet4, Truncated},
+		{"UDP", ethernet4 + change(t, ip4, "40 06", "40 11") + tcp, Other},
+		{"later fragment", ethernet4 + change(t, ip4, "40 00  40", "00 b9  40") + tcp, Fragment},
+		{"later fragment of UDP", ethernet4 + change(t, ip4, "40 00  40 06", "00 b9  40 11") + tcp, Other},
 		{"cut in IP", ethernet4 + "45 00 05 dc", Truncated},
 		{"cut in TCP", ethernet4 + ip4 + "9c 40 00 50", Truncated},
-		{"IHL 4", ethernet4 + strings.Replace(ip4, "45", "44", 1) + tcp, Malformed},
-		{"data offset 4", ethernet4 + ip4 + strings.Replace(tcp, "50 18", "40 18", 1), Malformed},
-		{"total length 30", ethernet4 + strings.Replace(ip4, "05 dc", "00 1e", 1) + tcp, Malformed},
-		{"version 9", ethernet4 + strings.Replace(ip4, "45", "95", 1) + tcp, Malformed},
-		{"cut in IPv6 options", strings.Replace(ethernet4, "08 00  #", "86 dd  #", 1) + strings.Replace(ip6, "06 40", "00 40", 1) + "06 00", Hidden},
+		{"IHL 4", ethernet4 + change(t, ip4, "45", "44") + tcp, Malformed},
+		{"data offset 4", ethernet4 + ip4 + change(t, tcp, "50 18", "40 18"), Malformed},
+		{"data offset behind the end", ethernet4 + change(t, ip4, "05 dc", "00 28") + change(t, tcp, "50 18", "60 18") + "\n01 01 01 01", Malformed},
+		{"total length 30", ethernet4 + change(t, ip4, "05 dc", "00 1e") + tcp, Malformed},
+		{"total length 10", ethernet4 + change(t, ip4, "05 dc", "00 0a") + tcp, Malformed},
+		{"version 9", ethernet4 + change(t, ip4, "45", "95") + tcp, Malformed},
+		{"cut in IPv6", ethernet6 + "60 00 00 00", Truncated},
+		{"IPv6 UDP", ethernet6 + change(t, ip6, "06 3f", "11 3f") + tcp, Other},
+		{"cut in IPv6 options", ethernet6 + change(t, ip6, "06 3f", "00 3f") + "06 00", Hidden},
+		{"cut behind IPv6 options", ethernet6 + change(t, ip6, "06 3f", "00 3f") + "06 00 01 04 00 00 00 00", Truncated},
+		{"IPv6 options longer than the packet", ethernet6 + change(t, ip6, "06 3f", "00 3f") + "06 09 01 04 00 00 00 00", Malformed},
+		{"IPv6 later fragment", ethernet6 + change(t, ip6, "06 3f", "2c 3f") + "06 00 05 a8 00 00 00 07", Fragment},
+		{"IPv6 later fragment of UDP", ethernet6 + change(t, ip6, "06 3f", "2c 3f") + "11 00 05 a8 00 00 00 07", Other},
 	} {
 		var p Packet
 		if got := Decode(LinkEthernet, bytesOf(t, c.text), 1514, &p); got != c.want {
@@ -109,16 +198,34 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestCutOptions(t *testing.T) {
-	frame := bytesOf(t, ethernet4+ip4+tcpDSS)
+func TestUnknownLinkIsOther(t *testing.T) {
 	var p Packet
-	Decode(LinkEthernet, frame, 1514, &p)
-	if p.OptionsCut || p.Options.Has != HasDSS || p.Payload != 1432 {
-		t.Errorf("whole: %+v", p)
+	if v := Decode(105, bytesOf(t, ip4+tcp), 1500, &p); KnownLink(105) || v != Other {
+		t.Error(v)
 	}
-	Decode(LinkEthernet, frame[:len(frame)-10], 1514, &p)
-	if !p.OptionsCut || p.Options.Has != 0 || p.Payload != 1432 {
-		t.Errorf("cut: %+v", p)
+}
+
+func TestIfIndex(t *testing.T) {
+	cooked2 := bytesOf(t, "08 00 00 00 00 00 01 03 00 01 00 06 02 00 00 00 00 01 00 00")
+	if index, ok := IfIndex(LinkSLL2, cooked2); index != 0x103 || !ok {
+		t.Error(index, ok)
+	}
+	if _, ok := IfIndex(LinkSLL2, cooked2[:7]); ok {
+		t.Error("an index from 7 bytes")
+	}
+	if _, ok := IfIndex(LinkSLL, cooked2); ok {
+		t.Error("cooked mode 1 tells no index")
+	}
+}
+
+func TestAddr(t *testing.T) {
+	for _, text := range []string{"10.64.1.2", "fd21::2"} {
+		if a := addr(text); a.String() != text || AddrOf(a.Netip()) != a {
+			t.Errorf("%s becomes %s", text, a)
+		}
+	}
+	if low, high := addr("10.0.0.2"), addr("fd00::1"); !low.Less(high) || high.Less(low) || low.Less(low) {
+		t.Error("the order is not that of the bytes")
 	}
 }
 
@@ -128,79 +235,4 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { Decode(LinkEthernet, frame, 1514, &p) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-}
-
-func TestOptions(t *testing.T) {
-	const dsn = 0x1122334455667788
-	for _, c := range []struct {
-		name string
-		text string
-		want Options
-	}{
-		{"MP_CAPABLE SYN v1", "1e 04 01 81", Options{Has: HasCapable, Capable: Capable{Version: 1}}},
-		{
-			"MP_CAPABLE SYN/ACK", "1e 0c 01 81 11 22 33 44 55 66 77 88",
-			Options{Has: HasCapable, Capable: Capable{Version: 1, Keys: 1, SenderKey: dsn}},
-		},
-		{
-			"MP_CAPABLE with data", "1e 16 01 81 11 22 33 44 55 66 77 88 00 00 00 00 00 00 00 09 00 20",
-			Options{Has: HasCapable, Capable: Capable{Version: 1, Keys: 2, SenderKey: dsn, ReceiverKey: 9, HasDataLen: true, DataLen: 32}},
-		},
-		{
-			"MP_CAPABLE ACK v0", "1e 14 00 81 11 22 33 44 55 66 77 88 00 00 00 00 00 00 00 09",
-			Options{Has: HasCapable, Capable: Capable{Keys: 2, SenderKey: dsn, ReceiverKey: 9}},
-		},
-		{
-			"MP_JOIN SYN, backup", "1e 0c 11 02 aa bb cc dd 00 00 00 07",
-			Options{Has: HasJoin, Join: Join{Form: JoinSYN, Backup: true, AddressID: 2, Token: 0xaabbccdd, Nonce: 7}},
-		},
-		{
-			"MP_JOIN SYN/ACK", "1e 10 10 03 01 02 03 04 05 06 07 08 00 00 00 09",
-			Options{Has: HasJoin, Join: Join{Form: JoinSYNACK, AddressID: 3, Nonce: 9, HMAC: [20]byte{1, 2, 3, 4, 5, 6, 7, 8}}},
-		},
-		{
-			"MP_JOIN ACK", "1e 18 10 00 01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02",
-			Options{Has: HasJoin, Join: Join{Form: JoinACK, HMAC: [20]byte{0: 1, 19: 2}}},
-		},
-		{"DSS, 32-bit ACK", "1e 08 20 01 00 00 10 00", Options{Has: HasDSS, DSS: DSS{HasAck: true, Ack: 4096}}},
-		{
-			"DSS, 32-bit DSN, checksum", "1e 10 20 04 55 66 77 88 00 00 00 11 05 90 ab cd",
-			Options{Has: HasDSS, DSS: DSS{HasMap: true, DSN: 0x55667788, SSN: 17, Len: 1424}},
-		},
-		{
-			"DSS, all in 64 bits, DATA_FIN", "1e 1a 20 1f 00 00 00 00 00 00 10 00 11 22 33 44 55 66 77 88 00 00 00 00 00 01",
-			Options{Has: HasDSS, DSS: DSS{HasAck: true, Ack64: true, Ack: 4096, HasMap: true, DSN64: true, DataFIN: true, DSN: dsn, Len: 1}},
-		},
-		{"MP_PRIO", "1e 03 51", Options{Has: HasPrio, Backup: true}},
-		{"MP_FAIL", "1e 0c 60 00 11 22 33 44 55 66 77 88", Options{Has: HasFail, FailDSN: dsn}},
-		{"FASTCLOSE", "1e 0c 70 00 11 22 33 44 55 66 77 88", Options{Has: HasFastclose}},
-		{"MP_TCPRST", "1e 04 80 01", Options{Has: HasReset}},
-		{"ADD_ADDR", "1e 10 30 02 0a 40 02 02 01 02 03 04 05 06 07 08", Options{Has: HasAddAddr}},
-		{"unknown subtype", "1e 04 f0 00", Options{}},
-		{"length that fits no form", "1e 05 01 81 00", Options{Has: HasBad, Capable: Capable{Version: 1}}},
-		{"after others", "02 04 05 b4 04 02 01 1e 03 50", Options{Has: HasPrio}},
-		{"longer than the header", "1e 0c 01 81", Options{}},
-		{"after the end", "00 1e 03 51", Options{}},
-		{"no length", "1e", Options{}},
-		{"length 1", "1e 01 00", Options{}},
-	} {
-		var got Options
-		got.parse(bytesOf(t, c.text))
-		if got != c.want {
-			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
-		}
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, text := range []string{ethernet4 + ip4 + tcp, ethernet4 + ip4 + tcpDSS} {
-		f.Add(uint16(LinkEthernet), bytesOf(f, text), 1514)
-	}
-	f.Add(uint16(LinkRaw), bytesOf(f, ip6+tcp), 74)
-	f.Fuzz(func(t *testing.T, link uint16, frame []byte, wire int) {
-		var p Packet
-		if Decode(int(link), frame, wire, &p) == TCP && p.Payload < 0 {
-			t.Errorf("payload of %d bytes", p.Payload)
-		}
-	})
 }

@@ -1,112 +1,163 @@
 package tables
 
 import (
-	"bufio"
-	"fmt"
+	"bytes"
+	"encoding/base64"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"mplab/analysis/mptrace/tables/parquet"
 )
 
-// The names of the tables in a directory.
+// A row group ends when it has this many rows, or when its columns hold this
+// many bytes.
 const (
-	ConnectionsFile = "connections.parquet"
-	SubflowsFile    = "subflows.parquet"
+	groupRows  = 1 << 16
+	groupBytes = 2 << 20
 )
 
-// WriteParquet writes both tables into a directory, which is made when it is
-// not there. Each file appears whole or not at all, and the same rows always
-// make the same bytes.
-func (r *Result) WriteParquet(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := writeTable(filepath.Join(dir, ConnectionsFile), connectionColumns, r.Connections); err != nil {
-		return err
-	}
-	return writeTable(filepath.Join(dir, SubflowsFile), subflowColumns, r.Subflows)
+// table writes rows as a Parquet file, one row group after the other: one is
+// written while the next is collected.
+type table struct {
+	about   *Table
+	columns []column
+	chunks  []parquet.Chunk // of the row group that is collected
+	full    []parquet.Chunk // of the one that is written
+	rows    int             // that are collected
+	values  [parquet.Batch]uint64
+	out     *parquet.Writer
+	err     error         // the first
+	writer  chan<- *table // writes row groups that were handed over; nil: this goroutine does
+	written chan struct{} // it is done with one
+	busy    bool          // it has one
 }
 
-func writeTable[R any](path string, columns []column[R], rows []R) error {
-	return atomically(path, func(w io.Writer) error { return encode(w, columns, rows) })
+func newTable(w io.Writer, about *Table, columns []column, pool *parquet.Pool) *table {
+	t := &table{about: about, columns: columns, written: make(chan struct{}, 1)}
+	t.out, t.err = parquet.NewWriter(w, fields(about), pool)
+	t.chunks, t.full = t.out.Chunks(), t.out.Chunks()
+	return t
 }
 
-// rowsPerGroup bounds the memory that the builders need.
-const rowsPerGroup = 1 << 17
+var parquetTypes = map[string]parquet.Type{
+	"int32": parquet.Int32, "int64": parquet.Int64, "float64": parquet.Float64, "string": parquet.String, "bool": parquet.Bool,
+}
 
-func encode[R any](w io.Writer, columns []column[R], rows []R) error {
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = arrow.Field{Name: c.name, Type: c.kind, Nullable: c.nullable}
-		if c.unit != "" {
-			fields[i].Metadata = arrow.NewMetadata([]string{"unit"}, []string{c.unit})
+// fields are the columns as the format has them, with bounds for numbers of
+// connections and for times: it is by these that readers look for rows.
+func fields(about *Table) []parquet.Field {
+	fields := make([]parquet.Field, len(about.Columns))
+	for i, c := range about.Columns {
+		fields[i] = parquet.Field{
+			Name: c.Name, Type: parquetTypes[c.Type], Optional: c.Nullable,
+			Bounds: c.Name == "connection_id" || c.Unit == "ns",
 		}
 	}
-	about := arrow.NewMetadata([]string{"mptrace.schema"}, []string{strconv.Itoa(Schema)})
-	schema := arrow.NewSchema(fields, &about)
-	properties := parquet.NewWriterProperties(
-		parquet.WithCreatedBy("mptrace"),
-		parquet.WithCompression(compress.Codecs.Zstd),
-		parquet.WithVersion(parquet.V2_LATEST),
-	)
-	out, err := pqarrow.NewFileWriter(schema, w, properties, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
-	if err != nil {
+	return fields
+}
+
+// notes are those of the file. Readers that know Arrow find unit and meaning
+// of a column in the metadata of its field.
+func (t *table) notes() []parquet.Note {
+	return []parquet.Note{
+		{Key: "mptrace.schema", Value: strconv.Itoa(Schema)},
+		{Key: "mptrace.table", Value: t.about.Name},
+		{Key: "ARROW:schema", Value: base64.StdEncoding.EncodeToString(arrowSchema(t.about))},
+	}
+}
+
+var arrowTypes = map[string]arrow.DataType{
+	"int32":   arrow.PrimitiveTypes.Int32,
+	"int64":   arrow.PrimitiveTypes.Int64,
+	"float64": arrow.PrimitiveTypes.Float64,
+	"string":  arrow.BinaryTypes.String,
+	"bool":    arrow.FixedWidthTypes.Boolean,
+}
+
+// arrowSchema is the table's schema as the beginning of an Arrow stream.
+func arrowSchema(about *Table) []byte {
+	fields := make([]arrow.Field, len(about.Columns))
+	for i, c := range about.Columns {
+		fields[i] = arrow.Field{Name: c.Name, Type: arrowTypes[c.Type], Nullable: c.Nullable, Metadata: metadata("unit", c.Unit, "doc", c.Doc)}
+	}
+	named := metadata("mptrace.schema", strconv.Itoa(Schema), "mptrace.table", about.Name, "doc", about.Doc)
+	var b bytes.Buffer
+	_ = ipc.NewWriter(&b, ipc.WithSchema(arrow.NewSchema(fields, &named))).Close() // a buffer takes everything
+	return b.Bytes()
+}
+
+// metadata are pairs of key and value; those without value are left out.
+func metadata(pairs ...string) arrow.Metadata {
+	var keys, values []string
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			keys, values = append(keys, pairs[i]), append(values, pairs[i+1])
+		}
+	}
+	return arrow.NewMetadata(keys, values)
+}
+
+// take takes n ≤ parquet.Batch rows of so many bytes.
+func (t *table) take(rows unsafe.Pointer, n int, size uintptr) error {
+	bytes := 0
+	for i := range t.columns {
+		c := &t.columns[i]
+		c.gather(&t.chunks[i], unsafe.Add(rows, c.offset), size, t.values[:n])
+		bytes += t.chunks[i].Size()
+	}
+	t.rows += n
+	if t.rows+parquet.Batch <= groupRows && bytes < groupBytes {
+		return nil
+	}
+	return t.endGroup()
+}
+
+// endGroup hands the row group over. The error is that of an earlier one.
+func (t *table) endGroup() error {
+	if err := t.wait(); err != nil {
 		return err
 	}
-	builder := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer builder.Release()
-	for first := true; first || len(rows) > 0; first = false {
-		n := min(len(rows), rowsPerGroup)
-		for i, c := range columns {
-			field := builder.Field(i)
-			field.Reserve(n)
-			for k := range rows[:n] {
-				c.add(field, &rows[k])
-			}
-		}
-		rows = rows[n:]
-		batch := builder.NewRecordBatch()
-		err := out.Write(batch)
-		batch.Release()
-		if err != nil {
+	t.chunks, t.full = t.full, t.chunks
+	t.rows = 0
+	if t.writer == nil {
+		t.err = t.out.WriteGroup(t.full)
+		return t.err
+	}
+	t.busy = true
+	t.writer <- t
+	return nil
+}
+
+// wait waits until the row group that was handed over is written.
+func (t *table) wait() error {
+	if t.busy {
+		<-t.written
+		t.busy = false
+	}
+	return t.err
+}
+
+// writeGroups writes the row groups of tables that come.
+func writeGroups(tables <-chan *table) {
+	for t := range tables {
+		t.err = t.out.WriteGroup(t.full)
+		t.written <- struct{}{}
+	}
+}
+
+// close writes the rest.
+func (t *table) close() error {
+	if t.rows > 0 {
+		if err := t.endGroup(); err != nil {
 			return err
 		}
 	}
-	return out.Close()
-}
-
-// atomically writes a file beside its place and renames it into it.
-func atomically(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err := t.wait(); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<16)
-	if err = write(w); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err = w.Flush(); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return t.out.Close("mptrace", t.notes())
 }

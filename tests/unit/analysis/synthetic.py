@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from analysis.tables import CONNECTIONS, SUBFLOWS
+from tests.unit.analysis.traces import Trace
 
 START = 1_790_000_000.0
 CELL_SECONDS = 6.0
@@ -204,26 +202,9 @@ def write_scenario(folder: Path, name: str, scores: str) -> None:
 
 
 def write_tables(folder: Path, transport: str, rng: random.Random) -> None:
-    """``connections.parquet`` and ``subflows.parquet`` of one connection."""
+    """The tables of a cell with one connection, or with what `traces.Trace` makes up."""
     interfaces = {"sptcp-wifi": ["wlan0"], "sptcp-lte": ["rmnet0"]}.get(transport, ["wlan0", "rmnet0"])
-    total = 11_000_000
-    wlan = rng.uniform(0.4, 0.6) if len(interfaces) > 1 else 1.0
-    folder.mkdir(exist_ok=True)
-    blank: dict[str, Any] = dict.fromkeys(SUBFLOWS)
-    rows = [
-        {
-            **blank,
-            "connection_id": 0,
-            "subflow_id": index,
-            "interface": interface,
-            "unique_up": 1200,
-            "unique_down": int(total * (wlan if index == 0 else 1 - wlan)),
-        }
-        for index, interface in enumerate(interfaces)
-    ]
-    pl.DataFrame(rows, schema=SUBFLOWS).write_parquet(folder / "subflows.parquet")
-    connection = {**dict.fromkeys(CONNECTIONS), "connection_id": 0, "bytes_down": total}
-    pl.DataFrame([connection], schema=CONNECTIONS).write_parquet(folder / "connections.parquet")
+    Trace(seed=str(rng.random()), interfaces=interfaces, connections=3, segments=60).write(folder)
 
 
 def _link(rng: random.Random, down: int, up: int, rtt: int, *, spread: float) -> dict[str, Any]:

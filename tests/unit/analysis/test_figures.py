@@ -63,6 +63,7 @@ def test_a_run_with_all_has_all_figures(synthetic: Callable[..., Synthetic]) -> 
         "byte-share-baseline",
         "links",
         "timeline",
+        *(f"trace-{n}" for n in ("bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall")),
     }
     assert "TCP over WiFi" in found["cdf-files-baseline-time"].svg
     assert "Download time (s)" in found["cdf-files-baseline-time"].svg

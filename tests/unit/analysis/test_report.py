@@ -102,6 +102,24 @@ def test_the_page_says_what_was_run(analyzed: Analyzed) -> None:
         assert words in text.replace("\xa0", " "), words
 
 
+def test_the_traces_have_a_section_of_their_own(analyzed: Analyzed) -> None:
+    run = analyzed(repetitions=1)
+    page = (run / "report" / "index.html").read_text()
+    assert '<a href="#traces">Traces</a>' in page
+    for name in ("bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"):
+        assert (run / "report" / "data" / f"trace-{name}.csv").stat().st_size > 100
+        assert f'href="figures/trace-{name}.svg"' in page
+
+
+def test_without_tables_there_is_no_section_of_traces(synthetic: Callable[..., Synthetic]) -> None:
+    builder = synthetic(repetitions=1)
+    run = builder.build()
+    for table in run.glob("cells/*/tables/*.parquet"):
+        table.unlink()
+    analyze(run, scenario_folders=builder.scenario_folders)
+    assert "#traces" not in (run / "report" / "index.html").read_text()
+
+
 def test_every_cell_that_does_not_count_is_explained(analyzed: Analyzed) -> None:
     states = {1: "invalid", 2: "failed", 8: "partial", 9: "missing"}
     run = analyzed(

@@ -1,123 +1,107 @@
-"""Running mptrace over cells, with a stand-in that behaves as it does, and reading what it wrote."""
+"""Reading tables: when asked for, sorted, empty with their columns, upgraded from the first schema."""
 
-import os
+import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from analysis.errors import ProgramMissingError
-from analysis.run import Run, read_run
-from analysis.tables import CONNECTIONS, SUBFLOWS, find_mptrace, make_tables, read_tables
-from tests.unit.analysis.synthetic import MPTCP, Synthetic
-
-TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"
-STAND_IN = """#!{python}
-import sys, pathlib, os
-*files, option, out = sys.argv[1:]
-assert option == "-o" and all(pathlib.Path(f).is_file() for f in files), sys.argv
-mode = os.environ.get("STAND_IN", "")
-if mode == "bad":
-    sys.exit("mptrace: phone-wlan0.pcapng: not a pcapng file")
-os.mkdir(out)
-for name in ("connections", "subflows"):
-    pathlib.Path(out, name + ".parquet").write_text(" ".join(files))
-if mode == "partly":
-    print("cut off after packet 7", file=sys.stderr)
-    sys.exit(1)
-"""
+from analysis.errors import TablesError
+from analysis.run import read_run
+from analysis.schema import SCHEMA_FILE, SCHEMAS, VERSION_KEY, parse_schema
+from analysis.tables import Tables, read_tables
+from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.traces import Trace, frame
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "bin" / "mptrace"
-    path.parent.mkdir()
-    path.write_text(STAND_IN.format(python=sys.executable))
-    path.chmod(0o755)
-    return path
+def test_the_schema_names_every_table_and_type() -> None:
+    version, tables = parse_schema(SCHEMA_FILE.read_text(encoding="utf-8"))
+    assert version == 2
+    assert {"connections", "subflows", "directions", "rtt", "points", "objects"} <= set(tables)
+    assert tables["subflows"].schema["payload_up"] is pl.Int64
+    join_delay = next(c for c in tables["connections"].columns if c.name == "join_delay_ms")
+    assert (join_delay.unit, join_delay.nullable) == ("ms", True)
 
 
-@pytest.fixture
-def run(synthetic: Callable[..., Synthetic]) -> Run:
-    path = synthetic(repetitions=1).build()
-    for cell in (path / "cells").iterdir():
-        for name in ("phone-wlan0", "phone-rmnet0", "phone-lo", "proxy"):
-            (cell / f"{name}.pcapng").write_bytes(b"x")
-    return read_run(path)
+@pytest.mark.parametrize("text", ["{}", '{"schema": 2, "tables": {"a": {"columns": [{"name": "x", "type": "blob"}]}}}'])
+def test_a_schema_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a schema"):
+        parse_schema(text)
 
 
-def test_decodes_the_phones_own_interfaces(run: Run, program: Path) -> None:
-    seen: list[str] = []
-    assert make_tables(run.cells, program, done=lambda cell: seen.append(cell.id)) == []
-    assert seen == [cell.id for cell in run.cells]
-    for cell in run.cells:
-        assert cell.directory is not None
-        text = (cell.directory / "tables" / "subflows.parquet").read_text()
-        assert text == "phone-rmnet0.pcapng phone-wlan0.pcapng"
-        assert not (cell.directory / "tables.new").exists()
+def test_reads_all_tables(tmp_path: Path) -> None:
+    Trace().write(tmp_path)
+    tables = Tables(tmp_path)
+    assert set(tables) == set(SCHEMAS)
+    assert {name: dict(tables[name].schema) for name in tables} == SCHEMAS
+    assert tables["connections"].height == 6
+    assert tables["points"].height > 100
 
 
-def test_a_bad_capture_is_a_problem_of_its_cell(run: Run, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAND_IN", "bad")
-    problems = make_tables(run.cells, program)
-    assert [p.cell for p in problems] == [cell.id for cell in run.cells]
-    assert "not a pcapng file" in problems[0].message
-    assert read_tables(run.cells[0])["subflows"].is_empty()
+def test_rows_come_by_connection_and_keep_their_order_within(tmp_path: Path) -> None:
+    rows = [{"connection_id": c, "time_ns": t} for c, t in ((2, 9), (2, 5), (0, 7), (1, 1), (0, 3))]
+    frame("events", rows).write_parquet(tmp_path / "events.parquet")
+    found = Tables(tmp_path)["events"].select("connection_id", "time_ns").rows()
+    assert found == [(0, 7), (0, 3), (1, 1), (2, 9), (2, 5)]
 
 
-def test_a_capture_that_is_cut_keeps_its_tables(run: Run, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAND_IN", "partly")
-    problems = make_tables(run.cells[:1], program)
-    assert problems[0].message == "the captures are readable in part only: cut off after packet 7"
-    assert run.cells[0].directory is not None
-    assert (run.cells[0].directory / "tables").is_dir()
+def test_a_file_is_read_once_and_only_when_asked_for(tmp_path: Path) -> None:
+    Trace().write(tmp_path)
+    (tmp_path / "rtt.parquet").write_bytes(b"damaged")
+    tables = Tables(tmp_path)
+    before = tables["subflows"]
+    shutil.rmtree(tmp_path)
+    assert tables["subflows"] is before
 
 
-def test_the_program_is_needed_only_where_there_are_captures(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(ProgramMissingError, match="make build"):
-        make_tables(run.cells, tmp_path / "nowhere")
-    for cell in run.cells:
-        assert cell.directory is not None
-        for capture in cell.directory.glob("*.pcapng"):
-            capture.unlink()
-    assert make_tables(run.cells, tmp_path / "nowhere") == []
-
-
-def test_the_program_is_found_by_the_environment(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MPLAB_BIN", str(program.parent))
-    assert find_mptrace() == program.resolve()
-    assert os.access(find_mptrace(), os.X_OK)
-
-
-def test_the_real_program_writes_the_columns_that_are_read(synthetic: Callable[..., Synthetic]) -> None:
-    try:
-        find_mptrace()
-    except ProgramMissingError as missing:
-        pytest.skip(str(missing))
-    run = read_run(synthetic(repetitions=1, transports=(MPTCP,)).build())
-    (cell,) = run.cells
+def test_cells_without_tables_have_empty_ones_with_columns(synthetic: Callable[..., Synthetic]) -> None:
+    cell = read_run(synthetic(repetitions=1).build()).cells[0]
+    assert read_tables(cell)["connections"].height == 3
     assert cell.directory is not None
-    for interface in ("wlan0", "rmnet0"):
-        shutil.copy(TRACES / f"two-paths-{interface}.pcapng", cell.directory / f"phone-{interface}.pcapng")
-    assert make_tables(run.cells) == []
-    tables = read_tables(cell)
-    assert dict(tables["connections"].schema) == CONNECTIONS
-    assert dict(tables["subflows"].schema) == SUBFLOWS
-    assert set(tables["subflows"]["interface"]) == {"wlan0", "rmnet0"}
-    before = (cell.directory / "tables" / "subflows.parquet").read_bytes()
-    make_tables(run.cells)
-    assert (cell.directory / "tables" / "subflows.parquet").read_bytes() == before
-
-
-def test_reads_tables_and_gives_empty_ones_with_columns(synthetic: Callable[..., Synthetic]) -> None:
-    run = read_run(synthetic(repetitions=1, name="other").build())
-    cell = run.cells[0]
-    assert cell.directory is not None
-    assert read_tables(cell)["connections"].height == 1
     shutil.rmtree(cell.directory / "tables")
     empty = read_tables(cell)
-    assert empty["connections"].columns == list(CONNECTIONS)
-    assert empty["subflows"].columns == list(SUBFLOWS)
-    assert empty["subflows"].is_empty()
+    assert not empty.exist
+    assert all(empty[name].is_empty() and dict(empty[name].schema) == SCHEMAS[name] for name in SCHEMAS)
+
+
+def test_columns_that_are_not_there_yet_are_null_and_those_unknown_are_left_out(tmp_path: Path) -> None:
+    pl.DataFrame({"connection_id": [3], "colour": ["red"]}).write_parquet(tmp_path / "acks.parquet")
+    row = Tables(tmp_path)["acks"].row(0, named=True)
+    assert row == {**dict.fromkeys(SCHEMAS["acks"]), "connection_id": 3}
+
+
+@pytest.mark.parametrize("version", [None, "1"])
+def test_the_first_schema_is_upgraded(tmp_path: Path, version: str | None) -> None:
+    metadata = {VERSION_KEY: version} if version else {}
+    connection = {"connection_id": 4, "kind": "mptcp", "interfaces": "wlan0,rmnet0", "bytes_down": 70}
+    pl.DataFrame([connection]).write_parquet(tmp_path / "connections.parquet", metadata=metadata)
+    counts = {
+        f"{name}_{way}": number
+        for number, way in ((1, "up"), (50, "down"))
+        for name in ("segments", "payload", "unique", "retransmitted_segments", "retransmitted_bytes")
+    }
+    flow = {"connection_id": 4, "subflow_id": 0, "interface": "rmnet0", **counts}
+    pl.DataFrame([flow]).write_parquet(tmp_path / "subflows.parquet", metadata=metadata)
+    tables = Tables(tmp_path)
+    assert tables["connections"].row(0, named=True)["networks"] == "wifi,cellular"
+    subflow = tables["subflows"].row(0, named=True)
+    assert (subflow["network"], subflow["used"], subflow["payload_down"]) == ("cellular", True, 50)
+    down = tables["directions"].filter(direction="down").row(0, named=True)
+    assert (down["segments"], down["unique_bytes"], down["level"], down["rtt_samples"]) == (50, 50, "tcp", None)
+    assert tables["points"].is_empty()
+
+
+def test_tables_of_a_newer_mptrace_are_refused(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.frame("connections").write_parquet(tmp_path / "connections.parquet", metadata={VERSION_KEY: "99"})
+    with pytest.raises(TablesError, match="schema 99"):
+        Tables(tmp_path)["connections"]
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    Trace().write(tmp_path)
+    (tmp_path / "rtt.parquet").write_text(json.dumps({}))
+    with pytest.raises(TablesError, match=r"rtt\.parquet: cannot be read .* `mplab analyze`"):
+        Tables(tmp_path)["rtt"]

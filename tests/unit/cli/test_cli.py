@@ -12,7 +12,7 @@ from orchestrator.cli.options import find_run
 from orchestrator.cli.output import duration
 from orchestrator.errors import InputError
 
-VERBS = "init doctor plan run resume status analyze report lab scenarios links transports".split()  # noqa: SIM905
+VERBS = "init doctor plan run resume status analyze figures report lab scenarios links transports".split()  # noqa: SIM905
 DEMO = str(Path(__file__).parents[3] / "experiments" / "demo.yaml")
 
 

@@ -6,50 +6,85 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"mplab/analysis/mptrace"
+	"mplab/analysis/mptrace/payload/tlskeys"
+	"mplab/analysis/mptrace/proxied"
 	"mplab/analysis/mptrace/tables"
 )
 
 type analyseOptions struct {
 	dir           string
 	json, summary bool
+	all           bool
+	tables        []string
+	threads       int
+	samples       int
+	reading
+	logs         []string
+	keys         []string
+	passwordFile string
+	xplot        string
+	mptcptrace   string
 }
 
-func newCommand() *cobra.Command {
-	var o analyseOptions
-	command := &cobra.Command{
-		Use:   "mptrace FILE… [-o DIR] [--json] [--summary]",
-		Short: "Tables of TCP and Multipath TCP connections from packet captures",
-		Long: `mptrace reads packet captures, merges them by time, and says what each TCP and
-Multipath TCP connection and each of its subflows did.
+const analyseLong = `mptrace reads packet captures, merges them by time, and says what each TCP and
+Multipath TCP connection (versions 0 and 1) and each of its subflows did.
 
 Captures are pcap or pcapng, also compressed by gzip or zstd; "-" is standard
 input. Payload is not needed: lengths come from the headers. "up" is from the
-client to the server.
+client to the server. The same packet must not be in two of the files; phone
+and proxy are compared by "mptrace ends".
 
-  -o DIR      writes DIR/connections.parquet and DIR/subflows.parquet
-  --json      prints the same rows as one JSON object
+  -o DIR      writes the tables as Parquet: DIR/connections.parquet and so on
+  --json      prints the tables as one JSON object
   --summary   prints them for people; this is what happens when nothing is asked
 
+"mptrace schema" describes the tables and their columns.
+
 Exit codes: 0 all was read; 1 a part could not be read (the rest was used and
-the file is marked); 2 nothing could be read, or the command is wrong.`,
+the file is marked), or not all could be written; 2 nothing could be read, or
+the command is wrong.`
+
+var defaults = analyseOptions{threads: 2, samples: 1000}
+
+func newCommand() *cobra.Command {
+	o := defaults
+	command := &cobra.Command{
+		Use:   "mptrace FILE… [-o DIR] [--json] [--summary]",
+		Short: "Tables of TCP and Multipath TCP connections from packet captures",
+		Long:  analyseLong,
 		Example: `  mptrace phone-wlan0.pcapng phone-rmnet0.pcapng -o tables
   mptrace capture --interface wlan0 --write phone-wlan0.pcapng
+  mptrace ends --phone phone-wlan0.pcapng --proxy proxy.pcapng
   tcpdump -i any -s 128 -w - tcp | mptrace - --summary`,
 		Version:       version,
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, args []string) error { return analyse(args, o, c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return analyse(args, o, c.OutOrStdout())
+		},
 	}
-	command.Flags().StringVarP(&o.dir, "output", "o", "", "write the tables as Parquet into this directory")
-	command.Flags().BoolVar(&o.json, "json", false, "print the tables as JSON")
-	command.Flags().BoolVar(&o.summary, "summary", false, "print a summary for people")
-	command.CompletionOptions.DisableDefaultCmd = true
-	command.AddCommand(newCaptureCommand())
+	flags := command.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&o.dir, "output", "o", "", "write the tables as Parquet into this directory")
+	flags.BoolVar(&o.json, "json", false, "print the tables as JSON")
+	flags.BoolVar(&o.summary, "summary", false, "print a summary for people")
+	flags.BoolVar(&o.all, "all", false, "the summary names every connection, not the largest alone")
+	flags.StringSliceVar(&o.tables, "tables", nil, "tables to write or print, or all (default: all are written, the small ones printed)")
+	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
+	flags.IntVar(&o.threads, "threads", o.threads, "1: all in one; 2: reading and decoding run beside the rest")
+	o.reading.flags(flags)
+	flags.StringSliceVar(&o.logs, "proxy-log", nil, "connection log of agent or proxy (JSON lines): where proxied connections go")
+	flags.StringSliceVar(&o.keys, "keys", nil, "TLS key log (as SSLKEYLOGFILE makes it): web objects, where payload was captured")
+	flags.StringVar(&o.passwordFile, "shadowsocks-password", "", "file with the password of a ShadowSocks proxy with table cipher")
+	flags.StringVar(&o.xplot, "xplot", "", "write time-sequence, RTT and throughput graphs for xplot into this directory")
+	flags.StringVar(&o.mptcptrace, "mptcptrace-compat", "", "write the files that mptcptrace writes into this directory")
+	command.AddCommand(newCaptureCommand(), newEndsCommand(), newSchemaCommand())
 	return command
 }
 
@@ -60,45 +95,114 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	if o.json && o.summary {
 		return errors.New("--json and --summary exclude each other")
 	}
-	result := mptrace.Analyse(names)
-	bad, unreadable := 0, 0
-	for _, f := range result.Files {
-		if !f.Partial {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "mptrace: %s: %s\n", f.Name, f.Error)
-		bad++
-		if f.Packets == 0 {
-			unreadable++
-		}
+	options, err := o.options()
+	if err != nil {
+		return err
 	}
-	if unreadable == len(names) {
-		return &exitError{code: exitBadInput}
-	}
-	if err := write(result, o, stdout); err != nil {
+	result, err := mptrace.Analyse(names, options)
+	if err != nil {
 		return &exitError{exitPartial, err}
 	}
-	if bad > 0 {
+	bad := tellUnread(result.Files)
+	if mptrace.Unreadable(result.Files) {
+		return &exitError{code: exitBadInput}
+	}
+	if err := o.print(result, options.Keep, stdout); err != nil {
+		return &exitError{exitPartial, err}
+	}
+	if bad {
 		return &exitError{code: exitPartial}
 	}
 	return nil
 }
 
-func write(result *tables.Result, o analyseOptions, stdout io.Writer) error {
-	if o.dir != "" {
-		if err := result.WriteParquet(o.dir); err != nil {
+// tellUnread names the files that were not read to their end.
+func tellUnread(files []tables.File) bool {
+	bad := false
+	for _, f := range files {
+		if f.Partial {
+			fmt.Fprintf(os.Stderr, "mptrace: %s: %s\n", f.Name, f.Error)
+			bad = true
+		}
+	}
+	return bad
+}
+
+// options reads what the flags name, before any capture is opened.
+func (o *analyseOptions) options() (mptrace.Options, error) {
+	chosen, err := tables.ParseSet(o.tables)
+	if err != nil {
+		return mptrace.Options{}, fmt.Errorf("--tables: %w", err)
+	}
+	if o.threads < 1 {
+		return mptrace.Options{}, fmt.Errorf("--threads %d: want 1 or more", o.threads)
+	}
+	if o.samples < -1 || o.samples == 0 {
+		return mptrace.Options{}, fmt.Errorf("--samples %d: want 1 or more, or -1 for all", o.samples)
+	}
+	a := mptrace.Options{
+		Threads: o.threads, Samples: o.samples, Directory: o.dir, Tables: chosen, Xplot: o.xplot, MPTCPTrace: o.mptcptrace,
+	}
+	switch {
+	case o.json && chosen == 0:
+		a.Keep = tables.Small
+	case o.json:
+		a.Keep = chosen
+	case o.prints():
+		a.Keep = tables.TableConnections | tables.TableSubflows | tables.TableDirections
+	}
+	if err := o.reading.set(&a); err != nil {
+		return a, err
+	}
+	return a, o.evidence(&a)
+}
+
+// limit is how many connections a summary names.
+func (o *analyseOptions) limit() int {
+	if o.all {
+		return -1
+	}
+	return 0
+}
+
+func (o *analyseOptions) prints() bool {
+	return o.json || o.summary || (o.dir == "" && o.xplot == "" && o.mptcptrace == "")
+}
+
+// evidence opens logs, keys and the password.
+func (o *analyseOptions) evidence(a *mptrace.Options) (err error) {
+	if len(o.logs) > 0 {
+		if a.Log, err = proxied.Open(o.logs...); err != nil {
 			return err
 		}
 	}
-	if o.dir != "" && !o.json && !o.summary {
+	if len(o.keys) > 0 {
+		if a.Keys, err = tlskeys.Open(o.keys...); err != nil {
+			return err
+		}
+	}
+	if o.passwordFile != "" {
+		b, err := os.ReadFile(o.passwordFile)
+		if err != nil {
+			return err
+		}
+		a.Table = proxied.NewTable(strings.TrimRight(string(b), "\r\n"))
+	}
+	return nil
+}
+
+func (o *analyseOptions) print(result *tables.Result, set tables.Set, stdout io.Writer) error {
+	if !o.prints() {
 		return nil
 	}
 	w := bufio.NewWriter(stdout)
-	print := result.WriteSummary
+	var err error
 	if o.json {
-		print = result.WriteJSON
+		err = result.WriteJSON(w, set)
+	} else {
+		err = result.WriteSummary(w, o.limit())
 	}
-	if err := print(w); err != nil {
+	if err != nil {
 		return err
 	}
 	return w.Flush()

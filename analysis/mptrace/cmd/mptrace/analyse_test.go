@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mplab/analysis/mptrace/tables"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -36,7 +38,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{empty, text}, 2},
 		{nil, 2},
 	} {
-		err := analyse(c.files, analyseOptions{json: true}, io.Discard)
+		o := defaults
+		o.json = true
+		err := analyse(c.files, o, io.Discard)
 		got := 0
 		if err != nil {
 			got = exitBadInput
@@ -61,8 +65,25 @@ func TestTablesOfCutFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	_ = analyse([]string{cut}, analyseOptions{dir: filepath.Join(dir, "tables")}, &out)
-	if entries, err := os.ReadDir(filepath.Join(dir, "tables")); len(entries) != 2 || out.Len() != 0 {
+	o := defaults
+	o.dir = filepath.Join(dir, "tables")
+	_ = analyse([]string{cut}, o, &out)
+	if entries, err := os.ReadDir(filepath.Join(dir, "tables")); len(entries) != len(tables.Tables()) || out.Len() != 0 {
 		t.Errorf("%v, %v, %s", entries, err, out.Bytes())
+	}
+}
+
+// TestManual: the manual has the columns that there are.
+func TestManual(t *testing.T) {
+	var want bytes.Buffer
+	if err := tables.WriteSchemaMarkdown(&want); err != nil {
+		t.Fatal(err)
+	}
+	manual, err := os.ReadFile("../../../../docs/trace-tables.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(manual, want.Bytes()) {
+		t.Error("docs/trace-tables.md is not what `mptrace schema` prints")
 	}
 }

@@ -31,9 +31,10 @@ finish
 	files := captures(t, dir)
 	noPayload(t, files)
 	r := result(t, files...)
+	up, down := &r.Directions[0], &r.Directions[1]
 	if c, s := r.Connections[0], r.Subflows[0]; c.BytesUp != 2_000_000+helloSize || c.BytesDown != 1_000_000+helloSize ||
-		c.Closed != "fin" || s.SegmentsUp+s.SegmentsDown != r.Files[0].TCP || 2*s.RetransmittedBytesUp > s.PayloadUp || s.Interface != "lo" {
-		t.Errorf("%+v\n%+v", c, s)
+		c.Closed != "fin" || up.Segments+down.Segments != r.Files[0].TCP || 2*up.RetransmittedBytes > up.Bytes || s.Interface != "lo" {
+		t.Errorf("%+v\n%+v\n%+v", c, s, r.Directions)
 	}
 	if events := read(t, dir, "lo.events"); !strings.HasPrefix(events, "{\"event\":\"ready\"}\n{\"event\":\"done\",\"packets\":") ||
 		!strings.HasSuffix(events, `"dropped":0}`) {

@@ -167,7 +167,9 @@ done
 func result(t *testing.T, files ...string) *tables.Result {
 	t.Helper()
 	out := new(bytes.Buffer)
-	if err := analyse(files, analyseOptions{json: true}, out); err != nil {
+	o := defaults
+	o.json = true
+	if err := analyse(files, o, out); err != nil {
 		t.Fatal(err)
 	}
 	r := new(tables.Result)

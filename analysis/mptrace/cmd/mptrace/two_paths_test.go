@@ -47,7 +47,7 @@ finish
 	carried := map[string]int64{}
 	for _, s := range r.Subflows {
 		carried[s.Interface] += s.UniqueUp + s.UniqueDown
-		if !s.Established || (s.Role == "additional") != (s.JoinDelayMS != nil) || s.RTTHandshakeMS == nil {
+		if !s.Established || (s.Role == "additional") != s.JoinDelayMS.Known || !s.RTTHandshakeMS.Known {
 			t.Errorf("subflow %+v", s)
 		}
 	}
@@ -87,12 +87,12 @@ finish
 	files := captures(t, dir)
 	noPayload(t, files)
 	r := result(t, files...)
-	c, s := r.Connections[0], r.Subflows[0]
+	c, up := r.Connections[0], r.Directions[0]
 	if len(r.Connections) != 1 || c.Kind != "tcp" || c.BytesUp != 600_000+helloSize || c.BytesDown != helloSize {
 		t.Errorf("connections %+v", r.Connections)
 	}
-	if s.RetransmittedSegmentsUp == 0 || s.PayloadUp-s.UniqueUp != s.RetransmittedBytesUp {
-		t.Errorf("subflow %+v", s)
+	if up.RetransmittedSegments == 0 || up.Bytes-up.UniqueBytes != up.RetransmittedBytes {
+		t.Errorf("%+v", up)
 	}
 	oracle(t, files, r)
 }
@@ -168,13 +168,18 @@ func oracle(t *testing.T, files []string, r *tables.Result) {
 	for _, s := range r.Subflows {
 		a := []string{s.Client, strconv.Itoa(int(s.ClientPort))}
 		b := []string{s.Server, strconv.Itoa(int(s.ServerPort))}
-		up := count{s.SegmentsUp, s.PayloadUp, s.UniqueUp, s.RetransmittedSegmentsUp}
-		down := count{s.SegmentsDown, s.PayloadDown, s.UniqueDown, s.RetransmittedSegmentsDown}
-		if want := counts[strings.Join(slices.Concat(a, b), " ")]; want == nil || up != *want {
-			t.Errorf("up %+v, tshark says %+v", up, want)
-		}
-		if want := counts[strings.Join(slices.Concat(b, a), " ")]; want == nil || down != *want {
-			t.Errorf("down %+v, tshark says %+v", down, want)
+		for _, d := range r.Directions {
+			if d.Level != tables.LevelTCP || d.ConnectionID != s.ConnectionID || d.SubflowID != s.SubflowID {
+				continue
+			}
+			key := slices.Concat(a, b)
+			if d.Direction == tables.Down {
+				key = slices.Concat(b, a)
+			}
+			got := count{d.Segments, d.Bytes, d.UniqueBytes, d.RetransmittedSegments}
+			if want := counts[strings.Join(key, " ")]; want == nil || got != *want {
+				t.Errorf("%s %+v, tshark says %+v", d.Direction, got, want)
+			}
 		}
 	}
 }

@@ -1,0 +1,1 @@
+"""The shapes that trace figures are made of: a figure says what is shown, its shape how."""

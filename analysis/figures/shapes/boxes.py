@@ -1,0 +1,70 @@
+"""Box plots: per transport, or per class of another quantity."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from analysis.figures.shapes.common import Axis, NoDataError, Panel, Series, pages
+from analysis.figures.style import FACET_COLUMNS, INK, Canvas, Drawing, facet_rows
+from analysis.text import slug
+from analysis.traces import Traces
+
+COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "value")
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """A box per transport and class (``variant``); ``values`` gives ``connection_id``, ``value``, maybe ``variant``."""
+
+    title: str
+    paper: str
+    axis: Axis
+    caption: str
+    values: Callable[[Traces], pl.DataFrame]
+    nothing: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing per page of facets; raises `NoDataError`."""
+        frame = self.values(traces)
+        frame = frame if frame.is_empty() else frame.drop_nulls("value")
+        if self.axis.scale == "log" and not frame.is_empty():
+            frame = frame.filter(pl.col("value") > 0)
+        if frame.is_empty():
+            raise NoDataError(self.nothing)
+        for place, panels in enumerate(pages(frame, traces)):
+            yield self._page(slug("trace", name, str(place + 1) if place else ""), panels)
+
+    def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
+        rows = []
+        most = max(len(panel.series) for panel in panels)
+        with Canvas(self.title, (0.7 + 0.3 * most) * facet_rows(len(panels))) as canvas:
+            for place, (axes, panel) in enumerate(zip(canvas.facets(len(panels), sharex=True), panels, strict=True)):
+                axes.set_title(panel.title)
+                own = [frame["value"].to_numpy() for _, frame in panel.series]
+                drawn = axes.boxplot(
+                    own, orientation="horizontal", widths=0.6, patch_artist=True, manage_ticks=False, showfliers=False
+                )
+                for patch, line, (series, _) in zip(drawn["boxes"], drawn["medians"], panel.series, strict=True):
+                    patch.set(facecolor=series.transport.colour + "40", edgecolor=series.transport.colour)
+                    line.set(color=series.transport.colour, linewidth=2.2)
+                names = [
+                    f"{_name(series)} ({values.size})" for (series, _), values in zip(panel.series, own, strict=True)
+                ]
+                axes.set_yticks(range(1, len(names) + 1), names)
+                axes.set_ylim(len(names) + 0.6, 0.4)
+                axes.tick_params(axis="y", labelcolor=INK)
+                axes.grid(visible=False, axis="y")
+                self.axis.dress(axes, "x")
+                if place % FACET_COLUMNS:
+                    axes.set_ylabel("")
+                for series, frame in panel.series:
+                    labels = (panel.scenario, panel.link, series.transport.label, series.variant)
+                    rows += [(*labels, *row) for row in frame.select("cell", "connection_id", "value").iter_rows()]
+            svg = canvas.svg(stem)
+        return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
+
+
+def _name(series: Series) -> str:
+    """The class may bear a key for its order, before a bar: ``1|below 10 kB``."""
+    return series.title.replace(series.variant, series.variant.rpartition("|")[2]) if series.variant else series.title

@@ -1,0 +1,68 @@
+"""Clouds of connections: two quantities of each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from analysis.figures.shapes.common import Axis, NoDataError, Panel, handle, pages, series_of, thinned, title_below
+from analysis.figures.style import Canvas, Drawing, facet_rows
+from analysis.text import slug
+from analysis.traces import Traces
+
+MAX_POINTS = 1500
+COLUMNS = ("scenario", "link", "transport", "cell", "connection_id", "x", "y")
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A point per connection; ``values`` gives the columns ``connection_id``, ``x`` and ``y``."""
+
+    title: str
+    paper: str
+    x: Axis
+    y: Axis
+    caption: str
+    values: Callable[[Traces], pl.DataFrame]
+    nothing: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing per page of facets; raises `NoDataError`."""
+        frame = self.values(traces)
+        for axis, side in ((self.x, "x"), (self.y, "y")):
+            if not frame.is_empty():
+                frame = frame.drop_nulls(side)
+                frame = frame.filter(pl.col(side) > 0) if axis.scale == "log" else frame
+        if frame.is_empty():
+            raise NoDataError(self.nothing)
+        for place, panels in enumerate(pages(frame, traces)):
+            yield self._page(slug("trace", name, str(place + 1) if place else ""), panels)
+
+    def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
+        rows = []
+        with Canvas(self.title, 0.7 + 2.5 * facet_rows(len(panels))) as canvas:
+            all_axes = canvas.facets(len(panels), sharex=True, sharey=True)
+            for axes, panel in zip(all_axes, panels, strict=True):
+                axes.set_title(panel.title)
+                for series, own in panel.series:
+                    shown = thinned(own, MAX_POINTS)
+                    look = series.transport
+                    axes.plot(
+                        shown["x"].to_numpy(),
+                        shown["y"].to_numpy(),
+                        linestyle="none",
+                        marker=look.marker,
+                        markersize=4.0,
+                        color=look.colour,
+                        markeredgewidth=0.0,
+                        alpha=0.6,
+                    )
+                    place = (panel.scenario, panel.link, look.label)
+                    rows += [(*place, *row) for row in own.select("cell", "connection_id", "x", "y").iter_rows()]
+                self.x.dress(axes, "x")
+                self.y.dress(axes, "y")
+                axes.label_outer()
+            title_below(canvas, self.x, all_axes)
+            canvas.legend([handle(series, "", marker=True) for series in series_of(panels)])
+            svg = canvas.svg(stem)
+        return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)

@@ -1,0 +1,82 @@
+"""The figures from mptrace's tables: one module each, found by name; ``FIGURE`` in it draws.
+
+`mplab figures` lists and draws them all; those whose module says ``REPORT = True`` are on the page of every run that
+has the data. What is drawn after which figure of which paper: docs/figures.md.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from analysis.errors import FigureError
+from analysis.figures.shapes.common import NoDataError
+from analysis.figures.style import Drawing
+from analysis.traces import Traces
+
+
+class Figure(Protocol):
+    """A shape with what it shows; ``paper`` names the figures that it is drawn after."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+    @property
+    def paper(self) -> str:
+        """``baerts2015 fig. 5.1``, or "" when it is ours alone."""
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """The drawings; raises `NoDataError`, never draws empty axes."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A figure as the command line knows it."""
+
+    name: str
+    figure: Figure
+    order: int
+    in_report: bool
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A figure that was not drawn, and why."""
+
+    name: str
+    reason: str
+
+
+def figures(names: Sequence[str] = ()) -> list[Named]:
+    """The figures of these names, or all, in the order of the report.
+
+    Raises:
+        FigureError: there is no such figure; the message names those that there are.
+    """
+    known = {named.name: named for named in sorted(_all(), key=lambda n: (n.order, n.name))}
+    for name in names:
+        if name not in known:
+            raise FigureError(f"no figure is called {name!r}; there are: {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def draw(traces: Traces, chosen: Sequence[Named]) -> Iterator[Drawing | LeftOut]:
+    """Each figure's drawings, or why it has none."""
+    for named in chosen:
+        if not traces.traces:
+            yield LeftOut(named.name, "no ok cell has tables")
+            continue
+        try:
+            yield from named.figure.draw(named.name, traces)
+        except NoDataError as reason:
+            yield LeftOut(named.name, str(reason))
+
+
+def _all() -> Iterator[Named]:
+    for found in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{found.name}")
+        if hasattr(module, "FIGURE"):
+            name = found.name.replace("_", "-")
+            yield Named(name, module.FIGURE, int(module.ORDER), bool(getattr(module, "REPORT", False)))

@@ -1,0 +1,30 @@
+"""How long long transfers take."""
+
+import polars as pl
+
+from analysis.figures.shapes.boxes import Boxes
+from analysis.figures.shapes.common import Axis
+from analysis.figures.traces.connections import BYTES, LONG_BYTES, OPENED
+from analysis.traces import Traces
+
+ORDER = 61
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Durations of large connections."""
+    return traces.pooled(
+        "connections",
+        "connection_id",
+        pl.col("duration_s").alias("value"),
+        where=OPENED & (BYTES >= LONG_BYTES),
+    )
+
+
+FIGURE = Boxes(
+    title="Completion of connections of 1 MB or more",
+    paper="",
+    axis=Axis("First to last packet", "s", "log"),
+    caption="Box: quartiles and median; whiskers: within 1.5 times their distance. In brackets: connections.",
+    values=values,
+    nothing="no connection whose beginning was captured carried 1 MB",
+)

@@ -1,0 +1,16 @@
+"""How much connections carry."""
+
+from analysis.figures.shapes.cdf import Cdf
+from analysis.figures.shapes.common import Axis
+from analysis.figures.traces.connections import BYTES, OPENED
+
+ORDER = 11
+FIGURE = Cdf(
+    title="Bytes of connections",
+    paper="baerts2015 fig. 5.2",
+    axis=Axis("Payload of both directions", "bytes", "log"),
+    share="Share of connections",
+    caption="Each byte once, of connections whose beginning was captured; connections without payload left out.",
+    values=lambda traces: traces.pooled("connections", BYTES.alias("value"), where=OPENED),
+    nothing="no connection carried payload",
+)

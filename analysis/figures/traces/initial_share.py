@@ -1,0 +1,37 @@
+"""How much of a connection stays on its first subflow."""
+
+import polars as pl
+
+from analysis.figures.shapes.cdf import Cdf
+from analysis.figures.shapes.common import Axis
+from analysis.figures.traces.connections import MPTCP, SEVERAL
+from analysis.traces import Traces
+
+ORDER = 41
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per connection, unique payload of the initial subflow by that of all."""
+    unique = pl.col("unique_up") + pl.col("unique_down")
+    first = unique.filter(pl.col("role") == "initial").sum()
+    return traces.each(
+        lambda trace: (
+            trace.tables["subflows"]
+            .join(trace.tables["connections"].filter(MPTCP & SEVERAL), on="connection_id", how="semi")
+            .group_by("connection_id", maintain_order=True)
+            .agg(value=first / unique.sum(), total=unique.sum())
+            .filter(pl.col("total") > 0)
+            .select("value")
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Bytes on the initial subflow",
+    paper="",
+    axis=Axis("Fraction of the payload of both directions", "share"),
+    share="Share of connections",
+    caption="Connections with two subflows or more.",
+    values=values,
+    nothing="no connection with two subflows carried payload",
+)

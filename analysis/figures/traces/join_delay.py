@@ -1,0 +1,20 @@
+"""How long after the first subflow the second one is asked for."""
+
+import polars as pl
+
+from analysis.figures.shapes.cdf import Cdf
+from analysis.figures.shapes.common import Axis
+
+ORDER = 40
+REPORT = True
+FIGURE = Cdf(
+    title="Delay of the second subflow",
+    paper="",
+    axis=Axis("First MP_CAPABLE to first MP_JOIN", "ms", "log"),
+    share="Share of connections",
+    caption="Connections that asked for a second subflow, from SYN to SYN.",
+    values=lambda traces: traces.pooled("connections", pl.col("join_delay_ms").alias("value")).pipe(
+        lambda frame: frame if frame.is_empty() else frame.drop_nulls("value")
+    ),
+    nothing="no connection asked for a second subflow",
+)

@@ -1,0 +1,35 @@
+"""Where round trips of uploaded data lie, at the level that the application sees."""
+
+import polars as pl
+
+from analysis.figures.shapes.cdf import Cdf
+from analysis.figures.shapes.common import Axis
+from analysis.figures.traces.connections import WHOLE_LEVEL
+from analysis.traces import Traces
+
+ORDER = 22
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Samples of plain TCP by sequence number, of MPTCP by data sequence number."""
+    return traces.each(
+        lambda trace: (
+            trace.read("rtt")
+            .filter(pl.col("direction") == "up")
+            .join(trace.tables["connections"].select("connection_id", WHOLE_LEVEL.alias("whole")), on="connection_id")
+            .filter(pl.col("level") == pl.col("whole"))
+            .select(value="rtt_ms", weight="weight")
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Round trips of uploaded data, as the application sees them",
+    paper="baerts2015 fig. 4.9",
+    axis=Axis("Round trip", "ms", "log"),
+    share="Share of samples per class",
+    caption="TCP: until the acknowledgement. MPTCP: until the data acknowledgement, reordering included.",
+    values=values,
+    nothing="no round trip of uploaded data was measured",
+    kind="density",
+)

@@ -1,0 +1,38 @@
+"""Bytes of each connection on WiFi against those on the cellular network."""
+
+import polars as pl
+
+from analysis.figures.shapes.common import Axis
+from analysis.figures.shapes.scatter import Scatter
+from analysis.traces import CELLULAR, WIFI, Traces
+
+ORDER = 51
+UNIQUE = pl.col("unique_up") + pl.col("unique_down")
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per connection, unique payload of both directions by network; a byte at least, for the axes are logarithmic."""
+    return traces.each(
+        lambda trace: (
+            trace.tables["subflows"]
+            .filter(pl.col("network").is_in([WIFI, CELLULAR]))
+            .group_by("connection_id", maintain_order=True)
+            .agg(
+                total=UNIQUE.sum(),
+                x=UNIQUE.filter(pl.col("network") == WIFI).sum().clip(lower_bound=1),
+                y=UNIQUE.filter(pl.col("network") == CELLULAR).sum().clip(lower_bound=1),
+            )
+            .filter(pl.col("total") > 0)
+        )
+    )
+
+
+FIGURE = Scatter(
+    title="Bytes on WiFi and on the cellular network",
+    paper="",
+    x=Axis("WiFi", "bytes", "log"),
+    y=Axis("Cellular", "bytes", "log"),
+    caption="A point is a connection, both directions; what has no byte on a network is drawn at 1 B.",
+    values=values,
+    nothing="no connection carried payload over WiFi or the cellular network",
+)

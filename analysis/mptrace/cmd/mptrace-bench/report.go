@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func newReport() *report {
+	r := &report{Cores: runtime.NumCPU(), CPU: "not known"}
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for text := range strings.Lines(string(b)) {
+			if name, value, ok := strings.Cut(text, ":"); ok && strings.TrimSpace(name) == "model name" {
+				r.CPU = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		r.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	return r
+}
+
+// print prints Markdown.
+func (r *report) print(out io.Writer) {
+	fmt.Fprintf(out, "%s, %d cores, Linux %s. Median of the runs by wall time; × wall and × CPU: how many times as much as %q.\n", r.CPU, r.Cores, r.Kernel, reference)
+	for _, t := range r.Traces {
+		fmt.Fprintf(out, "\n**%s**: %s; %d packets, %d connections (%d MPTCP), %d flows\n\n", t.Name, t.What, t.Packets, t.Connections, t.MPTCP, t.Flows)
+		fmt.Fprintln(out, "| tool | million packets/s | × wall | × CPU | wall s | CPU s | peak MB | runs | counts |\n"+
+			"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+		var base cost
+		for _, one := range r.Results {
+			if one.Trace == t.Name && one.Tool == reference {
+				base = one.Cost
+			}
+		}
+		for _, one := range r.Results {
+			if one.Trace == t.Name {
+				fmt.Fprintln(out, one.row(base))
+			}
+		}
+	}
+	if len(r.Linearity) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n**Linearity**, %s, bulk\n\n", reference)
+	fmt.Fprintln(out, "| million packets | read from | million packets/s | wall s | CPU s | peak MB |\n| ---: | --- | ---: | ---: | ---: | ---: |")
+	for _, l := range r.Linearity {
+		from := "file"
+		if l.Piped {
+			from = "pipe (no room on disk; its writer shares the processor)"
+		}
+		fmt.Fprintf(out, "| %.1f | %s | %.2f | %.2f | %.2f | %.0f |\n", float64(l.Packets)/1e6, from, l.PerS/1e6, l.Cost.Wall, l.Cost.CPU, l.Cost.PeakMB)
+	}
+}
+
+func (r *result) row(base cost) string {
+	switch {
+	case r.Missing:
+		return fmt.Sprintf("| %s | not installed | | | | | | | |", r.Tool)
+	case r.Failed != "":
+		return fmt.Sprintf("| %s | failed: %s | | | | | | | |", r.Tool, strings.ReplaceAll(r.Failed, "\n", " "))
+	}
+	agrees := "agree"
+	if r.Differs != "" {
+		agrees = r.Differs
+	}
+	return fmt.Sprintf("| %s | %.2f | %s | %s | %.2f | %.2f | %.0f | %d | %s |", r.Tool, r.PerS/1e6,
+		times(r.Cost.Wall, base.Wall), times(r.Cost.CPU, base.CPU), r.Cost.Wall, r.Cost.CPU, r.Cost.PeakMB, r.Runs, agrees)
+}
+
+func times(a, b float64) string {
+	if b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", a/b)
+}

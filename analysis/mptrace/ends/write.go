@@ -1,0 +1,152 @@
+package ends
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"mplab/analysis/mptrace/tables"
+)
+
+// Schema is the version of the rows: it grows when a column changes meaning or
+// goes away, not when one is added.
+const Schema = 1
+
+// Names of the tables: of Parquet files, and members of the JSON object.
+const (
+	TablePathEnds        = "path_ends"
+	TableOWD             = "owd"
+	TableLosses          = "losses"
+	TableReordering      = "reordering"
+	TableReinjectionEnds = "reinjection_ends"
+)
+
+// WriteFiles writes the tables as Parquet files into a directory, and the
+// clock and the summary as ends.json.
+func (r *Result) WriteFiles(dir string) error {
+	about, err := json.MarshalIndent(struct {
+		Schema  int     `json:"schema"`
+		Clock   Clock   `json:"clock"`
+		Summary Summary `json:"summary"`
+	}{Schema, r.Clock, r.Summary}, "", " ")
+	if err != nil {
+		return err
+	}
+	for _, write := range []func() error{
+		func() error {
+			return tables.WriteRows(dir, TablePathEnds, "what each direction of a subflow did between the ends", r.PathEnds)
+		},
+		func() error {
+			return tables.WriteRows(dir, TableOWD, "one-way delays, thinned beyond --samples per direction of a subflow", r.OWD)
+		},
+		func() error {
+			return tables.WriteRows(dir, TableLosses, "one row per range or packet that did not arrive", r.Losses)
+		},
+		func() error {
+			return tables.WriteRows(dir, TableReordering, "how long data of a connection waited at the receiver for data before it", r.Reordering)
+		},
+		func() error {
+			return tables.WriteRows(dir, TableReinjectionEnds, "one row per range of data that a second subflow carried: which copy came first", r.Reinjections)
+		},
+		func() error { return os.WriteFile(filepath.Join(dir, "ends.json"), append(about, '\n'), 0o644) },
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes all as one JSON object, with a line for each row.
+func (r *Result) WriteJSON(out io.Writer) error {
+	w := &jsonWriter{Writer: bufio.NewWriter(out)}
+	fmt.Fprintf(w, "{\n\"schema\": %d", Schema)
+	w.member("clock", r.Clock)
+	w.member("summary", r.Summary)
+	each(w, TablePathEnds, r.PathEnds)
+	each(w, TableOWD, r.OWD)
+	each(w, TableLosses, r.Losses)
+	each(w, TableReordering, r.Reordering)
+	each(w, TableReinjectionEnds, r.Reinjections)
+	each(w, "phone", r.Phone)
+	each(w, "proxy", r.Proxy)
+	_, _ = w.WriteString("\n}\n") // Flush tells
+	if w.err != nil {
+		return w.err
+	}
+	return w.Flush()
+}
+
+type jsonWriter struct {
+	*bufio.Writer
+	err error // of encoding
+}
+
+func (w *jsonWriter) member(name string, v any) {
+	fmt.Fprintf(w, ",\n%q: ", name)
+	w.value(v)
+}
+
+func (w *jsonWriter) value(v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil && w.err == nil {
+		w.err = err
+	}
+	_, _ = w.Write(bytes.TrimSpace(b.Bytes()))
+}
+
+func each[R any](w *jsonWriter, name string, rows []R) {
+	fmt.Fprintf(w, ",\n%q: [", name)
+	for i := range rows {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		_ = w.WriteByte('\n')
+		w.value(&rows[i])
+	}
+	_ = w.WriteByte(']')
+}
+
+// WriteSummary writes the clock and a line for each direction of a subflow, for people.
+func (r *Result) WriteSummary(out io.Writer) error {
+	fmt.Fprintln(out, r.Clock)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "conn\tsub\tpath\tdir\tsent\tlost\t%\tduplicated\treordered\tOWD min\tmedian\tp95\tjitter ms")
+	for _, p := range r.PathEnds {
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", p.ConnectionID, p.SubflowID, cmp.Or(p.Interface, "-"), p.Direction,
+			p.Sent, p.Lost, short(p.LostPercent), p.Duplicated, p.Reordered, short(p.OWDMinMS), short(p.OWDP50MS), short(p.OWDP95MS), short(p.JitterMS))
+	}
+	return w.Flush()
+}
+
+func short(v tables.Maybe[float64]) string {
+	if !v.Known {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", v.Value)
+}
+
+// String says in one sentence what is known of the clocks.
+func (c Clock) String() string {
+	switch {
+	case c.Same:
+		return "one clock for both ends"
+	case !c.Known:
+		return "clocks: packets of one direction alone were matched; delays are above the shortest"
+	}
+	drift := fmt.Sprintf("drift %.2f ± %.2f ppm", c.DriftPPM, c.DriftErrorPPM)
+	if !c.DriftKnown {
+		drift = "drift not known"
+	}
+	return fmt.Sprintf("the proxy's clock is %.3f ± %.3f ms ahead at %s (path %s; the middle is right when the shortest delays of both directions are equal), %s",
+		c.OffsetMS, c.UncertaintyMS, time.Unix(0, c.StartNS).UTC().Format(time.RFC3339), c.Path, drift)
+}

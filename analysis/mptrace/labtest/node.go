@@ -1,0 +1,83 @@
+package labtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Node is a network namespace.
+type Node struct {
+	namespace *os.File
+}
+
+func newNode() (*Node, error) {
+	n := new(Node)
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			made <- fmt.Errorf("make a network namespace: %w", err)
+			return
+		}
+		var err error
+		n.namespace, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		return nil, err
+	}
+	return n, n.IP("link set lo up")
+}
+
+// Do runs f on a thread in the namespace; sockets that it opens stay there.
+func (n *Node) Do(f func()) {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for ever, as the thread is in another namespace now
+		err := unix.Setns(int(n.namespace.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			f()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		panic(fmt.Sprintf("enter a network namespace: %v", err)) // the descriptor is ours and open
+	}
+}
+
+// Run runs a command in the namespace to its end.
+func (n *Node) Run(name string, args ...string) error {
+	var output []byte
+	var err error
+	n.Do(func() { output, err = exec.Command(name, args...).CombinedOutput() })
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, output)
+	}
+	return nil
+}
+
+// IP runs `ip` with each of the lines as its arguments.
+func (n *Node) IP(lines ...string) error {
+	for _, line := range lines {
+		if err := n.Run("ip", strings.Fields(line)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Set writes a sysctl of the namespace, such as net.mptcp.checksum_enabled.
+func (n *Node) Set(name, value string) error {
+	var err error
+	n.Do(func() { err = os.WriteFile("/proc/sys/"+strings.ReplaceAll(name, ".", "/"), []byte(value), 0o644) })
+	return err
+}
+
+func (n *Node) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.namespace.Fd()) }
+
+func (n *Node) close() { _ = n.namespace.Close() }

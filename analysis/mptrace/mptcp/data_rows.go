@@ -1,0 +1,82 @@
+package mptcp
+
+import "mplab/analysis/mptrace/tables"
+
+// writeData writes the rows of a direction's data.
+func (e *Engine) writeData(c *Conn, dir uint8) {
+	d := &direction{}
+	if c.multi.data != nil {
+		d = &c.multi.data[dir]
+	}
+	d.endBurst(e.out.Bursts != nil, e.options.Samples)
+	e.warnings.IntervalBytesFilled += int64(d.holes.filled + d.below.filled)
+	e.out.Directions.Add(d.directionRow(c, dir))
+	e.burstRows(c, d, int(dir))
+	if e.rates {
+		e.rateRow(c, tables.NoSubflow, tables.LevelMPTCP, dir, &d.rate)
+	}
+	if e.out.RTT != nil {
+		for i, sample := range d.rtt.Kept() {
+			e.out.RTT.Add(tables.RTT{
+				ConnectionID: c.ID, SubflowID: tables.NoSubflow, Level: tables.LevelMPTCP, Direction: tables.Directions[dir],
+				TimeNS: sample.TimeNS, RTTMS: milliseconds(sample.Value), Weight: d.rtt.Weight(i),
+			})
+		}
+	}
+	if e.out.ACKSizes != nil {
+		d.ackSizes.Each(func(size, count int64) {
+			e.out.ACKSizes.Add(tables.ACKSize{
+				ConnectionID: c.ID, SubflowID: tables.NoSubflow, Level: tables.LevelMPTCP, Direction: tables.Directions[dir],
+				Bytes: size, Count: count,
+			})
+		})
+	}
+}
+
+// directionRow is the row of a direction's data.
+func (d *direction) directionRow(c *Conn, dir uint8) tables.Direction {
+	t := &c.totals.side[dir]
+	row := tables.Direction{
+		ConnectionID: c.ID, SubflowID: tables.NoSubflow, Level: tables.LevelMPTCP, Direction: tables.Directions[dir],
+		Segments: t.segments, DataSegments: t.segments, WireSegments: t.wire, Bytes: t.bytes,
+		UniqueBytes: int64(d.unique), MissingBytes: int64(d.holes.in(0)), ReinjectedBytes: int64(d.reinjected),
+		ZeroWindows: d.zeroWindows, FlightMax: int64(d.flightMax), InitialWindow: int64(d.initial),
+		SegmentMax: t.segmentMax, SegmentMin: t.segmentMin, IdleMaxMS: milliseconds(d.idleNS),
+		FirstNS: t.firstNS, LastNS: t.lastNS, FirstPayloadNS: t.firstNS, LastPayloadNS: t.lastNS,
+		LastFreshNS: known(d.freshNS), FirstACKNS: known(d.firstACKNS), LastACKNS: known(d.lastACKNS), FINACKNS: known(d.finACKNS),
+		Mappings: t.mappings, Bursts: d.bursts.count, Switches: d.bursts.switches(), DataFINNS: known(d.finNS),
+	}
+	if d.windows > 0 {
+		row.WindowMin, row.WindowMax = tables.Just(int64(d.windowMin)), tables.Just(int64(d.windowMax))
+		row.WindowMean = tables.Just(float64(d.windowSum) / float64(d.windows))
+	}
+	if d.flights > 0 {
+		row.FlightMean = tables.Just(float64(d.flightSum) / float64(d.flights))
+	}
+	if s := seconds(d.freshNS - d.firstFreshNS); s > 0 {
+		row.SwitchesPS = tables.Just(float64(d.bursts.switches()) / s)
+	}
+	if s := seconds(t.lastNS.Value - t.firstNS.Value); s > 0 {
+		row.ThroughputB = tables.Just(float64(d.unique) * 8 / s)
+	}
+	d.roundTrips(&row)
+	return row
+}
+
+func (d *direction) roundTrips(row *tables.Direction) {
+	if row.RTTSamples = d.rtt.N(); row.RTTSamples == 0 {
+		return
+	}
+	ms := func(ns float64) tables.Maybe[float64] { return tables.Just(ns / 1e6) }
+	row.RTTMinMS, row.RTTMaxMS, row.RTTLastMS = ms(float64(d.rtt.Min())), ms(float64(d.rtt.Max())), ms(float64(d.rtt.Last()))
+	row.RTTMeanMS = ms(d.rtt.Mean())
+	if row.RTTSamples > 1 {
+		row.RTTStdevMS = ms(d.rtt.Stdev())
+	}
+	q := d.rtt.Quantiles(.25, .5, .75, .90, .95, .97, .98, .99)
+	for i, at := range []*tables.Maybe[float64]{
+		&row.RTTP25MS, &row.RTTP50MS, &row.RTTP75MS, &row.RTTP90MS, &row.RTTP95MS, &row.RTTP97MS, &row.RTTP98MS, &row.RTTP99MS,
+	} {
+		*at = ms(q[i])
+	}
+}

@@ -1,0 +1,147 @@
+package mptcp
+
+import (
+	"cmp"
+	"slices"
+
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tables"
+	"mplab/analysis/mptrace/tcp"
+)
+
+// maxEvents bounds the events of one connection; later ones are dropped.
+const maxEvents = 10000
+
+// event is a row of the table events, as small as it can wait for its connection's end.
+type event struct {
+	timeNS, value int64
+	sub           int32
+	address       int32 // index into Conn.addresses, −1: none
+	addressID     int16 // −1: none
+	port          uint16
+	kind          eventKind
+	dir           uint8
+	note          note
+}
+
+type eventKind uint8
+
+const (
+	evSYN eventKind = iota
+	evEstablished
+	evFirstData
+	evFIN
+	evRST
+	evCapable
+	evJoin
+	evAddAddr
+	evAddAddrEcho
+	evRemoveAddr
+	evPrio
+	evFail
+	evFastclose
+	evReset
+	evInfinite
+	evDataFIN
+	evFallback
+	evHandover
+	evZeroWindow
+	evWindowOpen
+	eventKinds
+)
+
+var eventNames = [eventKinds]string{
+	"syn", "established", "first-data", "fin", "rst", "mp-capable", "mp-join", "add-addr", "add-addr-echo", "remove-addr",
+	"mp-prio", "mp-fail", "mp-fastclose", "mp-tcprst", "infinite-mapping", "data-fin", "fallback", "handover", "zero-window", "window-open",
+}
+
+// hasValue are the events with a value.
+const hasValue = 1<<evPrio | 1<<evFail | 1<<evReset | 1<<evHandover
+
+// note is what an event has to say besides.
+type note uint8
+
+const (
+	noNote note = iota
+	noteSYN
+	noteSYNBackup
+	noteSYNACK
+	noteSYNACKBackup
+	noteACK
+	noteTransient
+	noteHandshake // the causes of a fallback
+	noteNoDSS
+	noteFail
+	noteInfinite
+	notes
+)
+
+var noteTexts = [notes]string{
+	"", "SYN", "SYN, backup", "SYN/ACK", "SYN/ACK, backup", "ACK", "transient",
+	"handshake", "no-dss", "mp-fail", "infinite-mapping",
+}
+
+// note writes an event down and tells the observer of it.
+func (e *Engine) note(s *Sub, ev event) {
+	if !e.eventful {
+		return
+	}
+	c := s.Conn
+	ev.sub = s.ID
+	if e.observer != nil {
+		row := c.eventRow(&ev)
+		e.observer.Event(s, &row)
+	}
+	if e.out.Events != nil && len(c.events) < maxEvents {
+		c.events = append(c.events, ev)
+	}
+}
+
+// happened notes an event that is nothing but its kind, now.
+func (e *Engine) happened(s *Sub, dir uint8, kind eventKind) {
+	e.note(s, event{timeNS: e.nowNS, kind: kind, dir: dir, address: -1, addressID: -1})
+}
+
+func (c *Conn) eventRow(ev *event) tables.Event {
+	row := tables.Event{
+		ConnectionID: c.ID, SubflowID: ev.sub, TimeNS: ev.timeNS, Direction: tables.Directions[ev.dir],
+		Event: eventNames[ev.kind], Detail: noteTexts[ev.note],
+	}
+	if ev.address >= 0 {
+		row.Address = c.addresses[ev.address].String()
+	}
+	if ev.port != 0 {
+		row.Port = tables.Just(int32(ev.port))
+	}
+	if ev.addressID >= 0 {
+		row.AddressID = tables.Just(int32(ev.addressID))
+	}
+	if hasValue>>ev.kind&1 != 0 {
+		row.Value = tables.Just(ev.value)
+	}
+	return row
+}
+
+// eventRows writes the events of a connection in the order of their time.
+func (e *Engine) eventRows(c *Conn) {
+	if e.out.Events == nil {
+		return
+	}
+	slices.SortStableFunc(c.events, func(a, b event) int { return cmp.Compare(a.timeNS, b.timeNS) })
+	for i := range c.events {
+		e.out.Events.Add(c.eventRow(&c.events[i]))
+	}
+}
+
+// windowTurned notes that a side closes its window, or opens it again.
+func (e *Engine) windowTurned(s *Sub, dir uint8, seg *tcp.Segment) {
+	if seg.Packet.Flags&(packet.SYN|packet.RST) != 0 {
+		return
+	}
+	s.side[dir].zeroWindow = !s.side[dir].zeroWindow
+	kind := evWindowOpen
+	if s.side[dir].zeroWindow {
+		kind = evZeroWindow
+	}
+	e.happened(s, dir, kind)
+}

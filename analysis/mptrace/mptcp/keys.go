@@ -1,0 +1,81 @@
+package mptcp
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // MPTCP version 0 is made of it
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+// tokenAndIDSN derives the token, the first 32 bits of the key's hash, and the
+// initial data sequence number, its last 64 bits: SHA-256 in version 1
+// (RFC 8684 §3.1, §3.2), SHA-1 in version 0 (RFC 6824 §3.1, §3.2).
+func tokenAndIDSN(version int32, key uint64) (uint32, uint64) {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], key)
+	if version == 0 {
+		sum := sha1.Sum(b[:]) //nolint:gosec // see above
+		return binary.BigEndian.Uint32(sum[:]), binary.BigEndian.Uint64(sum[12:])
+	}
+	sum := sha256.Sum256(b[:])
+	return binary.BigEndian.Uint32(sum[:]), binary.BigEndian.Uint64(sum[24:])
+}
+
+// joinHMAC is the HMAC that a side sends in MP_JOIN: its own key and nonce
+// come first (RFC 8684 §3.2).
+func joinHMAC(version int32, ownKey, peerKey uint64, ownNonce, peerNonce uint32) []byte {
+	var key [16]byte
+	var message [8]byte
+	binary.BigEndian.PutUint64(key[:], ownKey)
+	binary.BigEndian.PutUint64(key[8:], peerKey)
+	binary.BigEndian.PutUint32(message[:], ownNonce)
+	binary.BigEndian.PutUint32(message[4:], peerNonce)
+	algorithm := func() hash.Hash { return sha256.New() }
+	if version == 0 {
+		algorithm = func() hash.Hash { return sha1.New() } //nolint:gosec // see above
+	}
+	mac := hmac.New(algorithm, key[:])
+	mac.Write(message[:])
+	return mac.Sum(nil)
+}
+
+// tokenOwner is the side of a connection that a token stands for.
+type tokenOwner struct {
+	conn *Conn
+	side uint8
+}
+
+// learn stores the key of a side and what follows from it: token and initial
+// data sequence number. The first key holds.
+func (e *Engine) learn(c *Conn, side uint8, key uint64) {
+	m := c.multi
+	if m.hasKey[side] {
+		if m.key[side] != key {
+			e.warnings.KeyChanged++
+		}
+		return
+	}
+	m.key[side], m.hasKey[side] = key, true
+	m.token[side], m.idsn[side] = tokenAndIDSN(c.version, key)
+	m.hasToken[side] = true
+	e.tokens[m.token[side]] = tokenOwner{c, side}
+}
+
+// forgetTokens releases what a connection that ends could be joined by.
+func (e *Engine) forgetTokens(c *Conn) {
+	if c.multi == nil {
+		return
+	}
+	for side, token := range c.multi.token {
+		if !c.multi.hasToken[side] {
+			continue
+		}
+		if e.tokens[token].conn == c {
+			delete(e.tokens, token)
+		}
+		if e.orphans[token] == c {
+			delete(e.orphans, token)
+		}
+	}
+}

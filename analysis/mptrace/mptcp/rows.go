@@ -1,0 +1,285 @@
+package mptcp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mplab/analysis/mptrace/tables"
+	"mplab/analysis/mptrace/tcp"
+)
+
+// totals are what the subflows of a connection add up to, those whose rows are written.
+type totals struct {
+	established, used    int32
+	joinNS               int64 // first MP_JOIN SYN; 0: none
+	interfaces, networks []string
+	open, fin            bool // of the subflows that count for the closing, one is open, or ended by FIN
+	closing              bool // there was one
+	first                tables.Subflow
+	side                 [2]sideTotals
+}
+
+type sideTotals struct {
+	segments, wire, bytes, unique int64
+	mappings                      int64
+	segmentMax, segmentMin        int64
+	firstNS, lastNS               tables.Maybe[int64]
+}
+
+func (t *sideTotals) add(d *tables.Direction) {
+	t.segments += d.DataSegments
+	t.wire += d.WireSegments
+	t.bytes += d.Bytes
+	t.unique += d.UniqueBytes
+	t.mappings += d.Mappings
+	t.segmentMax = max(t.segmentMax, d.SegmentMax)
+	if d.SegmentMin > 0 && (t.segmentMin == 0 || d.SegmentMin < t.segmentMin) {
+		t.segmentMin = d.SegmentMin
+	}
+	if d.FirstPayloadNS.Known && (!t.firstNS.Known || d.FirstPayloadNS.Value < t.firstNS.Value) {
+		t.firstNS = d.FirstPayloadNS
+	}
+	if d.LastPayloadNS.Known && (!t.lastNS.Known || d.LastPayloadNS.Value > t.lastNS.Value) {
+		t.lastNS = d.LastPayloadNS
+	}
+}
+
+// writeSub writes the rows of a subflow that has ended.
+func (e *Engine) writeSub(s *Sub) {
+	c := s.Conn
+	if c.totals == nil {
+		c.totals = &totals{}
+	}
+	row := s.row()
+	c.totals.add(&row, s)
+	e.out.Subflows.Add(row)
+	for dir := range uint8(2) {
+		e.writeDirection(s, dir)
+	}
+	for dir, h := range s.half {
+		if h == nil {
+			continue
+		}
+		e.warnings.IntervalBytesFilled += int64(h.unmapped.Filled())
+		if c.fallback == noNote {
+			e.warnings.UnmappedBytes += int64(h.unmapped.Bytes())
+		}
+		s.half[dir] = nil
+	}
+}
+
+// add counts a subflow.
+func (t *totals) add(row *tables.Subflow, s *Sub) {
+	if s.ID == 0 {
+		t.first = *row
+	}
+	if j := s.joined; j != nil && j.synNS != 0 && (t.joinNS == 0 || j.synNS < t.joinNS) {
+		t.joinNS = j.synNS
+	}
+	if row.Established || s.Conn.made == 1 {
+		t.closing = true
+		t.open = t.open || row.Closed == "open"
+		t.fin = t.fin || row.Closed == "fin"
+	}
+	if !row.Established {
+		return
+	}
+	t.established++
+	if row.Used {
+		t.used++
+	}
+	t.interfaces = appendNew(t.interfaces, s.Interface)
+	t.networks = appendNew(t.networks, s.Network)
+}
+
+func appendNew(names []string, name string) []string {
+	if name == "" || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func (s *Sub) row() tables.Subflow {
+	c := s.Conn
+	var row tables.Subflow
+	s.Flow.Row(&row)
+	if s.Turned {
+		turn(&row)
+	}
+	row.ConnectionID, row.SubflowID, row.Role = c.ID, s.ID, "initial"
+	row.Interface, row.Network, row.OpenedBy = s.Interface, s.Network, sideNames[s.turn]
+	row.Established, row.HMAC = s.established(), s.joined.hmac()
+	row.Backup = s.side[Up].backup || s.side[Down].backup
+	row.Used = row.PayloadUp+row.PayloadDown > 0
+	if s.Additional {
+		row.Role = "additional"
+		if s.joined.synNS != 0 && c.capableNS != 0 {
+			row.JoinDelayMS = tables.Just(milliseconds(s.joined.synNS - c.capableNS))
+		}
+	}
+	if s.AddressID >= 0 {
+		row.AddressID = tables.Just(s.AddressID)
+	}
+	if s.resetReason >= 0 {
+		row.ResetReason = tables.Just(int32(s.resetReason))
+	}
+	return row
+}
+
+var sideNames = [2]string{"client", "server"}
+
+// turn makes the row of a flow that the server opened one of the connection's sides.
+func turn(row *tables.Subflow) {
+	row.Client, row.Server = row.Server, row.Client
+	row.ClientPort, row.ServerPort = row.ServerPort, row.ClientPort
+	row.PayloadUp, row.PayloadDown = row.PayloadDown, row.PayloadUp
+	row.UniqueUp, row.UniqueDown = row.UniqueDown, row.UniqueUp
+	switch row.ResetBy {
+	case sideNames[Up]:
+		row.ResetBy = sideNames[Down]
+	case sideNames[Down]:
+		row.ResetBy = sideNames[Up]
+	}
+}
+
+// writeDirection writes what TCP knows of a direction of a subflow.
+func (e *Engine) writeDirection(s *Sub, dir uint8) {
+	c, name, from := s.Conn, tables.Directions[dir], s.flowDir(dir)
+	var row tables.Direction
+	s.Flow.DirectionRow(from, &row)
+	row.ConnectionID, row.SubflowID, row.Level, row.Direction = c.ID, s.ID, tables.LevelTCP, name
+	if h := s.half[dir]; h != nil {
+		row.Mappings, row.ReinjectedBytes = h.mappings, int64(h.reinjected)
+	}
+	c.totals.side[dir].add(&row)
+	e.out.Directions.Add(row)
+	if e.out.RTT != nil {
+		for _, sample := range s.Flow.Samples(from) {
+			e.out.RTT.Add(tables.RTT{
+				ConnectionID: c.ID, SubflowID: s.ID, Level: tables.LevelTCP, Direction: name,
+				TimeNS: sample.TimeNS, RTTMS: milliseconds(sample.RTTNS), Weight: sample.Weight,
+			})
+		}
+	}
+	if e.out.ACKSizes != nil {
+		s.Flow.ACKSizes(from, func(bytes, count int64) {
+			e.out.ACKSizes.Add(tables.ACKSize{ConnectionID: c.ID, SubflowID: s.ID, Level: tables.LevelTCP, Direction: name, Bytes: bytes, Count: count})
+		})
+	}
+	if r := s.side[dir].rate; r != nil {
+		e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
+	}
+}
+
+// uniqueBytes is the payload of a direction so far, each sequence number once.
+func (s *Sub) uniqueBytes(dir uint8) uint64 {
+	var row tables.Direction
+	s.Flow.DirectionRow(s.flowDir(dir), &row)
+	return uint64(row.UniqueBytes)
+}
+
+// writeConn writes the rows of a connection; those of its subflows are written.
+func (e *Engine) writeConn(c *Conn) {
+	row := c.row()
+	if e.options.Describe != nil {
+		e.options.Describe(&row, c)
+	}
+	e.out.Connections.Add(row)
+	if !c.plain {
+		for dir := range uint8(2) {
+			e.writeData(c, dir)
+		}
+	}
+	e.eventRows(c)
+	if e.observer != nil {
+		e.observer.End(c, &row)
+	}
+}
+
+func (c *Conn) row() tables.Connection {
+	t := c.totals
+	row := tables.Connection{
+		ConnectionID: c.ID, Kind: "tcp", MPTCPVersion: c.version,
+		Client: t.first.Client, ClientPort: t.first.ClientPort, Server: t.first.Server, ServerPort: t.first.ServerPort,
+		StartNS: c.startNS, DurationS: seconds(c.lastNS - c.startNS), SYNSeen: t.first.SYNSeen && t.first.Role == "initial",
+		Fallback: c.fallback != noNote, FallbackCause: noteTexts[c.fallback],
+		Subflows: t.established, SubflowsAsked: c.made, SubflowsUsed: t.used,
+		BytesUp: t.side[Up].unique, BytesDown: t.side[Down].unique,
+		Handovers: c.handovers, Closed: c.closed(),
+		Interfaces: strings.Join(t.interfaces, ","), Networks: strings.Join(t.networks, ","),
+	}
+	m := c.multi
+	if m == nil {
+		return row
+	}
+	row.Kind, row.Checksum = "mptcp", c.checksum
+	row.TokenClient, row.Token = m.tokenText(Up), m.tokenText(Down)
+	if c.capableNS != 0 && t.joinNS != 0 {
+		row.JoinDelayMS = tables.Just(milliseconds(t.joinNS - c.capableNS))
+	}
+	if !c.plain {
+		row.BytesUp, row.BytesDown = 0, 0
+		if m.data != nil {
+			row.BytesUp, row.BytesDown = int64(m.data[Up].unique), int64(m.data[Down].unique)
+			row.ReinjectedUp, row.ReinjectedDn = int64(m.data[Up].reinjected), int64(m.data[Down].reinjected)
+		}
+	}
+	return row
+}
+
+func (m *multi) tokenText(side int) string {
+	if !m.hasToken[side] {
+		return ""
+	}
+	return fmt.Sprintf("%08x", m.token[side])
+}
+
+// dataClosed says whether the connection itself ended, whatever its subflows
+// did: RFC 8684 §3.3.3 and §3.5.
+func (c *Conn) dataClosed() bool {
+	return c.fastclose || c.multi != nil && c.multi.data != nil && c.multi.data[Up].finNS != 0 && c.multi.data[Down].finNS != 0
+}
+
+// closed says how a connection ended. Its own end counts above those of its
+// subflows.
+func (c *Conn) closed() string {
+	t := c.totals
+	switch {
+	case c.fastclose:
+		return "fastclose"
+	case c.dataClosed():
+		return "fin"
+	case !t.closing || t.open:
+		return "open"
+	case t.fin:
+		return "fin"
+	}
+	return "rst"
+}
+
+func (s *Sub) retransmissionRow(r *tcp.Retransmission) tables.Retransmission {
+	kind := "twice"
+	if r.Hole {
+		kind = "hole"
+	}
+	return tables.Retransmission{
+		ConnectionID: s.Conn.ID, SubflowID: s.ID, Direction: tables.Directions[s.flowDir(r.Dir)], TimeNS: r.TimeNS,
+		Seq: int64(r.Seq), Bytes: int64(r.Bytes), Kind: kind, Cause: r.Cause.String(), Spurious: r.Spurious,
+		SinceFirstMS: since(r.SinceFirstNS), SinceLastMS: since(r.SinceLastNS), SinceSegmentMS: since(r.SinceSegmentNS),
+	}
+}
+
+func since(ns int64) tables.Maybe[float64] {
+	if ns < 0 {
+		return tables.Maybe[float64]{}
+	}
+	return tables.Just(milliseconds(ns))
+}
+
+// known is a time that was seen, unless it is zero.
+func known(ns int64) tables.Maybe[int64] { return tables.Maybe[int64]{Value: ns, Known: ns != 0} }
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+func milliseconds(ns int64) float64 { return float64(ns) / 1e6 }

@@ -1,0 +1,60 @@
+package mptcptrace
+
+// interval is how many acknowledgements goodput is averaged over, as analysis
+// scripts ask mptcptrace for (-G 250).
+const interval = 250
+
+// goodput remembers the last acknowledgements that moved forward.
+type goodput struct {
+	recent []moment // a ring
+	count  int
+	first  moment
+	bucket moment // where the bucket begins
+}
+
+type moment struct {
+	timeNS int64
+	offset uint64
+}
+
+// since is the speed from a moment to this one in MB/s; false when no time has
+// passed.
+func (m moment) since(before moment) (float64, bool) {
+	if m.timeNS <= before.timeNS {
+		return 0, false
+	}
+	return float64(m.offset-before.offset) / float64(m.timeNS-before.timeNS) * 1e3, true
+}
+
+// The series of gput.
+const (
+	seriesBucket = 1 + iota
+	seriesAverage
+	seriesMoving
+)
+
+func (w *way) goodput(timeNS int64, offset uint64) {
+	g, now := &w.speed, moment{timeNS, offset}
+	if g.count == 0 {
+		g.first, g.bucket = now, now
+	}
+	g.count++
+	if g.count > 1 && (g.count-1)%interval == 0 {
+		w.speedSince(now, g.bucket, seriesBucket)
+		g.bucket = now
+	}
+	w.speedSince(now, g.first, seriesAverage)
+	if len(g.recent) < interval {
+		g.recent = append(g.recent, now)
+		return
+	}
+	oldest := &g.recent[(g.count-1)%interval]
+	w.speedSince(now, *oldest, seriesMoving)
+	*oldest = now
+}
+
+func (w *way) speedSince(now, before moment, series int) {
+	if v, ok := now.since(before); ok {
+		w.fraction(w.gput, now.timeNS, v, series)
+	}
+}

@@ -1,0 +1,116 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"mplab/analysis/mptrace/capfile"
+	"mplab/analysis/mptrace/packet"
+)
+
+// iface is an interface of a file.
+type iface struct {
+	inFile int32 // number there
+	known  bool  // its link type can be decoded
+	link   int   // type
+	number int32 // in the sequence, unless the frames tell it: see links
+	links  *links
+}
+
+// maxNames bounds how many interfaces are told apart.
+const maxNames = 1 << 16
+
+// iface finds an interface of an input by its number there.
+func (s *Source) iface(in *input, number int32) *iface {
+	if int(number) < len(in.ifaces) {
+		return in.ifaces[number]
+	}
+	for _, d := range in.file.Interfaces()[len(in.ifaces) : number+1] {
+		i := &iface{inFile: int32(len(in.ifaces)), known: packet.KnownLink(d.LinkType), link: d.LinkType}
+		if in.indexed(d) {
+			i.links = &links{numbers: map[uint32]int32{}}
+		} else {
+			i.number = s.names.add(d.Name)
+		}
+		in.ifaces = append(in.ifaces, i)
+	}
+	return in.ifaces[number]
+}
+
+// indexed says whether the frames of an interface tell where they were
+// captured, so that it is not an interface but all of them.
+func (in *input) indexed(d capfile.Interface) bool {
+	return d.LinkType == packet.LinkSLL2 && (in.file.Format == "pcap" || d.Name == "" || d.Name == "any")
+}
+
+// links numbers the interfaces that the frames of one capture name by index.
+type links struct {
+	recent  [16]struct{ index, number uint32 } // by the low bits of index; number counts from 1
+	numbers map[uint32]int32
+	names   []string
+}
+
+// link finds the number of the interface that a frame names.
+func (s *Source) link(from *iface, frame []byte) int32 {
+	index, _ := packet.IfIndex(from.link, frame)
+	l := from.links
+	recent := &l.recent[index%uint32(len(l.recent))]
+	if recent.number == 0 || recent.index != index {
+		recent.index, recent.number = index, uint32(s.findLink(l, index))+1
+	}
+	return int32(recent.number - 1)
+}
+
+func (s *Source) findLink(l *links, index uint32) int32 {
+	if number, ok := l.numbers[index]; ok {
+		return number
+	}
+	name, ok := s.options.IfNames[index]
+	if !ok {
+		name = fmt.Sprintf("if%d", index)
+	}
+	number := s.names.add(name)
+	if number < maxNames {
+		l.numbers[index] = number
+		l.names = append(l.names, name)
+	}
+	return number
+}
+
+// names is a list that grows while others read it.
+type names struct{ list atomic.Pointer[[]string] }
+
+// add returns the number of a new name. All names beyond maxNames have one
+// number, and none of them is kept.
+func (n *names) add(name string) int32 {
+	list := n.all()
+	if len(list) > maxNames {
+		return maxNames
+	}
+	if len(list) == maxNames {
+		name = ""
+	}
+	list = append(list, name) // in place, behind what readers know of
+	n.list.Store(&list)
+	return int32(len(list) - 1)
+}
+
+func (n *names) all() []string {
+	if list := n.list.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// Interface returns the name of an interface number, "" when it has none. It
+// may be called from any goroutine.
+func (s *Source) Interface(number int32) string {
+	if all := s.names.all(); number >= 0 && int(number) < len(all) {
+		return all[number]
+	}
+	return ""
+}
+
+// Interfaces returns the names of all interfaces so far, by number.
+func (s *Source) Interfaces() []string { return slices.Clone(s.names.all()) }

@@ -1,0 +1,124 @@
+package source
+
+import (
+	"mplab/analysis/mptrace/capfile"
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tables"
+)
+
+// input is a file that is being read.
+type input struct {
+	file    *capfile.File
+	row     *tables.File
+	size    int              // to read at once
+	piece   *batch           // that records lie in
+	records []capfile.Record // of piece
+	at      int              // the next of records
+	head    int64            // its time
+	err     error            // why there is nothing behind piece
+	ifaces  []*iface         // by number in the file
+}
+
+// take decodes the records of an input up to a time into a block, as many as
+// find room.
+func (s *Source) take(in *input, until int64, b *Block) {
+	packets, records := b.Packets[:blockSize], in.records
+	had, at := len(b.Packets), in.at
+	n := had
+	from := s.iface(in, records[at].Iface)
+	for ; at < len(records) && n < blockSize; at++ {
+		r := &records[at]
+		if r.TimeNS > until {
+			break
+		}
+		if r.Iface != from.inFile {
+			from = s.iface(in, r.Iface)
+		}
+		p := &packets[n]
+		verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p)
+		if verdict != packet.TCP {
+			s.other(from, verdict)
+			continue
+		}
+		p.TimeNS, p.Iface = r.TimeNS, from.number
+		if from.links != nil {
+			p.Iface = s.link(from, r.Data)
+		}
+		if p.Quirks&(packet.FirstFragment|packet.OptionsCut) != 0 || p.Has&packet.HasBad != 0 {
+			s.odd(p)
+		}
+		if s.options.Rewrite != nil {
+			s.options.Rewrite(p)
+		}
+		n++
+	}
+	if in.at, b.Packets = at, packets[:n]; at < len(records) {
+		in.head = records[at].TimeNS
+	}
+	in.row.TCP += int64(n - had)
+	if n > had && in.piece.fill != s.fills {
+		in.piece.fill = s.fills
+		in.piece.users++
+		b.pieces = append(b.pieces, in.piece)
+	}
+}
+
+// other counts a frame that is no TCP segment.
+func (s *Source) other(from *iface, verdict packet.Verdict) {
+	if from.known {
+		s.verdicts[verdict]++
+	} else {
+		s.warnings.FramesUnknownLink++
+	}
+}
+
+// odd counts what is not as it should be with a segment.
+func (s *Source) odd(p *packet.Packet) {
+	if p.Quirks&packet.FirstFragment != 0 {
+		s.warnings.SegmentsFragmented++
+	}
+	if p.Quirks&packet.OptionsCut != 0 {
+		s.warnings.OptionsCut++
+	}
+	if p.Has&packet.HasBad != 0 {
+		s.warnings.OptionsMalformed++
+	}
+}
+
+// Files returns what was read of each file, in the order of their names. It is
+// complete when Next has returned false.
+func (s *Source) Files() []tables.File { return s.rows }
+
+// Warnings adds the counts of what could not be used.
+func (s *Source) Warnings(w *tables.Warnings) {
+	w.FramesMalformed += s.verdicts[packet.Malformed]
+	w.FramesTruncated += s.verdicts[packet.Truncated]
+	w.FramesHidden += s.verdicts[packet.Hidden]
+	w.FramesFragment += s.verdicts[packet.Fragment]
+	w.FramesUnknownLink += s.warnings.FramesUnknownLink
+	w.SegmentsFragmented += s.warnings.SegmentsFragmented
+	w.OptionsCut += s.warnings.OptionsCut
+	w.OptionsMalformed += s.warnings.OptionsMalformed
+}
+
+// Close ends reading before the last packet.
+func (s *Source) Close() {
+	for _, in := range s.inputs {
+		in.describe()
+		in.file.Close()
+	}
+	s.inputs = nil
+}
+
+// describe fills in the file's row at the end.
+func (in *input) describe() {
+	for i, d := range in.file.Interfaces() {
+		in.row.Dropped += int64(d.Dropped)
+		switch {
+		case !in.indexed(d):
+			in.row.Interfaces = append(in.row.Interfaces, d.Name)
+		case i < len(in.ifaces):
+			in.row.Interfaces = append(in.row.Interfaces, in.ifaces[i].links.names...)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+// Package source turns captures into one sequence of TCP segments: it reads,
+// decodes and merges files by time, numbers their interfaces, and counts what
+// could not be used.
+//
+// [Source.Next] fills one [Block] after the other. Several blocks may be in
+// use at once, so that decoding can run beside what is done with the packets:
+// [Source.Blocks] does that.
+package source
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"mplab/analysis/mptrace/capfile"
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tables"
+)
+
+// Options of a [Source].
+type Options struct {
+	// IfNames names interfaces by their index on the captured machine, for
+	// captures of all its interfaces (Linux cooked mode 2).
+	IfNames map[uint32]string
+	// Rewrite is called for each segment, with its time and interface set; nil: not.
+	Rewrite func(*packet.Packet)
+}
+
+// Source is a sequence of TCP segments. Its methods are for one goroutine at a
+// time, but for Interface.
+type Source struct {
+	options  Options
+	rows     []tables.File
+	inputs   []*input // that are not read to their end, in the order of their names
+	names    names
+	verdicts [packet.Verdicts]int64
+	warnings tables.Warnings // but for the verdicts
+	free     []*batch
+	fills    int64 // how often Next was called
+}
+
+const (
+	blockSize = 256 // packets
+	// A block is handed over before it is full when its packets lie in that
+	// many pieces of files more than there are files.
+	morePieces = 4
+	// readAhead bounds the bytes that are read at once, all files together.
+	readAhead = 2 << 20
+	minRead   = 16 << 10
+	maxRead   = 128 << 10
+)
+
+// Block is a run of packets in the order of the sequence. They, and what they
+// point to, are valid until the block is filled again. Its zero value is ready
+// for use.
+type Block struct {
+	Packets []packet.Packet
+	pieces  []*batch // that the packets point into
+}
+
+// batch is a piece of a file, kept while its input or a block needs it.
+type batch struct {
+	capfile.Batch
+	users int
+	fill  int64 // the last fill that used it
+}
+
+// Open opens captures; the name "-" stands for standard input. What cannot be
+// opened, or is named twice, is told in [Source.Files].
+func Open(names []string, o Options) *Source {
+	s := &Source{options: o, rows: make([]tables.File, len(names))}
+	var infos []os.FileInfo
+	for i, name := range names {
+		row := &s.rows[i]
+		row.Name, row.Interfaces = name, []string{}
+		info := stat(name)
+		file, err := (*capfile.File)(nil), given(name, info, names[:i], infos)
+		if infos = append(infos, info); err == nil {
+			file, err = capfile.Open(name)
+		}
+		if err != nil {
+			row.Partial, row.Error = true, err.Error()
+			continue
+		}
+		row.Format = file.Format
+		s.inputs = append(s.inputs, &input{file: file, row: row})
+	}
+	size := min(max(readAhead/max(len(s.inputs), 1), minRead), maxRead)
+	for _, in := range s.inputs {
+		in.size = size
+	}
+	return s
+}
+
+func stat(name string) os.FileInfo {
+	if name == "-" {
+		info, _ := os.Stdin.Stat()
+		return info
+	}
+	info, _ := os.Stat(name)
+	return info
+}
+
+// given returns an error when a file was named before, by whatever name.
+func given(name string, info os.FileInfo, names []string, infos []os.FileInfo) error {
+	for i, before := range names {
+		if name == before || (info != nil && infos[i] != nil && os.SameFile(info, infos[i])) {
+			return fmt.Errorf("the same file as %s", before)
+		}
+	}
+	return nil
+}
+
+// Next fills a block with the next packets, at least one; it returns false,
+// and an empty block, after the last.
+func (s *Source) Next(b *Block) bool {
+	s.release(b)
+	s.fills++
+	if b.Packets == nil {
+		b.Packets = make([]packet.Packet, 0, blockSize)
+	}
+	for len(b.Packets) < blockSize && len(b.pieces) < len(s.inputs)+morePieces {
+		in, until := s.earliest()
+		if in == nil {
+			break
+		}
+		s.take(in, until, b)
+	}
+	return len(b.Packets) > 0
+}
+
+// release takes back the pieces that a block holds.
+func (s *Source) release(b *Block) {
+	for _, piece := range b.pieces {
+		s.drop(piece)
+	}
+	b.Packets, b.pieces = b.Packets[:0], b.pieces[:0]
+}
+
+func (s *Source) drop(piece *batch) {
+	if piece.users--; piece.users == 0 {
+		s.free = append(s.free, piece)
+	}
+}
+
+// earliest finds the input whose next record is the earliest, and the time up
+// to which its records come before those of all other inputs. Of equal times
+// that of the first input comes first.
+func (s *Source) earliest() (first *input, until int64) {
+	until = math.MaxInt64
+	for i := 0; i < len(s.inputs); i++ {
+		in := s.inputs[i]
+		if in.at == len(in.records) && !s.read(in) {
+			s.inputs = append(s.inputs[:i], s.inputs[i+1:]...)
+			i--
+			continue
+		}
+		switch {
+		case first == nil:
+			first = in
+		case in.head < first.head:
+			until, first = first.head-1, in
+		default:
+			until = min(until, in.head)
+		}
+	}
+	return first, until
+}
+
+// read reads on in an input; false, and the input is closed, at its end.
+func (s *Source) read(in *input) bool {
+	if in.piece != nil {
+		s.drop(in.piece)
+		in.piece = nil
+	}
+	if in.err == nil {
+		piece := s.piece(in.size)
+		in.err = in.file.Read(&piece.Batch)
+		in.piece, in.records, in.at = piece, piece.Records, 0
+		in.row.Packets += int64(len(in.records))
+		if len(in.records) > 0 {
+			in.head = in.records[0].TimeNS
+			return true
+		}
+		s.drop(piece)
+		in.piece = nil
+	}
+	if in.err != io.EOF {
+		in.row.Partial, in.row.Error = true, fmt.Sprintf("%v after packet %d", in.err, in.row.Packets)
+	}
+	in.describe()
+	in.file.Close()
+	return false
+}
+
+func (s *Source) piece(size int) *batch {
+	if n := len(s.free); n > 0 {
+		piece := s.free[n-1]
+		s.free = s.free[:n-1]
+		piece.users = 1
+		return piece
+	}
+	return &batch{Batch: capfile.Batch{Size: size}, users: 1}
+}

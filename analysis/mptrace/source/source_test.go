@@ -1,0 +1,315 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tables"
+)
+
+// A frame of a made-up capture: the segment number tells it from others.
+type frame struct {
+	timeNS  int64
+	segment uint32
+}
+
+// write makes a capture of frames on one interface; ARP frames, which are no
+// segments, have segment 0.
+func write(tb testing.TB, name string, frames []frame) string {
+	tb.Helper()
+	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
+	for _, f := range frames {
+		if f.segment == 0 {
+			b = enhanced(b, 0, f.timeNS, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1}, 42)
+			continue
+		}
+		b = enhanced(b, 0, f.timeNS, bulkFrame(1, f.segment, false), 1514)
+	}
+	return writeFile(tb, name, b)
+}
+
+func writeFile(tb testing.TB, name string, b []byte) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), name)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// segmentOf is the number that bulkFrame was given.
+func segmentOf(p *packet.Packet) uint32 { return (p.Seq - 1000) / 1448 }
+
+// merged is the order of segments that the description of merging asks for:
+// the earliest next frame, of equal ones that of the first file.
+func merged(files [][]frame) (segments []uint32) {
+	files = slices.Clone(files)
+	for {
+		first := -1
+		for i, f := range files {
+			if len(f) > 0 && (first < 0 || f[0].timeNS < files[first][0].timeNS) {
+				first = i
+			}
+		}
+		if first < 0 {
+			return segments
+		}
+		if s := files[first][0].segment; s != 0 {
+			segments = append(segments, s)
+		}
+		files[first] = files[first][1:]
+	}
+}
+
+// TestMergeProperty merges captures with equal times, disorder, frames that are
+// no segments and any lengths, and compares with the slow way.
+func TestMergeProperty(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for round := range 40 {
+		var files [][]frame
+		var names []string
+		number := uint32(0)
+		for i := range 1 + random.IntN(4) {
+			now, disorder := int64(1000), random.IntN(3)
+			frames := make([]frame, random.IntN(2000))
+			for j := range frames {
+				now += int64(random.IntN(4) * random.IntN(30))
+				frames[j].timeNS = now
+				if random.IntN(10) < disorder {
+					frames[j].timeNS -= int64(random.IntN(100))
+				}
+				if random.IntN(8) > 0 {
+					number++
+					frames[j].segment = number
+				}
+			}
+			files = append(files, frames)
+			names = append(names, write(t, fmt.Sprintf("%d.pcapng", i), frames))
+		}
+		s := Open(names, Options{})
+		for _, in := range s.inputs {
+			in.size = 64 << random.IntN(12)
+		}
+		var got []uint32
+		for packets := range s.Blocks(1 + round%2) {
+			if len(packets) == 0 || len(packets) > blockSize {
+				t.Fatalf("a block of %d packets", len(packets))
+			}
+			for i := range packets {
+				got = append(got, segmentOf(&packets[i]))
+			}
+		}
+		if want := merged(files); !slices.Equal(got, want) {
+			t.Fatalf("round %d: %d packets, want %d", round, len(got), len(want))
+		}
+		for i, row := range s.Files() {
+			segments := slices.DeleteFunc(slices.Clone(files[i]), func(f frame) bool { return f.segment == 0 })
+			if row.Packets != int64(len(files[i])) || row.TCP != int64(len(segments)) || row.Partial {
+				t.Errorf("round %d: %+v", round, row)
+			}
+		}
+	}
+}
+
+// TestBlocksInFlight: a block stays as it is while others are filled.
+func TestBlocksInFlight(t *testing.T) {
+	a, b := bulk(t, "a.pcapng", "wlan0", 1, 3000, 0), bulk(t, "b.pcapng", "rmnet0", 2, 3000, 3_000)
+	s := Open([]string{a, b}, Options{})
+	for _, in := range s.inputs {
+		in.size = 4096
+	}
+	const blocks = 5
+	var ring [blocks]Block
+	var said [blocks][]string
+	for turn := 0; ; turn++ {
+		i := turn % blocks
+		if now := sayAll(&ring[i]); !slices.Equal(now, said[i]) {
+			t.Fatalf("block %d changed", turn-blocks)
+		}
+		more := s.Next(&ring[i])
+		if said[i] = sayAll(&ring[i]); !more {
+			break
+		}
+	}
+	if files := s.Files(); files[0].TCP != 3000 || files[1].TCP != 3000 {
+		t.Errorf("%+v", files)
+	}
+}
+
+func sayAll(b *Block) (said []string) {
+	for i := range b.Packets {
+		said = append(said, fmt.Sprintf("%+v", b.Packets[i]))
+	}
+	return said
+}
+
+// TestPiecesAreUsedAgain: memory does not grow with the file.
+func TestPiecesAreUsedAgain(t *testing.T) {
+	s := Open([]string{bulk(t, "a.pcapng", "wlan0", 1, 60_000, 0), bulk(t, "b.pcapng", "rmnet0", 2, 60_000, 3_000)}, Options{})
+	for _, in := range s.inputs {
+		in.size = 4096
+	}
+	var b Block
+	for s.Next(&b) {
+	}
+	if n := len(s.free) + len(b.pieces); n > 3*(morePieces+2) {
+		t.Errorf("%d pieces for one block", n)
+	}
+}
+
+// TestSparseSegments: a block does not hold on to a whole file for the few
+// segments in it.
+func TestSparseSegments(t *testing.T) {
+	frames := make([]frame, 30_000)
+	for i := range frames {
+		if i%100 == 99 {
+			frames[i].segment = uint32(i)
+		}
+	}
+	s := Open([]string{write(t, "a.pcapng", frames)}, Options{})
+	s.inputs[0].size = 4096
+	var b Block
+	for s.Next(&b) {
+		if len(b.pieces) > morePieces+1 {
+			t.Fatalf("%d pieces in a block", len(b.pieces))
+		}
+	}
+	if s.Files()[0].TCP != 300 {
+		t.Errorf("%+v", s.Files()[0])
+	}
+}
+
+func TestNextDoesNotAllocate(t *testing.T) {
+	s := Open([]string{bulk(t, "a.pcapng", "wlan0", 1, 200_000, 0)}, Options{})
+	defer s.Close()
+	var b Block
+	s.Next(&b)
+	for range 10 {
+		s.Next(&b)
+	}
+	if n := testing.AllocsPerRun(200, func() { s.Next(&b) }); n > 0 {
+		t.Errorf("%v allocations per block", n)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	whole := bulk(t, "a.pcapng", "wlan0", 1, 100, 0)
+	content, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := writeFile(t, "cut.pcapng", content[:len(content)-5])
+	text := writeFile(t, "text", []byte("hello, world"))
+	empty := writeFile(t, "empty", nil)
+	damaged := writeFile(t, "damaged.pcapng", append(bytes.Clone(content), make([]byte, 64)...))
+	link := filepath.Join(dir, "link.pcapng")
+	if err := os.Symlink(whole, link); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{whole, cut, filepath.Join(dir, "none"), dir, text, empty, damaged, link, whole}
+	s := Open(names, Options{})
+	total := 0
+	for packets := range s.Blocks(1) {
+		total += len(packets)
+	}
+	none := []string{}
+	want := []tables.File{
+		{Name: whole, Format: "pcapng", Packets: 100, TCP: 100, Interfaces: []string{"wlan0"}},
+		{Name: cut, Format: "pcapng", Packets: 99, TCP: 99, Interfaces: []string{"wlan0"}, Partial: true, Error: "cut short after packet 99"},
+		{Name: names[2], Interfaces: none, Partial: true, Error: "no such file or directory"},
+		{Name: dir, Interfaces: none, Partial: true, Error: "is a directory"},
+		{Name: text, Interfaces: none, Partial: true, Error: "not a pcap or pcapng file"},
+		{Name: empty, Interfaces: none, Partial: true, Error: "empty file"},
+		{
+			Name: damaged, Format: "pcapng", Packets: 100, TCP: 100, Interfaces: []string{"wlan0"},
+			Partial: true, Error: "damaged: a block of 0 bytes after packet 100",
+		},
+		{Name: link, Interfaces: none, Partial: true, Error: "the same file as " + whole},
+		{Name: whole, Interfaces: none, Partial: true, Error: "the same file as " + whole},
+	}
+	for i, row := range s.Files() {
+		if !reflect.DeepEqual(row, want[i]) {
+			t.Errorf("\n got %+v\nwant %+v", row, want[i])
+		}
+	}
+	if total != 299 {
+		t.Errorf("%d packets", total)
+	}
+}
+
+func TestNoFiles(t *testing.T) {
+	s := Open(nil, Options{})
+	var b Block
+	if s.Next(&b) || len(s.Files()) != 0 || len(s.Interfaces()) != 0 {
+		t.Error("packets from nowhere")
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	segment := bulkFrame(1, 1, false)
+	changed := func(at int, b byte) []byte {
+		f := bytes.Clone(segment)
+		f[at] = b
+		return f
+	}
+	b := append(append(sectionBlock(), interfaceBlock(1, "wlan0")...), interfaceBlock(105, "mon0")...)
+	for i, f := range [][]byte{
+		segment,
+		changed(14, 0x44),          // IHL of 4
+		segment[:20],               // cut in the IP header
+		changed(20, 0x20),          // first fragment
+		changed(21, 1),             // later fragment
+		segment[:70], segment[:60], // cut in the options
+		changed(67, 12),                       // DSS of 12 bytes with a mapping
+		changed(23, 17),                       // UDP
+		append(changed(12, 0x86)[:13], 0xdd),  // IPv6 and nothing behind
+		{12: 0x86, 13: 0xdd, 14: 0x60, 63: 0}, // IPv6, cut in its options
+	} {
+		b = enhanced(b, 0, int64(i), f, 1514)
+	}
+	b = enhanced(b, 1, 99, segment, 1514)
+	s := Open([]string{writeFile(t, "x.pcapng", b)}, Options{})
+	for range s.Blocks(1) {
+	}
+	var got tables.Warnings
+	s.Warnings(&got)
+	want := tables.Warnings{
+		FramesMalformed: 1, FramesTruncated: 2, FramesFragment: 1, FramesHidden: 1, FramesUnknownLink: 1,
+		SegmentsFragmented: 1, OptionsCut: 2, OptionsMalformed: 1,
+	}
+	if got != want {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+	if row := s.Files()[0]; row.Packets != 12 || row.TCP != 5 || !slices.Equal(row.Interfaces, []string{"wlan0", "mon0"}) {
+		t.Errorf("%+v", row)
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	seen := 0
+	s := Open([]string{bulk(t, "a.pcapng", "wlan0", 1, 600, 5)}, Options{Rewrite: func(p *packet.Packet) {
+		if p.TimeNS != 5+int64(seen)*10_000 {
+			t.Fatalf("packet %d at %d ns", seen, p.TimeNS)
+		}
+		seen++
+		p.SrcPort = 7
+	}})
+	for packets := range s.Blocks(2) {
+		for i := range packets {
+			if packets[i].SrcPort != 7 {
+				t.Fatal("not rewritten")
+			}
+		}
+	}
+	if seen != 600 {
+		t.Errorf("%d packets", seen)
+	}
+}

@@ -1,0 +1,163 @@
+package tables
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"mplab/analysis/mptrace/tables/parquet"
+)
+
+// ParquetSink writes tables as Parquet files into a directory, one per table:
+// connections.parquet, subflows.parquet and so on. Memory does not grow with
+// the number of rows. It ends with Close or Abort.
+type ParquetSink struct {
+	sink   Sink
+	dir    string
+	files  []*tableFile
+	writer chan *table // to a goroutine that encodes and writes
+	pool   parquet.Pool
+	done   bool
+}
+
+// tableFile is a table on its way: it has another name until it is whole.
+type tableFile struct {
+	*table
+	slot slot
+	name string
+	f    *os.File
+	w    *bufio.Writer
+}
+
+// ParquetOptions choose tables.
+type ParquetOptions struct {
+	Tables Set // that are written; 0: all
+	Keep   Set // whose rows are kept in memory, too, written or not
+}
+
+// NewParquetSink makes the directory when it is not there, and begins the files.
+func NewParquetSink(dir string, o ParquetOptions) (*ParquetSink, error) {
+	if o.Tables == 0 {
+		o.Tables = All
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	p := &ParquetSink{dir: dir, writer: make(chan *table)}
+	go writeGroups(p.writer)
+	for i, slot := range p.sink.slots() {
+		about := &catalog[i]
+		if (o.Tables|o.Keep)&about.set == 0 {
+			continue
+		}
+		slot.open()
+		if o.Keep&about.set != 0 {
+			slot.keepRows()
+		}
+		if o.Tables&about.set != 0 {
+			if err := p.begin(slot, about); err != nil {
+				p.Abort()
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+func (p *ParquetSink) begin(slot slot, about *Table) error {
+	f, err := os.CreateTemp(p.dir, "."+about.Name+".parquet.*")
+	if err != nil {
+		return err
+	}
+	t := &tableFile{slot: slot, name: filepath.Join(p.dir, about.Name+".parquet"), f: f, w: bufio.NewWriterSize(f, 1<<16)}
+	p.files = append(p.files, t)
+	t.table = slot.writeTo(t.w, about, &p.pool)
+	t.table.writer = p.writer
+	return t.table.err
+}
+
+// Sink takes the rows.
+func (p *ParquetSink) Sink() *Sink { return &p.sink }
+
+// Err is the first error so far, with the name of its file; rows that come
+// after it are lost, and Close returns it.
+func (p *ParquetSink) Err() error {
+	for _, t := range p.files {
+		if err := t.slot.err(); err != nil {
+			return t.failed(err)
+		}
+	}
+	return nil
+}
+
+// Close finishes all files and then gives them their names, in place of what
+// had them before: each file is there whole or not at all. After an error of
+// writing none is there.
+func (p *ParquetSink) Close() error {
+	if p.done {
+		return nil
+	}
+	defer p.Abort()
+	for _, t := range p.files {
+		if err := t.finish(); err != nil {
+			return t.failed(err)
+		}
+	}
+	for _, t := range p.files {
+		if err := os.Rename(t.f.Name(), t.name); err != nil {
+			return t.failed(err)
+		}
+	}
+	return nil
+}
+
+// Abort removes what was not closed. After Close it does nothing.
+func (p *ParquetSink) Abort() {
+	if p.done {
+		return
+	}
+	p.done = true
+	for _, t := range p.files {
+		if t.table != nil {
+			_ = t.table.wait()
+		}
+		_ = t.f.Close()
+		_ = os.Remove(t.f.Name()) // not there any more when it has its name
+	}
+	if p.writer != nil {
+		close(p.writer)
+	}
+}
+
+func (t *tableFile) finish() error {
+	t.slot.flush()
+	if err := t.slot.err(); err != nil {
+		return err
+	}
+	if err := t.close(); err != nil {
+		return err
+	}
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	if err := t.f.Chmod(0o644); err != nil {
+		return err
+	}
+	return t.f.Close()
+}
+
+// failed says which file it was; the name that the file has until then is of
+// no interest.
+func (t *tableFile) failed(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &path) {
+		err = path.Err
+	} else if errors.As(err, &link) {
+		err = link.Err
+	}
+	return fmt.Errorf("%s: %w", t.name, err)
+}

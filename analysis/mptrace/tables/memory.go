@@ -1,0 +1,81 @@
+package tables
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+)
+
+// Result is all that is known of a set of captures, with the rows of each
+// table by the number of their connection. Tables that were not kept are nil.
+type Result struct {
+	Schema          int              `json:"schema"`
+	Connections     []Connection     `json:"connections"`
+	Subflows        []Subflow        `json:"subflows"`
+	Directions      []Direction      `json:"directions"`
+	RTT             []RTT            `json:"rtt,omitempty"`
+	Retransmissions []Retransmission `json:"retransmissions,omitempty"`
+	Reinjections    []Reinjection    `json:"reinjections,omitempty"`
+	Bursts          []Burst          `json:"bursts,omitempty"`
+	Throughput      []Throughput     `json:"throughput,omitempty"`
+	ACKSizes        []ACKSize        `json:"acks,omitempty"`
+	Events          []Event          `json:"events,omitempty"`
+	Points          []Point          `json:"points,omitempty"`
+	Objects         []Object         `json:"objects,omitempty"`
+	Files           []File           `json:"files"`
+	Warnings        Warnings         `json:"warnings"`
+}
+
+// NewMemorySink returns a sink that keeps the rows of the tables in the set,
+// and forgets the rest.
+func NewMemorySink(set Set) *Sink {
+	s := &Sink{}
+	for i, slot := range s.slots() {
+		if set&catalog[i].set != 0 {
+			slot.open().keepRows()
+		}
+	}
+	return s
+}
+
+// Result sorts the rows that the sink keeps by connection. The rows of one
+// connection stay in their order.
+func (s *Sink) Result(files []File, warnings Warnings) *Result {
+	return &Result{
+		Schema:          Schema,
+		Connections:     byConnection(s.Connections),
+		Subflows:        byConnection(s.Subflows),
+		Directions:      byConnection(s.Directions),
+		RTT:             byConnection(s.RTT),
+		Retransmissions: byConnection(s.Retransmissions),
+		Reinjections:    byConnection(s.Reinjections),
+		Bursts:          byConnection(s.Bursts),
+		Throughput:      byConnection(s.Throughput),
+		ACKSizes:        byConnection(s.ACKSizes),
+		Events:          byConnection(s.Events),
+		Points:          byConnection(s.Points),
+		Objects:         byConnection(s.Objects),
+		Files:           files,
+		Warnings:        warnings,
+	}
+}
+
+// byConnection returns a sorted copy. The first field of every row is the
+// number of its connection.
+func byConnection[R any](s *Stream[R]) []R {
+	if s == nil {
+		return nil
+	}
+	type place struct{ connection, row int }
+	rows := reflect.ValueOf(s.rows)
+	order := make([]place, len(s.rows))
+	for i := range order {
+		order[i] = place{int(rows.Index(i).Field(0).Int()), i}
+	}
+	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(a.connection, b.connection) })
+	sorted := make([]R, len(order))
+	for i, p := range order {
+		sorted[i] = s.rows[p.row]
+	}
+	return sorted
+}

@@ -1,0 +1,284 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// update writes anew what other programs read: go test ./tables -update.
+var update = flag.Bool("update", false, "write schema.json")
+
+const schemaFile = "../schema.json"
+
+// example is a connection over two paths, after it a plain one that ended
+// first, and one that fell back.
+func example() *Result {
+	s := NewMemorySink(All)
+	s.Connections.Add(Connection{ConnectionID: 1, Kind: "tcp", Client: "10.0.0.1", ClientPort: 4000, Server: "2001:db8::1", ServerPort: 443,
+		BytesUp: 999, BytesDown: 999_500, StartNS: 2e9, SYNSeen: true, Closed: "rst", Host: "example.org"})
+	s.Connections.Add(Connection{ConnectionID: 0, Kind: "mptcp", MPTCPVersion: 1, Client: "10.0.0.1", ClientPort: 4001, Server: "10.9.0.9", ServerPort: 80,
+		BytesDown: 12_345_678, ReinjectedDn: 1000, Handovers: 2, StartNS: 1e9, DurationS: 1.5, SubflowsUsed: 2, Closed: "fin", Networks: "wifi,cellular",
+		Destination: "dl.lab", DestPort: 80, Application: "curl"})
+	s.Connections.Add(Connection{ConnectionID: 2, Kind: "mptcp", MPTCPVersion: -1, Fallback: true, FallbackCause: "no-dss", StartNS: 3e9,
+		SYNSeen: true, Closed: "open"})
+	s.Subflows.Add(Subflow{ConnectionID: 1, Network: "wifi", UniqueDown: 1e6, Established: true, Used: true})
+	s.Subflows.Add(Subflow{ConnectionID: 0, Role: "initial", Network: "wifi", UniqueDown: 9e6, Established: true, Used: true, StartNS: 1e9})
+	s.Subflows.Add(Subflow{ConnectionID: 0, SubflowID: 1, Role: "additional", Interface: "rmnet0", UniqueDown: 3e6,
+		Established: true, Backup: true, OpenedBy: "server", RTTHandshakeMS: Just(50.04), StartNS: 2e9})
+	s.Subflows.Add(Subflow{ConnectionID: 0, SubflowID: 2, Role: "additional", Network: "wifi", HMAC: "wrong", StartNS: 2e9})
+	s.Directions.Add(Direction{ConnectionID: 0, SubflowID: 0, Level: LevelTCP, Bytes: 9e6, RetransmittedBytes: 90_000, RTTP50MS: Just(12.34), RTTSamples: 5})
+	s.Directions.Add(Direction{ConnectionID: 0, SubflowID: 0, Level: LevelTCP, RTTP50MS: Just(99.9), RTTSamples: 4})
+	s.Directions.Add(Direction{ConnectionID: 0, SubflowID: NoSubflow, Level: LevelMPTCP, Bytes: 9e6, RTTP50MS: Just(0.123), RTTSamples: 4})
+	s.Events.Add(Event{ConnectionID: 0, Event: "syn", TimeNS: 1, AddressID: Just(int32(3))})
+	s.Events.Add(Event{ConnectionID: 0, Event: "fin", TimeNS: 2})
+	return s.Result([]File{
+		{Name: "a.pcapng", Packets: 3, TCP: 2, Interfaces: []string{"wlan0", "rmnet0"}, Partial: true, Error: "cut short", Dropped: 4},
+		{Name: "b.pcap", Packets: 1, TCP: 1, Interfaces: []string{}},
+	}, Warnings{OptionsCut: 2})
+}
+
+func TestResultIsSortedByConnection(t *testing.T) {
+	r := example()
+	for i, c := range r.Connections {
+		if int(c.ConnectionID) != i {
+			t.Errorf("connection %d is at %d", c.ConnectionID, i)
+		}
+	}
+	if r.Subflows[2].SubflowID != 2 || r.Subflows[3].ConnectionID != 1 || r.Events[0].Event != "syn" {
+		t.Errorf("rows of one connection changed their order: %+v", r.Subflows)
+	}
+}
+
+// TestJSON: what is written can be read back, and tables that nobody asked for
+// are not there.
+func TestJSON(t *testing.T) {
+	r := example()
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b, All); err != nil {
+		t.Fatal(err)
+	}
+	var back Result
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(&back, r) {
+		t.Errorf("%v\n%+v\nwant\n%+v", err, &back, r)
+	}
+	b.Reset()
+	if err := r.WriteJSON(&b, TableConnections|TableEvents); err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b.Bytes(), &members); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"schema": true, "connections": true, "events": true, "files": true, "warnings": true, "subflows": false, "rtt": false,
+	} {
+		if _, there := members[name]; there != want {
+			t.Errorf("%s: %v", name, there)
+		}
+	}
+	if string(members["warnings"]) != `{"options_cut":2}` || !strings.Contains(b.String(), `"address_id":null`) {
+		t.Error(b.String())
+	}
+}
+
+func TestJSONOfNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := (&Result{}).WriteJSON(&b, Small); err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(b.Bytes(), &members); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(Small.Names(), "files") {
+		if rows, ok := members[name].([]any); !ok || len(rows) != 0 {
+			t.Errorf("%s: %v", name, members[name])
+		}
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no more paper") }
+
+func TestErrorOfThePrinter(t *testing.T) {
+	if err := example().WriteJSON(broken{}, Small); err == nil {
+		t.Error("JSON was written to nowhere")
+	}
+	if err := example().WriteSummary(broken{}, 0); err == nil {
+		t.Error("a summary was written to nowhere")
+	}
+}
+
+// TestSummary compares the whole text.
+func TestSummary(t *testing.T) {
+	const want = `a.pcapng: 3 packets, 2 of TCP, on wlan0, rmnet0, 4 lost by the capture; not read to its end: cut short
+b.pcap: 1 packet, 1 of TCP
+
+connection  kind        client         server             start s  duration s  up     down     RTT ms  retransmitted  reinjected  closed  network        note
+0           mptcp v1    10.0.0.1:4001  10.9.0.9:80        0.000    1.500       0 B    12.3 MB  0.123   90.0 kB        1.0 kB      fin     wifi,cellular  to dl.lab:80, of curl, 2 handovers, began before the capture
+  .0        initial     :0             :0                 0.000    0.000       0 B    9.0 MB   12.3    90.0 kB                            wifi
+  .1        additional  :0             :0                 1.000    0.000       0 B    3.0 MB   50.0                                       rmnet0         backup, not used, opened by the server
+  .2        additional  :0             :0                 1.000    0.000       0 B    0 B                                                 wifi           not established, wrong HMAC
+1           tcp         10.0.0.1:4000  [2001:db8::1]:443  1.000    0.000       999 B  1.0 MB                                      rst                    example.org
+2           mptcp       :0             :0                 2.000    0.000       0 B    0 B                                         open                   fell back: no-dss
+
+3 connections: 2 of MPTCP (1 used several subflows, 1 fell back), 1 of TCP
+999 B up, 13.3 MB down; 90.0 kB retransmitted (1.0 %), 1.0 kB reinjected (0.0 %); 2 handovers
+by network: wifi 10.0 MB (76.9 %), rmnet0 3.0 MB (23.1 %)
+
+not used or in doubt: options cut 2
+`
+	var b bytes.Buffer
+	if err := example().WriteSummary(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// TestSummaryOfMany: the largest connections are shown, and all are counted.
+func TestSummaryOfMany(t *testing.T) {
+	s := NewMemorySink(Small)
+	for i := range 5000 {
+		s.Connections.Add(Connection{ConnectionID: int32(i), Kind: "tcp", BytesUp: int64(i * 7919 % 5000), SYNSeen: true})
+	}
+	r := s.Result(nil, Warnings{})
+	for limit, lines := range map[int]int{0: 20, 3: 3, -1: 5000, 9999: 5000} {
+		var b bytes.Buffer
+		if err := r.WriteSummary(&b, limit); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if got := strings.Count(text, "  tcp "); got != lines {
+			t.Errorf("limit %d: %d lines", limit, got)
+		}
+		if more := fmt.Sprintf("… and %d more,", 5000-lines); strings.Contains(text, more) != (lines < 5000) {
+			t.Errorf("limit %d: %s", limit, text)
+		}
+		if !strings.Contains(text, "5000 connections: 0 of MPTCP") {
+			t.Errorf("limit %d: %s", limit, text)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.WriteSummary(&b, 2); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "5.0 kB") || strings.Contains(b.String(), "\n0 ") {
+		t.Errorf("not the largest:\n%s", b.String())
+	}
+}
+
+func TestSummaryOfNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := (&Result{}).WriteSummary(&b, 0); err != nil || b.String() != "no TCP connections\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// TestEveryColumnIsExplained: names are unique, types are known, units are
+// those that programs may rely on, and each column has a meaning.
+func TestEveryColumnIsExplained(t *testing.T) {
+	for _, table := range Tables() {
+		names := map[string]bool{}
+		for _, c := range table.Columns {
+			if names[c.Name] || c.Name == "" || c.Doc == "" || arrowTypes[c.Type] == nil {
+				t.Errorf("%s: %+v", table.Name, c)
+			}
+			names[c.Name] = true
+			for suffix, unit := range map[string]string{"_ns": "ns", "_ms": "ms", "_bps": "bit/s"} {
+				if strings.HasSuffix(c.Name, suffix) && c.Unit != unit {
+					t.Errorf("%s.%s is in %q", table.Name, c.Name, c.Unit)
+				}
+			}
+		}
+		if !names["connection_id"] || table.Columns[0].Name != "connection_id" {
+			t.Errorf("%s does not begin with connection_id", table.Name)
+		}
+	}
+}
+
+// TestSchemaFile: the file that other programs read is that of this code.
+func TestSchemaFile(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteSchemaJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(schemaFile, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	had, err := os.ReadFile(schemaFile)
+	if err != nil || !bytes.Equal(had, b.Bytes()) {
+		t.Errorf("%s is not that of the rows (%v); go test ./tables -update writes it", schemaFile, err)
+	}
+	var schema struct {
+		Schema int
+		Tables map[string]struct {
+			Doc     string
+			Columns []Column
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables() {
+		got := schema.Tables[table.Name]
+		if schema.Schema != Schema || got.Doc != table.Doc || !slices.Equal(got.Columns, table.Columns) {
+			t.Errorf("%s: %+v", table.Name, got)
+		}
+	}
+}
+
+func TestSchemaMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteSchemaMarkdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	columns := 0
+	for _, table := range Tables() {
+		columns += len(table.Columns)
+	}
+	if got := strings.Count(b.String(), "\n| `"); got != columns {
+		t.Errorf("%d columns of %d", got, columns)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "|") && strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") != 5 {
+			t.Errorf("%q", line)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	all, err := ParseSet([]string{"all"})
+	if err != nil || all != All || len(all.Names()) != len(catalog) {
+		t.Errorf("%v, %v", all.Names(), err)
+	}
+	some, err := ParseSet([]string{"rtt", "connections"})
+	if err != nil || some != TableRTT|TableConnections || !slices.Equal(some.Names(), []string{"connections", "rtt"}) {
+		t.Errorf("%v, %v", some.Names(), err)
+	}
+	_, err = ParseSet([]string{"rtts"})
+	if err == nil || !strings.Contains(err.Error(), `"rtts"`) || !strings.Contains(err.Error(), "subflows, directions, rtt,") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestStreamsThatNobodyWants take rows all the same.
+func TestStreamsThatNobodyWants(t *testing.T) {
+	s := NewMemorySink(TableConnections)
+	fillAll(s, 3)
+	if len(s.Connections.Rows()) != 3 || s.Points != nil || s.Points.Rows() != nil || s.Result(nil, Warnings{}).Points != nil {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,23 @@
+package tables
+
+import "os"
+
+// WriteRows writes rows with the struct tags of this package as NAME.parquet
+// into a directory, whole or not at all. It is for tables that are not part of
+// a [Sink].
+func WriteRows[R any](dir, name, doc string, rows []R) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	about := describe[R](0, name, doc)
+	p := &ParquetSink{dir: dir}
+	defer p.Abort()
+	var stream *Stream[R]
+	if err := p.begin(of(&stream).open(), &about); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		stream.Add(row)
+	}
+	return p.Close()
+}

@@ -1,0 +1,61 @@
+package tables
+
+// Sink takes the rows of all tables as they become known. Connections come
+// when they end, so not in the order of their numbers; the rows of one
+// connection follow each other in each table. A table that nobody wants has
+// no stream: nil streams take rows and forget them.
+type Sink struct {
+	Connections     *Stream[Connection]
+	Subflows        *Stream[Subflow]
+	Directions      *Stream[Direction]
+	RTT             *Stream[RTT]
+	Retransmissions *Stream[Retransmission]
+	Reinjections    *Stream[Reinjection]
+	Bursts          *Stream[Burst]
+	Throughput      *Stream[Throughput]
+	ACKSizes        *Stream[ACKSize]
+	Events          *Stream[Event]
+	Points          *Stream[Point]
+	Objects         *Stream[Object]
+}
+
+// Stream takes the rows of one table. It may be nil.
+type Stream[R any] struct {
+	rows  []R
+	taken int             // how many of rows write has had
+	keep  bool            // rows are kept after write has had them
+	full  int             // how many rows wait for write at most; 0: there is no write
+	write func([]R) error // takes rows in their order
+	err   error           // the first error of write; later rows are dropped
+}
+
+// Add takes a row.
+func (s *Stream[R]) Add(row R) {
+	if s == nil || s.err != nil {
+		return
+	}
+	s.rows = append(s.rows, row)
+	if s.full > 0 && len(s.rows)-s.taken >= s.full {
+		s.flush()
+	}
+}
+
+// Rows returns the rows that are kept; valid until the next Add.
+func (s *Stream[R]) Rows() []R {
+	if s == nil {
+		return nil
+	}
+	return s.rows
+}
+
+// flush gives write what it has not had.
+func (s *Stream[R]) flush() {
+	if s.full > 0 && s.err == nil && len(s.rows) > s.taken {
+		s.err = s.write(s.rows[s.taken:])
+	}
+	if s.keep {
+		s.taken = len(s.rows)
+	} else {
+		s.rows = s.rows[:0]
+	}
+}

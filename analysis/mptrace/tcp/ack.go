@@ -1,0 +1,107 @@
+package tcp
+
+import "mplab/analysis/mptrace/packet"
+
+// acknowledge takes an acknowledgement of s that goes beyond those before.
+func (s *stream) acknowledge(p *packet.Packet, seg *Segment, progress uint32) {
+	acked := s.acked + uint64(progress)
+	bytes := progress
+	if acked > s.edge {
+		var ok bool
+		if bytes, ok = s.acknowledgeUnseen(acked, progress, p.TimeNS); !ok {
+			return
+		}
+	}
+	s.acked = acked
+	if bytes == 0 {
+		return
+	}
+	seg.Acked = bytes
+	if s.acks == 0 {
+		s.firstACKNS = p.TimeNS
+		if s.fromSYN {
+			s.initialWindow = int64(s.seen.Bytes())
+		}
+	}
+	s.acks++
+	s.lastACKNS = max(s.lastACKNS, p.TimeNS)
+	s.sizes.Add(uint64(bytes))
+	s.take(acked, p)
+	if s.loss != nil {
+		s.loss.progress(acked)
+	}
+}
+
+// acknowledgeUnseen takes an acknowledgement beyond all payload that was seen:
+// of a FIN, or of what the capture missed. It returns the payload in it.
+func (s *stream) acknowledgeUnseen(acked uint64, progress uint32, nowNS int64) (uint32, bool) {
+	if s.hasFIN && acked == s.fin+1 {
+		if s.finACKNS == 0 {
+			s.finACKNS = nowNS
+		}
+		return progress - 1, true
+	}
+	if acked <= max(s.edge, s.acked)+maxJump {
+		return progress, true
+	}
+	if s.strayACK != 0 && acked >= s.strayACK && acked <= s.strayACK+maxJump {
+		s.strayACK = 0
+		return progress, true
+	}
+	s.strayACK = acked
+	return 0, false
+}
+
+// idleACK takes a segment without payload that acknowledges nothing new: a
+// probe of its sender s, or a duplicate acknowledgement of q (RFC 5681 §2).
+func (s *stream) idleACK(q *stream, p *packet.Packet, lo uint64, progress int32) {
+	if p.Flags&packet.ACK == 0 {
+		return
+	}
+	if lo+1 == s.edge && (s.acked >= s.edge || q.window == 0) {
+		s.losses().causes[Probe]++
+	}
+	if progress == 0 && q.edge > q.acked && p.Window == s.window && s.windows > 0 {
+		s.dupACKs++
+		if p.Has&packet.HasSignal == 0 || p.Has&packet.HasSACK != 0 { // RFC 8684 §3: others tell of no loss
+			l := q.losses()
+			l.dupACKs++
+			l.evidenceNS = p.TimeNS
+		}
+	}
+}
+
+// selective takes the SACK blocks of a segment: s sent it, q is the data.
+func (t *Tracker) selective(s, q *stream, p *packet.Packet) {
+	blocks := p.SACK(t.blocks[:0])
+	if len(blocks) == 0 {
+		return
+	}
+	s.sacks++
+	near := q.acked
+	if isDSACK(blocks, p.Ack) {
+		s.dsacks++
+		if lo, hi := next(near, blocks[0].Lo), next(near, blocks[0].Hi); q.loss != nil && lo < hi {
+			q.loss.duplicate(lo, hi)
+		}
+		blocks = blocks[1:]
+	}
+	for _, b := range blocks {
+		lo, hi := next(near, b.Lo), next(near, b.Hi)
+		if lo >= hi || lo < q.acked || hi > max(q.edge, q.acked)+maxJump {
+			continue
+		}
+		if l := q.losses(); l.sacked.Add(lo, hi) > 0 {
+			l.evidenceNS = p.TimeNS
+		}
+	}
+}
+
+// isDSACK says whether the first block tells of bytes that came twice: they
+// are acknowledged, or part of the second block (RFC 2883 §4).
+func isDSACK(b []packet.SACKBlock, ack uint32) bool {
+	if int32(b[0].Hi-ack) <= 0 {
+		return true
+	}
+	return len(b) > 1 && int32(b[0].Lo-b[1].Lo) >= 0 && int32(b[1].Hi-b[0].Hi) >= 0
+}

@@ -1,0 +1,106 @@
+package tcp
+
+import (
+	"mplab/analysis/mptrace/packet"
+)
+
+// A capture of several interfaces, or of one through which packets pass twice,
+// holds packets twice. A copy has all fields of the first, also the IPv4
+// identification, which a retransmission does not share. Where there is no
+// identification, copies follow within a millisecond, and only segments that
+// take sequence numbers are compared: equal acknowledgements may be meant.
+const (
+	copyNS       = 5e6
+	copyNoIDNS   = 1e6
+	recentLength = 4
+)
+
+// recent holds the last packets of a direction.
+type recent struct {
+	packets [recentLength]imprint
+	at      uint8
+}
+
+// imprint is what tells a packet from others of its direction.
+type imprint struct {
+	timeNS       int64
+	seq, ack     uint32
+	tsVal, tsEcr uint32
+	payload      uint32
+	window       uint16 // in the order of packet.Packet, to be copied as one
+	id, checksum uint16
+	flags        uint8
+}
+
+func (r *recent) add(p *packet.Packet) {
+	i := &r.packets[r.at%recentLength]
+	r.at++
+	i.timeNS = p.TimeNS
+	i.seq, i.ack, i.tsVal, i.tsEcr = p.Seq, p.Ack, p.TSVal, p.TSEcr
+	i.window, i.id, i.checksum = p.Window, p.IPID, p.Checksum
+	i.payload, i.flags = p.Payload, p.Flags
+}
+
+// holds says whether p is a copy of a recent packet.
+func (r *recent) holds(p *packet.Packet) bool {
+	for k := range r.packets {
+		i := &r.packets[k]
+		if i.seq != p.Seq || i.ack != p.Ack || i.payload != p.Payload || i.flags != p.Flags ||
+			i.window != p.Window || i.timeNS == 0 {
+			continue
+		}
+		if p.Has&packet.HasTimestamps != 0 && (i.tsVal != p.TSVal || i.tsEcr != p.TSEcr) {
+			continue
+		}
+		if isCopy(p, p.TimeNS-i.timeNS, i.id, i.checksum) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeatsSYN says whether p is a copy of the last SYN of its direction. Common
+// systems give SYN/ACKs no identification, and answer each SYN with one.
+func (f *Flow) repeatsSYN(dir uint8, p *packet.Packet) bool {
+	h, peer := &f.half[dir], &f.half[1-dir]
+	if p.Flags&packet.ACK != 0 && p.IPID == 0 && h.synAcks < peer.opens() {
+		return false
+	}
+	return h.syns > 0 && p.Seq == h.isn && p.Flags == h.synFlags && isCopy(p, p.TimeNS-h.synNS, h.synID, h.synChecksum)
+}
+
+// isCopy compares what copies alone have in common.
+func isCopy(p *packet.Packet, sinceNS int64, id, checksum uint16) bool {
+	if sinceNS < 0 || sinceNS > copyNS || id != p.IPID {
+		return false
+	}
+	if p.Quirks&packet.IPv6 != 0 || p.IPID == 0 {
+		if sinceNS > copyNoIDNS || (p.Payload == 0 && p.Flags&packet.SYN == 0) {
+			return false
+		}
+	}
+	if checksum == p.Checksum {
+		return true
+	}
+	offloaded := pseudoSum(p)
+	return checksum == offloaded || p.Checksum == offloaded
+}
+
+// pseudoSum is the sum over the pseudo header (RFC 9293 §3.1): what stands in
+// the checksum field of a segment whose checksum the network card is to fill in.
+func pseudoSum(p *packet.Packet) uint16 {
+	const protoTCP, header = 6, 20
+	sum := uint64(protoTCP) + header + uint64(len(p.Options)) + uint64(p.Payload)
+	for _, a := range [...]packet.Addr{p.Src, p.Dst} {
+		if p.Quirks&packet.IPv6 == 0 {
+			a = packet.Addr{Lo: a.Lo & 0xffffffff}
+		}
+		for _, half := range [...]uint64{a.Hi, a.Lo} {
+			sum += half>>48 + half>>32&0xffff + half>>16&0xffff + half&0xffff
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return uint16(sum)
+}

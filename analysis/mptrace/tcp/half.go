@@ -1,0 +1,55 @@
+package tcp
+
+import "mplab/analysis/mptrace/packet"
+
+// half is what every direction of a flow has, also one that gets no answer:
+// there may be very many of these, so it is small.
+type half struct {
+	segments, pushes int64
+	firstNS, lastNS  int64
+	idleNS           int64 // longest time between two segments
+	synNS            int64 // last SYN
+
+	has                packet.Has // options of all its segments
+	isn                uint32
+	syns, fins, rsts   uint32 // segments with the flag
+	synAcks            uint32 // of syns, those with ACK
+	mss                uint16 // 0: not announced
+	synID, synChecksum uint16 // of the last SYN
+	synFlags           uint8
+	ttl                uint8 // of the last segment
+	ttlMin, ttlMax     uint8
+	scale              uint8
+
+	hasISN, synSeen         bool // ISN: also when somebody told
+	synWhole                bool // the options of a SYN were captured whole
+	hasScale, sackPermitted bool
+}
+
+// opens is the number of SYNs without ACK.
+func (h *half) opens() uint32 { return h.syns - h.synAcks }
+
+// count counts a segment of any kind.
+func (h *half) count(p *packet.Packet) {
+	if h.segments == 0 {
+		h.begin(p)
+	}
+	h.segments++
+	h.pushes += int64(p.Flags >> 3 & 1)
+	h.has |= p.Has
+	idle := p.TimeNS - h.lastNS
+	if idle > h.idleNS {
+		h.idleNS = idle
+	}
+	if idle > 0 {
+		h.lastNS = p.TimeNS
+	}
+	if p.TTL != h.ttl {
+		h.ttl, h.ttlMin, h.ttlMax = p.TTL, min(h.ttlMin, p.TTL), max(h.ttlMax, p.TTL)
+	}
+}
+
+func (h *half) begin(p *packet.Packet) {
+	h.firstNS, h.lastNS = p.TimeNS, p.TimeNS
+	h.ttl, h.ttlMin, h.ttlMax = p.TTL, p.TTL, p.TTL
+}

@@ -1,0 +1,157 @@
+package tcp
+
+// Live flows stand in one of these queues.
+const (
+	opening  = iota // only SYN and RST were seen
+	oneSided        // one direction was heard alone
+	active
+	closed
+	buried // flows that have ended: stones with their addresses
+	queues
+)
+
+// queue is a list of flows, by the time at which they came into it or were
+// looked at last.
+type queue struct {
+	head, tail *Flow
+	len        int
+}
+
+func (q *queue) push(f *Flow, nowNS int64) {
+	f.queuedNS = nowNS
+	f.prev, f.next = q.tail, nil
+	if q.tail == nil {
+		q.head = f
+	} else {
+		q.tail.next = f
+	}
+	q.tail = f
+	q.len++
+}
+
+func (q *queue) remove(f *Flow) {
+	if f.prev == nil {
+		q.head = f.next
+	} else {
+		f.prev.next = f.next
+	}
+	if f.next == nil {
+		q.tail = f.prev
+	} else {
+		f.next.prev = f.prev
+	}
+	f.prev, f.next = nil, nil
+	q.len--
+}
+
+// move puts a flow at the end of a queue.
+func (t *Tracker) move(f *Flow, to uint8, nowNS int64) {
+	t.queues[f.queue].remove(f)
+	f.queue = to
+	t.queues[to].push(f, nowNS)
+}
+
+// sweepEveryNS is the longest time of the trace between two sweeps.
+const sweepEveryNS = 1e9
+
+// sweep ends the flows whose time is up. Each is looked at a few times per
+// IdleNS, so this costs next to nothing per packet.
+func (t *Tracker) sweep(nowNS int64) {
+	t.sweepNS = nowNS + min(sweepEveryNS, t.o.IdleNS/4, t.o.ClosedNS/4)
+	for f := t.queues[closed].head; f != nil && nowNS-f.queuedNS >= t.o.ClosedNS; f = t.queues[closed].head {
+		t.bury(f)
+	}
+	for f := t.queues[buried].head; f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[buried].head {
+		t.forget(f)
+	}
+	for _, i := range [...]uint8{opening, oneSided, active} {
+		q := &t.queues[i]
+		for n := q.len; n > 0 && nowNS-q.head.queuedNS >= t.o.IdleNS/4; n-- {
+			if f := q.head; nowNS-f.LastNS >= t.o.IdleNS {
+				t.end(f)
+			} else {
+				t.move(f, i, nowNS)
+			}
+		}
+	}
+}
+
+// Shares of MaxFlows. One-sided flows are as large as others and as easy to
+// forge as SYNs; closed ones are large and of little use.
+const (
+	oneSidedShare = 8
+	closedShare   = 4
+	buriedShare   = 4
+)
+
+// makeRoom ends flows until one more may begin: those that never got an
+// answer, oldest first, then closed ones, then one that has been idle.
+func (t *Tracker) makeRoom() {
+	if q := &t.queues[oneSided]; q.len > t.o.MaxFlows/oneSidedShare {
+		t.evict(q.head)
+	}
+	if q := &t.queues[closed]; q.len > t.o.MaxFlows/closedShare {
+		t.bury(q.head)
+	}
+	if q := &t.queues[buried]; q.len > t.o.MaxFlows/buriedShare {
+		t.forget(q.head)
+	}
+	if t.table.used < t.o.MaxFlows {
+		return
+	}
+	switch {
+	case t.queues[buried].len > 0:
+		t.forget(t.queues[buried].head)
+	case t.queues[opening].len > 0:
+		t.evict(t.queues[opening].head)
+	case t.queues[oneSided].len > 0:
+		t.evict(t.queues[oneSided].head)
+	case t.queues[closed].len > 0:
+		t.end(t.queues[closed].head)
+	default:
+		t.evict(t.idlest())
+	}
+}
+
+// bury ends a flow that is closed and puts a stone in its place, so that what
+// comes late is not taken for a new flow.
+func (t *Tracker) bury(f *Flow) {
+	closedNS := f.queuedNS
+	t.end(f)
+	stone := &Flow{Ends: f.Ends, queue: buried}
+	t.table.insert(stone)
+	t.queues[buried].push(stone, closedNS)
+}
+
+// forget removes the stone of a flow.
+func (t *Tracker) forget(stone *Flow) {
+	t.queues[buried].remove(stone)
+	t.table.remove(stone)
+}
+
+func (t *Tracker) evict(f *Flow) {
+	t.Evicted++
+	t.end(f)
+}
+
+// idlest is the active flow that has been idle longest, among the first few of
+// the queue. Those that had packets since they came into it get another turn.
+func (t *Tracker) idlest() *Flow {
+	const few = 16
+	f := t.queues[active].head
+	victim := f
+	for range few {
+		if f == nil {
+			break
+		}
+		if f.LastNS < victim.LastNS {
+			victim = f
+		}
+		following := f.next
+		if f.LastNS > f.queuedNS {
+			t.move(f, active, f.LastNS)
+		}
+		f = following
+	}
+	return victim
+}

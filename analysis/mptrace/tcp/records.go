@@ -1,0 +1,79 @@
+package tcp
+
+import "mplab/analysis/mptrace/packet"
+
+// maxPending is how many retransmissions of a direction wait for a DSACK
+// before they are told: one that comes does so within a round trip.
+const maxPending = 32
+
+// pending is a retransmission that was not told yet.
+type pending struct {
+	Retransmission
+	lo, hi uint64
+	marked bool // a DSACK was about it
+}
+
+// record keeps a retransmission until it is told; r lacks what seg says.
+func (t *Tracker) record(f *Flow, p *packet.Packet, seg *Segment, r Retransmission) {
+	s := f.streams[seg.Dir]
+	l := s.losses()
+	base := s.low
+	if isn, ok := f.ISN(seg.Dir); ok {
+		base = isn + 1
+	}
+	r.Flow, r.Dir, r.TimeNS, r.Cause = f, seg.Dir, p.TimeNS, seg.Cause
+	if seg.Lo > base {
+		r.Seq = seg.Lo - base
+	}
+	if seg.Cause == Unneeded {
+		r.Spurious = true
+		l.spurious++
+	}
+	n := pending{r, seg.Lo, seg.Hi, false}
+	if len(l.pending) < maxPending {
+		l.pending = append(l.pending, n)
+		return
+	}
+	t.tell(&l.pending[l.oldest])
+	l.pending[l.oldest] = n
+	l.oldest = (l.oldest + 1) % maxPending
+}
+
+func (t *Tracker) tell(n *pending) {
+	if t.o.OnRetransmission != nil {
+		t.o.OnRetransmission(&n.Retransmission)
+	}
+}
+
+// tellAll tells the retransmissions of a direction that were not told yet.
+func (t *Tracker) tellAll(f *Flow, dir uint8) {
+	if f.streams[Up] == nil || f.streams[dir].loss == nil {
+		return
+	}
+	l := f.streams[dir].loss
+	for i := range l.pending {
+		t.tell(&l.pending[(l.oldest+i)%len(l.pending)])
+	}
+	l.pending = nil
+}
+
+// duplicate takes a DSACK for [lo, hi): of the retransmissions that were not
+// told yet, the last ones of these bytes were not needed.
+func (l *loss) duplicate(lo, hi uint64) {
+	for i := len(l.pending) - 1; i >= 0 && lo < hi; i-- {
+		n := &l.pending[(l.oldest+i)%len(l.pending)]
+		if n.marked || n.lo >= hi || n.hi <= lo {
+			continue
+		}
+		n.marked = true
+		if !n.Spurious {
+			n.Spurious = true
+			l.spurious++
+		}
+		if n.lo <= lo {
+			lo = n.hi
+		} else if n.hi >= hi {
+			hi = n.lo
+		}
+	}
+}

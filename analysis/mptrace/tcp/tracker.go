@@ -1,0 +1,180 @@
+package tcp
+
+import (
+	"slices"
+
+	"mplab/analysis/mptrace/interval"
+	"mplab/analysis/mptrace/packet"
+)
+
+// Options of a [Tracker]. Zero values stand for the defaults.
+type Options struct {
+	Samples          int                   // how many RTT samples a direction keeps at least before every second is dropped; default 1000, −1: all
+	MaxFlows         int                   // live flows before half-open and then idle ones are ended early; default 1<<16
+	IdleNS           int64                 // a flow without packets for so long has ended; default 1 hour
+	ClosedNS         int64                 // a closed flow is kept so long for what comes late; default 5 s
+	OnEnd            func(*Flow)           // a flow has ended: no segment of it comes any more; after that the tracker forgets it
+	OnRetransmission func(*Retransmission) // may come after later segments of the flow, never after its end; the argument is valid during the call
+}
+
+const (
+	defaultMaxFlows = 1 << 16
+	defaultIdleNS   = 3600e9
+	defaultClosedNS = 5e9
+	// lateNS is how long after that packets of it are known as late.
+	lateNS = 120e9
+)
+
+// Tracker follows the flows of a sequence of packets. It is not safe for
+// concurrent use.
+type Tracker struct {
+	// Evicted counts the flows that were ended early to bound memory, closed
+	// ones left out: of those, nothing is missed.
+	Evicted int64
+
+	o      Options
+	last   *Flow // of the packet before
+	table  table
+	queues [queues]queue
+
+	nowNS   int64 // time of the packet before
+	sweepNS int64 // when flows are looked at next
+	serial  uint64
+
+	gaps   []interval.Span     // scratch, for Segment.Gaps
+	blocks [8]packet.SACKBlock // scratch
+}
+
+// NewTracker returns a tracker that has seen nothing.
+func NewTracker(o Options) *Tracker {
+	if o.MaxFlows <= 0 {
+		o.MaxFlows = defaultMaxFlows
+	}
+	if o.IdleNS <= 0 {
+		o.IdleNS = defaultIdleNS
+	}
+	if o.ClosedNS <= 0 {
+		o.ClosedNS = defaultClosedNS
+	}
+	return &Tracker{o: o, table: newTable()}
+}
+
+// Add takes the next packet and tells what it is. Packets come in the order of
+// their time; small disorder does no harm. seg points into p and into the
+// tracker, and is valid until the next Add.
+func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
+	now := p.TimeNS
+	if now >= t.sweepNS {
+		t.sweep(min(now, t.nowNS)) // a single stamp out of place ends nothing
+	}
+	t.nowNS = now
+	f := t.last
+	dir, ok := uint8(Up), false
+	if f != nil {
+		dir, ok = f.direction(p)
+	}
+	if !ok {
+		if f, dir = t.table.find(p); f != nil && f.queue == buried {
+			if p.Flags&(packet.SYN|packet.ACK) != packet.SYN {
+				seg.reset(p, f, dir, false)
+				seg.Late = true
+				return
+			}
+			t.forget(f)
+			f = nil
+		}
+	}
+	first := false
+	if f == nil || now-f.LastNS > t.o.IdleNS || (p.Flags&packet.SYN != 0 && f.reusedBy(p, dir)) {
+		if f != nil {
+			t.end(f)
+		}
+		f = t.begin(p)
+		dir, _ = f.direction(p)
+		first = true
+	}
+	if f != t.last {
+		t.last = f
+	}
+	seg.reset(p, f, dir, first)
+	if f.streams[Up] != nil && p.Flags&(packet.SYN|packet.RST) == 0 {
+		t.plain(f, p, seg)
+	} else {
+		t.special(f, p, seg)
+	}
+}
+
+// reset is *seg = Segment{…}, and touches pointers only when they change: each
+// of them costs while the garbage collector runs.
+func (seg *Segment) reset(p *packet.Packet, f *Flow, dir uint8, first bool) {
+	if seg.Packet != p {
+		seg.Packet = p
+	}
+	if seg.Flow != f {
+		seg.Flow = f
+	}
+	if seg.Gaps != nil {
+		seg.Gaps = nil
+	}
+	seg.Dir, seg.First, seg.Duplicate, seg.Late, seg.Fresh = dir, first, false, false, None
+	seg.Hole, seg.Reordered, seg.Cause = false, false, NotRetransmitted
+	seg.Lo, seg.Hi, seg.Acked, seg.Window = 0, 0, 0, 0
+}
+
+// begin makes the flow of a packet that belongs to none.
+func (t *Tracker) begin(p *packet.Packet) *Flow {
+	t.makeRoom()
+	f := &Flow{Iface: p.Iface, StartNS: p.TimeNS, LastNS: p.TimeNS, serial: t.serial}
+	t.serial++
+	src, dst := Endpoint{p.Src, p.SrcPort}, Endpoint{p.Dst, p.DstPort}
+	switch {
+	case p.Flags&(packet.SYN|packet.ACK) == packet.SYN|packet.ACK:
+		f.Ends = [2]Endpoint{dst, src}
+	case p.Flags&packet.SYN != 0 || dst.Port <= src.Port:
+		f.Ends = [2]Endpoint{src, dst}
+	default: // the handshake was not seen: servers have the lower port
+		f.Ends = [2]Endpoint{dst, src}
+	}
+	t.table.insert(f)
+	t.queues[opening].push(f, p.TimeNS)
+	return f
+}
+
+// end tells the end of a flow and forgets it.
+func (t *Tracker) end(f *Flow) {
+	t.queues[f.queue].remove(f)
+	t.table.remove(f)
+	if t.last == f {
+		t.last = nil
+	}
+	for dir := range f.half {
+		t.tellAll(f, uint8(dir))
+	}
+	if t.o.OnEnd != nil {
+		t.o.OnEnd(f)
+	}
+	if f.streams[Up] != nil {
+		for dir := range f.streams {
+			f.streams[dir].sent = ring{} // the owner may keep the flow for long
+		}
+	}
+}
+
+// Close ends all flows, in the order in which they began.
+func (t *Tracker) Close() {
+	var all []*Flow
+	for i := range buried {
+		for f := t.queues[i].head; f != nil; f = f.next {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Flow) int {
+		if a.serial < b.serial {
+			return -1
+		}
+		return 1
+	})
+	for _, f := range all {
+		t.end(f)
+	}
+}

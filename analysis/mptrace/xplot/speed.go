@@ -1,0 +1,51 @@
+package xplot
+
+// window is how many segments with payload throughput is averaged over.
+const window = 250
+
+// speed draws throughput: of windows, and since the first segment.
+type speed struct {
+	first, last int64  // of the first segment, and of the last one
+	begin       int64  // of the window: the last segment of the window before
+	bytes       uint64 // in the window
+	before      uint64 // in all windows before
+	segments    int
+	windows     int
+	drawn       struct {
+		timeNS          int64
+		window, average float64
+	}
+}
+
+func (s *speed) segment(p *plot, timeNS int64) {
+	s.last = timeNS
+	if s.segments++; s.segments == window {
+		s.draw(p)
+	}
+}
+
+// end draws the window that is not full.
+func (s *speed) end(p *plot) {
+	if s.segments > 0 {
+		s.draw(p)
+	}
+}
+
+func (s *speed) draw(p *plot) {
+	if s.windows == 0 {
+		s.begin = s.first
+	}
+	s.before += s.bytes
+	if s.last > s.begin && s.last > s.first {
+		now := float64(s.bytes) * 1e9 / float64(s.last-s.begin)
+		average := float64(s.before) * 1e9 / float64(s.last-s.first)
+		p.fraction("dot", s.last, now, "red")
+		if s.drawn.timeNS > 0 {
+			p.slope(s.drawn.timeNS, s.drawn.window, s.last, now, "red")
+			p.slope(s.drawn.timeNS, s.drawn.average, s.last, average, "blue")
+		}
+		s.drawn.timeNS, s.drawn.window, s.drawn.average = s.last, now, average
+	}
+	s.begin, s.bytes, s.segments = s.last, 0, 0
+	s.windows++
+}

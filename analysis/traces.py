@@ -1,0 +1,132 @@
+"""The traces of a run: the tables of its ok cells, pooled or one by one, for figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from analysis.errors import FigureError
+from analysis.manifest import MARKERS, PALETTE, Transport
+from analysis.run import Cell, Run
+from analysis.tables import FOLDER, Tables
+
+LABELS = ("cell", "scenario", "link", "transport")
+"""Columns that each pooled frame begins with."""
+
+BIG = frozenset({"rtt", "points", "bursts", "events", "retransmissions", "reinjections", "acks", "throughput"})
+"""Tables that are read anew each time rather than kept: a run has many cells."""
+
+CELLULAR, WIFI = "cellular", "wifi"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The tables of one cell, or of one folder."""
+
+    name: str
+    scenario: str
+    link: str
+    transport: str
+    tables: Tables
+
+    def read(self, table: str) -> pl.DataFrame:
+        """A table; big ones are not kept in memory."""
+        return Tables(self.tables.folder)[table] if table in BIG else self.tables[table]
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What the trace figures are drawn from."""
+
+    traces: tuple[Trace, ...]
+    transports: tuple[Transport, ...]
+
+    def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
+        """Rows of all cells below each other, with `LABELS`; each cell is filtered and cut to ``columns`` at once."""
+        return self.each(lambda trace: _cut(trace.read(table), columns, where))
+
+    def each(self, frame: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
+        """What ``frame`` makes of each trace, below each other, with `LABELS`."""
+        found = [
+            made.select(
+                pl.lit(trace.name).alias("cell"),
+                pl.lit(trace.scenario).alias("scenario"),
+                pl.lit(trace.link).alias("link"),
+                pl.lit(trace.transport).alias("transport"),
+                pl.all(),
+            )
+            for trace in self.traces
+            if not (made := frame(trace)).is_empty()
+        ]
+        return pl.concat(found) if found else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
+
+    @cached_property
+    def largest_mptcp(self) -> tuple[Trace, int] | None:
+        """Trace and connection_id of the MPTCP connection with two subflows or more that carried most bytes."""
+        best: tuple[int, Trace, int] | None = None
+        for trace in self.traces:
+            frame = trace.tables["connections"].filter((pl.col("kind") == "mptcp") & (pl.col("subflows") > 1))
+            size = pl.col("bytes_up") + pl.col("bytes_down")
+            for number, total in frame.select("connection_id", size).iter_rows():
+                if best is None or total > best[0]:
+                    best = total, trace, number
+        return best[1:] if best else None
+
+    def one_per_transport(self) -> list[Trace]:
+        """The first cell of each scenario, link and transport: an example of each."""
+        found: dict[tuple[str, str, str], Trace] = {}
+        for trace in self.traces:
+            found.setdefault((trace.scenario, trace.link, trace.transport), trace)
+        return list(found.values())
+
+
+def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
+    """The traces of a run's ok cells, of those that are named when any are.
+
+    Raises:
+        FigureError: no ok cell is called so.
+    """
+    usable = [cell for cell in run.cells if cell.ok and cell.spec is not None and cell.directory is not None]
+    known = {cell.id: cell for cell in usable}
+    for name in cells:
+        if name not in known:
+            raise FigureError(
+                f"{run.directory}: no ok cell is called {name!r}; there are: {', '.join(known) or 'none'}"
+            )
+    chosen = [trace for cell in usable if (not cells or cell.id in cells) and (trace := _trace(cell)) is not None]
+    return Traces(tuple(sorted(chosen, key=_order(run))), run.transports)
+
+
+def traces_in(folder: Path) -> Traces:
+    """The traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
+    name = folder.resolve().name
+    looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS[0])
+    return Traces((Trace(name, "", "", name, Tables(folder)),), (looks,))
+
+
+def _order(run: Run) -> Callable[[Trace], tuple[int, ...]]:
+    """Scenarios, links and transports in the order of the experiment, for the plan shuffles them."""
+    experiment = run.manifest.experiment
+    scenarios = [scenario.label for scenario in experiment.scenarios]
+    links = [link.name for link in experiment.links]
+    transports = [transport.label for transport in experiment.transports]
+
+    def key(trace: Trace) -> tuple[int, ...]:
+        named = ((scenarios, trace.scenario), (links, trace.link), (transports, trace.transport))
+        return tuple(known.index(name) if name in known else len(known) for known, name in named)
+
+    return key
+
+
+def _trace(cell: Cell) -> Trace | None:
+    if cell.spec is None or cell.directory is None:
+        return None
+    tables = Tables(cell.directory / FOLDER)
+    spec = cell.spec
+    return Trace(cell.id, spec.scenario, spec.link, spec.transport, tables) if tables.exist else None
+
+
+def _cut(frame: pl.DataFrame, columns: Sequence[str | pl.Expr], where: pl.Expr | None) -> pl.DataFrame:
+    return (frame if where is None else frame.filter(where)).select(*columns)

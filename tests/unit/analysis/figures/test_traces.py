@@ -1,0 +1,226 @@
+"""Every trace figure, over made-up tables, over real ones, and over none."""
+
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analysis.decode import find_mptrace
+from analysis.draw import load, write_figures
+from analysis.errors import FigureError, NotARunError, ProgramMissingError
+from analysis.figures.shapes.sequence import Connection
+from analysis.figures.style import Drawing
+from analysis.figures.traces import LeftOut, draw, figures
+from analysis.figures.traces.ack_sizes import values as ack_sizes
+from analysis.figures.traces.bytes_over_time import curves
+from analysis.figures.traces.cellular_fraction import values as cellular_fraction
+from analysis.figures.traces.initial_share import values as initial_share
+from analysis.figures.traces.overhead import values as overhead
+from analysis.figures.traces.positions import values as positions
+from analysis.figures.traces.waterfall import shares
+from analysis.figures.traces.window import windows
+from analysis.run import read_run
+from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
+from analysis.tables import Tables
+from analysis.traces import Trace, Traces, traces_in, traces_of
+from tests.unit.analysis import traces as made_up
+from tests.unit.analysis.synthetic import Synthetic
+
+CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
+REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
+LARGE_ONLY = {"rtt-difference", "switches", "throughput", "completion"}
+"""Figures about connections larger than those of the synthetic run."""
+
+
+def check(drawing: Drawing) -> None:
+    root = ET.fromstring(drawing.svg)  # noqa: S314 - our own
+    assert root.tag.endswith("svg")
+    assert drawing.rows
+    assert all(len(row) == len(drawing.columns) for row in drawing.rows)
+    assert drawing.caption.endswith(".")
+    assert drawing.section == "traces"
+
+
+def drawn(traces: Traces, *names: str) -> tuple[dict[str, Drawing], dict[str, str]]:
+    found = list(draw(traces, figures(names)))
+    drawings = {made.stem.removeprefix("trace-"): made for made in found if isinstance(made, Drawing)}
+    return drawings, {made.name: made.reason for made in found if isinstance(made, LeftOut)}
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Traces:
+    """One capture with large MPTCP connections."""
+    made_up.Trace(connections=5, segments=2400).write(tmp_path / "tables")
+    return traces_in(tmp_path / "tables")
+
+
+def test_large_connections_have_every_figure(trace: Traces) -> None:
+    drawings, left_out = drawn(trace)
+    assert left_out == {}
+    assert set(drawings) == {named.name for named in figures()}
+    for drawing in drawings.values():
+        check(drawing)
+
+
+def test_a_run_has_a_facet_per_link_and_says_what_it_lacks(synthetic: Callable[..., Synthetic]) -> None:
+    run = read_run(synthetic(repetitions=1, links=("baseline", "lossy")).build())
+    drawings, left_out = drawn(traces_of(run))
+    assert set(left_out) == LARGE_ONLY
+    for drawing in drawings.values():
+        check(drawing)
+    assert {row[1] for row in drawings["connection-duration"].rows} == {"baseline", "lossy"}
+    assert "Multipath TCP" in drawings["connection-duration"].svg
+
+
+def test_more_conditions_than_fit_go_on_further_pages(synthetic: Callable[..., Synthetic]) -> None:
+    run = read_run(synthetic(repetitions=1, links=[f"link-{i}" for i in range(8)]).build())
+    drawings, _ = drawn(traces_of(run), "connection-duration")
+    assert set(drawings) == {"connection-duration", "connection-duration-2"}
+
+
+@pytest.mark.parametrize("kind", ["one cell of plain TCP", "empty tables", "no cell"])
+def test_without_data_a_figure_is_left_out_with_its_reason(tmp_path: Path, kind: str) -> None:
+    if kind == "one cell of plain TCP":
+        made_up.Trace(interfaces=["wlan0"], objects=False).write(tmp_path)
+    elif kind == "empty tables":
+        made_up.Trace(connections=0).write(tmp_path)
+    traces = traces_in(tmp_path) if kind != "no cell" else Traces((), ())
+    drawings, left_out = drawn(traces)
+    assert {"time-sequence", "window", "join-delay", "waterfall"} <= set(left_out)
+    assert all(left_out.values())
+    if kind != "one cell of plain TCP":
+        assert drawings == {}
+    for drawing in drawings.values():
+        check(drawing)
+
+
+def test_the_report_takes_a_handful() -> None:
+    assert {named.name for named in figures() if named.in_report} == REPORT
+
+
+def test_an_unknown_figure_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(FigureError, match="no figure is called 'pie'; there are: bytes-over-time, connection-duration"):
+        figures(["pie"])
+
+
+def test_figures_are_written_with_their_data(trace: Traces, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    written, left_out = write_figures(trace, ["join-delay", "ack-sizes"], folder)
+    assert left_out == []
+    assert [path.name for path in written] == ["join-delay.svg", "ack-sizes.svg"]
+    header = (folder / "join-delay.csv").read_text().splitlines()[0]
+    assert header == "scenario,link,transport,variant,value,cumulative_share"
+    before = [path.read_bytes() for path in written]
+    write_figures(trace, ["join-delay", "ack-sizes"], folder)
+    assert [path.read_bytes() for path in written] == before
+
+
+def test_cells_can_be_chosen(synthetic: Callable[..., Synthetic]) -> None:
+    run = synthetic(repetitions=2).build()
+    name = next(path.name for path in sorted((run / "cells").iterdir()) if "mptcp" in path.name)
+    traces = load(run, [name])
+    assert [t.name for t in traces.traces] == [name]
+    with pytest.raises(FigureError, match="no ok cell is called 'nope'"):
+        load(run, ["nope"])
+    with pytest.raises(NotARunError):
+        load(run / "nowhere")
+
+
+# What the figures compute, from a few rows.
+
+
+def rows_of(tmp_path: Path, **tables: list[made_up.Row]) -> Traces:
+    for name in SCHEMAS:
+        frame = made_up.frame(name, tables.get(name, []))
+        frame.write_parquet(tmp_path / f"{name}.parquet", metadata={VERSION_KEY: str(VERSION)})
+    return traces_in(tmp_path)
+
+
+TWO = {"connection_id": 0, "kind": "mptcp", "subflows": 2, "start_ns": 0, "duration_s": 10.0, "fallback": False}
+
+
+def test_overhead_is_by_the_bytes_of_the_application(tmp_path: Path) -> None:
+    ways = {"level": "tcp", "direction": "down", "connection_id": 0}
+    directions = [
+        ways | {"subflow_id": 0, "retransmitted_bytes": 30, "hole_bytes": 10},
+        ways | {"subflow_id": 1, "retransmitted_bytes": 10, "hole_bytes": 0},
+    ]
+    connection = TWO | {"bytes_up": 0, "bytes_down": 200, "reinjected_up": 0, "reinjected_down": 20}
+    found = overhead(rows_of(tmp_path, connections=[connection], directions=directions))
+    assert dict(found.select("variant", "value").iter_rows()) == {"retransmitted down": 0.25, "reinjected down": 0.1}
+
+
+def test_positions_are_fractions_of_the_connections_life(tmp_path: Path) -> None:
+    again = [{"connection_id": 0, "time_ns": 2_500_000_000}, {"connection_id": 7, "time_ns": 1}]
+    found = positions(rows_of(tmp_path, connections=[TWO], reinjections=again))
+    assert found.select("variant", "value").rows() == [("reinjections", 0.25)]
+
+
+def test_acknowledgements_weigh_their_bytes(tmp_path: Path) -> None:
+    sizes = [
+        {"connection_id": 0, "level": "tcp", "direction": "down", "bytes": 1000, "count": 6},
+        {"connection_id": 0, "level": "mptcp", "direction": "down", "bytes": 2000, "count": 3},
+        {"connection_id": 0, "level": "tcp", "direction": "up", "bytes": 1, "count": 1},
+    ]
+    found = ack_sizes(rows_of(tmp_path, connections=[TWO], acks=sizes)).select("value", "weight", "variant").rows()
+    assert found == [(1000, 6000, "TCP acknowledgements"), (2000, 6000, "data acknowledgements")]
+
+
+def test_shares_of_subflows_and_networks(tmp_path: Path) -> None:
+    flows = [
+        {"connection_id": 0, "role": "initial", "network": "wifi", "unique_up": 30, "unique_down": 30},
+        {"connection_id": 0, "role": "additional", "network": "cellular", "unique_up": 10, "unique_down": 10},
+    ]
+    traces = rows_of(tmp_path, connections=[TWO], subflows=flows)
+    assert initial_share(traces)["value"].to_list() == [0.75]
+    assert cellular_fraction(traces).select("x", "y").rows() == [(40, 0.25)]
+
+
+def test_bytes_over_time_spread_each_window_evenly(tmp_path: Path) -> None:
+    second = 1_000_000_000
+    windows_ = [
+        {"connection_id": 0, "subflow_id": 0, "level": "tcp", "start_ns": 0, "duration_s": 4.0, "bytes": 400},
+        {"connection_id": 0, "subflow_id": 0, "level": "tcp", "start_ns": 2 * second, "duration_s": 2.0, "bytes": 100},
+    ]
+    flow = {"connection_id": 0, "subflow_id": 0, "network": "wifi"}
+    traces = rows_of(tmp_path, connections=[TWO], subflows=[flow], throughput=windows_)
+    times, carried = curves(traces.traces[0])["wifi"]
+    at = dict(zip(times.round(6), carried, strict=True))
+    assert at[0.0] == 0
+    assert carried[-1] == pytest.approx(500)
+    half = min(range(times.size), key=lambda i: abs(times[i] - 2.0))
+    assert carried[half] == pytest.approx(200, rel=0.02)
+
+
+def test_the_window_is_told_beyond_the_acknowledged_number() -> None:
+    sent = [(0.1, "data", 0, 400), (0.2, "data", 400, 600)]
+    points = [(0.0, "window", 1000, 0), *sent, (0.3, "ack", 400, 0), (0.3, "window", 1400, 0)]
+    frame = pl.DataFrame(points, schema=["time_s", "kind", "offset", "bytes"], orient="row")
+    found = windows(Connection(Trace("c", "", "", "", Tables(None)), 0, "down", frame, {}))
+    assert found.rows() == [(0.0, 0, 1000), (0.1, 400, 1000), (0.2, 1000, 1000), (0.3, 600, 1000)]
+
+
+def test_bytes_per_network_of_an_object() -> None:
+    assert shares("wifi:1234,cellular:567") == {"wifi": 1234, "cellular": 567}
+    assert shares("") == {}
+
+
+TWO_PATHS = ["two-paths-wlan0.pcapng", "two-paths-rmnet0.pcapng"]
+
+
+@pytest.mark.parametrize("files", [TWO_PATHS, ["retransmissions-wlan0.pcapng"]])
+def test_real_captures_have_sound_figures(tmp_path: Path, files: list[str]) -> None:
+    try:
+        program = find_mptrace()
+    except ProgramMissingError as missing:
+        pytest.skip(str(missing))
+    out = tmp_path / "tables"
+    subprocess.run([program, *(CAPTURES / name for name in files), "-o", out], check=True, capture_output=True)
+    drawings, _ = drawn(traces_in(out))
+    assert {"rtt-samples", "connection-duration", "bytes-over-time"} <= set(drawings)
+    assert ("time-sequence" in drawings) == (len(files) > 1)
+    for drawing in drawings.values():
+        check(drawing)
