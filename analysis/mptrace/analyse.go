@@ -64,7 +64,13 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 	if Unreadable(result.Files) {
 		return result, nil
 	}
-	return result, a.close()
+	if err := a.close(); err != nil {
+		return result, err
+	}
+	if o.Directory == "" {
+		return result, nil
+	}
+	return result, tables.WriteSources(o.Directory, result.Files, result.Warnings)
 }
 
 // Unreadable says whether nothing of the files could be read.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -68,8 +69,16 @@ func TestTablesOfCutFile(t *testing.T) {
 	o := defaults
 	o.dir = filepath.Join(dir, "tables")
 	_ = analyse([]string{cut}, o, &out)
-	if entries, err := os.ReadDir(filepath.Join(dir, "tables")); len(entries) != len(tables.Tables()) || out.Len() != 0 {
+	if entries, err := os.ReadDir(o.dir); len(entries) != len(tables.Tables())+1 || out.Len() != 0 {
 		t.Errorf("%v, %v, %s", entries, err, out.Bytes())
+	}
+	var sources struct {
+		Partial bool
+		Files   []tables.File
+	}
+	if b, err := os.ReadFile(filepath.Join(o.dir, tables.SourcesFile)); err != nil || json.Unmarshal(b, &sources) != nil ||
+		!sources.Partial || len(sources.Files) != 1 || !sources.Files[0].Partial || sources.Files[0].Packets == 0 {
+		t.Errorf("%v, %s", err, b)
 	}
 }
 

@@ -1,0 +1,79 @@
+"""What the captures of a cell say, compared with what its programs saw: web objects, both ends, destinations."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from tests.integration.conftest import Mplab
+
+EXPERIMENT = """\
+mplab: 1
+name: objects
+transports: [mptcp]
+links:
+  - name: fast
+    wifi: {down: 20 Mbit/s, up: 20 Mbit/s, rtt: 20 ms}
+    lte: {down: 20 Mbit/s, up: 20 Mbit/s, rtt: 40 ms}
+scenarios:
+  - web: {sites: [wiki], http: h2}
+capture: payload
+tolerance: {rtt: 60 %, rate: 50 %}
+retries: 2
+"""
+
+
+def test_web_objects_are_those_that_the_browser_saw(mplab: Mplab, tmp_path: Path) -> None:
+    path = tmp_path / "objects.yaml"
+    path.write_text(EXPERIMENT)
+    done = mplab("run", str(path), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (cell,) = (tmp_path / "runs").glob("*/cells/0001-*")
+    _objects(cell)
+    _connections(cell)
+    _ends(cell)
+    keys = cell / "logs" / "tls-keys.txt"
+    assert keys.stat().st_mode & 0o077 == 0
+
+
+def _objects(cell: Path) -> None:
+    """Addresses, statuses and sizes as in the HAR file; the bytes of the subflows are what was transferred."""
+    (har,) = cell.glob("har/*.har")
+    seen = {
+        entry["request"]["url"]: (
+            entry["response"]["status"],
+            entry["response"]["content"]["size"],
+            entry["response"]["_transferSize"],
+        )
+        for entry in json.loads(har.read_text())["log"]["entries"]
+    }
+    objects = pl.read_parquet(cell / "tables" / "objects.parquet")
+    found = {
+        row["url"]: (
+            row["status"],
+            row["response_body"],
+            sum(int(part.partition(":")[2]) for part in row["subflows"].split(",")),
+        )
+        for row in objects.iter_rows(named=True)
+    }
+    assert found == seen
+    assert objects["complete"].all()
+
+
+def _connections(cell: Path) -> None:
+    """Names from TLS, destinations and applications from the agent's log."""
+    connections = pl.read_parquet(cell / "tables" / "connections.parquet").filter(pl.col("destination_port") == 443)
+    assert connections.height > 0
+    assert connections["host"].str.ends_with(".wiki.lab").all()
+    assert set(connections["host_source"]) == {"sni"}
+    assert connections["application"].str.contains("chrom").all()
+    assert "wifi,cellular" in set(connections["networks"])
+
+
+def _ends(cell: Path) -> None:
+    """Half of the round trip each way, as the emulator was asked, and no packet lost unasked."""
+    paths = pl.read_parquet(cell / "tables" / "ends" / "path_ends.parquet").filter(pl.col("arrived") > 0)
+    for interface, delay_ms in (("wlan0", 10.0), ("rmnet0", 20.0)):
+        delays = paths.filter(pl.col("interface") == interface)["owd_min_ms"].to_list()
+        assert delay_ms - 1 < min(delays) < 2 * delay_ms
+    assert json.loads((cell / "tables" / "ends" / "ends.json").read_text())["clock"]["same"] is True
