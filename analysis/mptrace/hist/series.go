@@ -127,25 +127,39 @@ func (s *Series) Quantiles(qs ...float64) []float64 {
 	if s.n == 0 {
 		return out
 	}
-	at := s.classes.at
-	if s.classes == nil {
-		sorted := make([]int64, len(s.kept))
-		for i, p := range s.kept {
-			sorted[i] = p.Value
-		}
-		slices.Sort(sorted)
-		at = func(rank int64) int64 { return sorted[rank] }
-	}
+	var few [256]int64 // spares an allocation
+	sorted := s.sorted(few[:0])
 	for i, q := range qs {
 		place := min(max(q, 0), 1) * float64(s.n-1)
 		rank := int64(place)
-		lo, hi := s.within(at(rank)), s.within(at(min(rank+1, s.n-1)))
+		lo, hi := s.at(rank, sorted), s.at(min(rank+1, s.n-1), sorted)
 		out[i] = lo + (hi-lo)*(place-float64(rank))
 	}
 	return out
 }
 
-func (s *Series) within(v int64) float64 { return float64(min(max(v, s.min), s.max)) }
+// sorted appends the numbers in their order, when all were kept.
+func (s *Series) sorted(to []int64) []int64 {
+	if s.classes != nil {
+		return nil
+	}
+	for _, p := range s.kept {
+		to = append(to, p.Value)
+	}
+	slices.Sort(to)
+	return to
+}
+
+// at is the number at a rank; sorted are all numbers, when they were kept.
+func (s *Series) at(rank int64, sorted []int64) float64 {
+	v := int64(0)
+	if s.classes == nil {
+		v = sorted[rank]
+	} else {
+		v = s.classes.at(rank)
+	}
+	return float64(min(max(v, s.min), s.max))
+}
 
 // Kept returns the numbers that were kept, in the order in which they came,
 // valid until the next Add.

@@ -104,4 +104,5 @@ func (e *Engine) endConn(c *Conn) {
 		e.writeSub(s)
 	}
 	e.writeConn(c)
+	e.giveEvents(c)
 }

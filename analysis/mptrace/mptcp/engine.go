@@ -52,6 +52,7 @@ type Engine struct {
 	listening bool             // an observer or payload is served
 	interest  Interest         // of the observer
 
+	spare  [][]event          // room for events
 	spans  [2][]interval.Span // scratch
 	pieces []piece            // scratch
 
@@ -74,7 +75,7 @@ func New(o Options, out *tables.Sink, warnings *tables.Warnings) *Engine {
 	return &Engine{
 		options: o, observer: o.Observer, out: *out, warnings: warnings,
 		tokens: map[uint32]tokenOwner{}, orphans: map[uint32]*Conn{}, wakeNS: math.MaxInt64,
-		rates: out.Throughput != nil, eventful: out.Events != nil || o.Observer != nil,
+		rates: out.Throughput != nil, eventful: out.Events != nil || interestOf(o.Observer)&Events != 0,
 		listening: o.Observer != nil || o.Payload != nil, interest: interestOf(o.Observer),
 	}
 }

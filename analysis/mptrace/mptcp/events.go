@@ -88,13 +88,40 @@ func (e *Engine) note(s *Sub, ev event) {
 	}
 	c := s.Conn
 	ev.sub = s.ID
-	if e.observer != nil {
+	if e.interest&Events != 0 {
 		row := c.eventRow(&ev)
 		e.observer.Event(s, &row)
 	}
 	if e.out.Events != nil && len(c.events) < maxEvents {
+		if c.events == nil {
+			c.events = e.takeEvents()
+		}
 		c.events = append(c.events, ev)
 	}
+}
+
+const (
+	usualEvents = 24 // of a connection with two subflows
+	maxSpare    = 256
+)
+
+// takeEvents returns room for the events of a connection, used before.
+func (e *Engine) takeEvents() []event {
+	n := len(e.spare)
+	if n == 0 {
+		return make([]event, 0, usualEvents)
+	}
+	room := e.spare[n-1]
+	e.spare = e.spare[:n-1]
+	return room
+}
+
+// giveEvents takes the room back.
+func (e *Engine) giveEvents(c *Conn) {
+	if c.events != nil && cap(c.events) <= 4*usualEvents && len(e.spare) < maxSpare {
+		e.spare = append(e.spare, c.events[:0])
+	}
+	c.events = nil
 }
 
 // happened notes an event that is nothing but its kind, now.

@@ -30,8 +30,8 @@ type Observer interface {
 	End(c *Conn, row *tables.Connection)
 }
 
-// Interest is what an observer wants to be told beside the rest: what comes
-// with almost every packet and tells little that is new.
+// Interest is what an observer wants to be told beside data, acknowledgements
+// that tell something new, and the begin and end of things.
 type Interest uint8
 
 // What an observer may do without.
@@ -39,8 +39,9 @@ const (
 	Mappings Interest = 1 << iota // Mapping
 	Repeats                       // Ack for what repeats the number and the window told before in the direction
 	Segments                      // Segment
+	Events                        // Event
 
-	everything = Mappings | Repeats | Segments
+	everything = Mappings | Repeats | Segments | Events
 )
 
 // Choosy is an observer that says what it wants to be told; any other one is
