@@ -8,8 +8,13 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// ring is how many blocks there are when decoding runs ahead.
-const ring = 4
+const (
+	// ring is how many blocks there are when decoding runs ahead.
+	ring = 16
+	// handBack is how many of them are given back at a time: a goroutine that
+	// waits is woken seldom, and then has enough to do.
+	handBack = ring / 2
+)
 
 // Blocks returns all packets, block by block; each is valid until the next one
 // is asked for. With two threads or more, reading and decoding run ahead in a
@@ -57,11 +62,17 @@ func (s *Source) ahead(yield func([]packet.Packet) bool) {
 			panic(failure)
 		}
 	}()
+	var spent []*Block
 	for b := range full {
 		if !yield(b.Packets) {
 			return
 		}
-		empty <- b
+		if spent = append(spent, b); len(spent) == handBack {
+			for _, b := range spent {
+				empty <- b
+			}
+			spent = spent[:0]
+		}
 	}
 }
 
