@@ -8,10 +8,10 @@ import (
 	"mplab/analysis/mptrace/mptcp"
 	"mplab/analysis/mptrace/mptcptrace"
 	"mplab/analysis/mptrace/network"
-	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/payload"
 	"mplab/analysis/mptrace/payload/tlskeys"
 	"mplab/analysis/mptrace/proxied"
+	"mplab/analysis/mptrace/relay"
 	"mplab/analysis/mptrace/sequence"
 	"mplab/analysis/mptrace/source"
 	"mplab/analysis/mptrace/tables"
@@ -22,7 +22,7 @@ import (
 // Options say what is read besides the captures, and what is written. The
 // zero value keeps nothing but files and warnings.
 type Options struct {
-	Threads int // 2 and more: reading and decoding have a goroutine of their own
+	Threads int // goroutines that work side by side; less than 2: one
 	Samples int // see tcp.Options
 
 	Source   source.Options
@@ -51,11 +51,9 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 		return nil, err
 	}
 	defer a.abort()
-	for packets := range in.Blocks(o.Threads) {
-		a.add(packets)
-		if err := a.failed(); err != nil {
-			return nil, err
-		}
+	relay.Run(o.Threads, func(b *block) bool { return in.Next(&b.Block) }, a.follow, a.connect)
+	if err := a.failed(); err != nil {
+		return nil, err
 	}
 	a.end()
 	a.warnings.FlowsEvicted += a.tracker.Evicted
@@ -91,14 +89,17 @@ type output interface {
 
 // analysis is the way of a packet: to its flow, its connection, and the rows.
 type analysis struct {
-	tracker  *tcp.Tracker
+	// Of the stage follow:
+	joiner  *loopback.Joiner // nil: none
+	tracker *tcp.Tracker
+	block   *block // the one at hand; nil: none
+
+	// Of the stage connect:
 	engine   *mptcp.Engine
-	joiner   *loopback.Joiner // nil: none
 	sink     *tables.Sink
 	written  *tables.ParquetSink // nil: none
 	outputs  []output
 	warnings tables.Warnings
-	segment  tcp.Segment
 }
 
 func (a *analysis) begin(names []string, o Options, in *source.Source) error {
@@ -130,7 +131,7 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 		Payload:  reader.For,
 		Describe: reader.Describe,
 	}, a.sink, &a.warnings)
-	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.engine.EndFlow, OnRetransmission: a.engine.Retransmission})
+	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.flowEnded, OnRetransmission: a.sentAgain})
 	return nil
 }
 
@@ -174,40 +175,6 @@ func (a *analysis) observers(names []string, o Options) (mptcp.Observer, error) 
 		return list[0], nil
 	}
 	return list, nil
-}
-
-func (a *analysis) add(packets []packet.Packet) {
-	if a.joiner != nil {
-		a.join(packets)
-	} else {
-		a.follow(packets)
-	}
-}
-
-// join adds packets after the joiner, which holds some back.
-func (a *analysis) join(packets []packet.Packet) {
-	for i := range packets {
-		now := a.joiner.Rewrite(&packets[i])
-		a.follow(a.joiner.Ready())
-		if now {
-			a.follow(packets[i : i+1])
-		}
-	}
-}
-
-func (a *analysis) follow(packets []packet.Packet) {
-	for i := range packets {
-		a.tracker.Add(&packets[i], &a.segment)
-		a.engine.Add(&a.segment)
-	}
-}
-
-func (a *analysis) end() {
-	if a.joiner != nil {
-		a.follow(a.joiner.Flush())
-	}
-	a.tracker.Close()
-	a.engine.Close()
 }
 
 func (a *analysis) failed() error {

@@ -51,9 +51,9 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestThreads: with a goroutine for decoding and without one the files are the same.
+// TestThreads: whatever the number of threads, the files are the same.
 func TestThreads(t *testing.T) {
-	var dirs [2]string
+	var dirs [4]string
 	for i := range dirs {
 		dirs[i] = t.TempDir()
 		_, err := Analyse([]string{"testdata/phone-v1.pcapng.gz", "testdata/two-paths-wlan0.pcapng"}, Options{Threads: i + 1, Directory: dirs[i]})
@@ -70,12 +70,14 @@ func TestThreads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		two, err := os.ReadFile(filepath.Join(dirs[1], e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(one) != string(two) {
-			t.Errorf("%s differs", e.Name())
+		for i, dir := range dirs[1:] {
+			several, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(one) != string(several) {
+				t.Errorf("%s differs with %d threads", e.Name(), i+2)
+			}
 		}
 	}
 }

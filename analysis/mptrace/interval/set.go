@@ -51,12 +51,12 @@ func (s *Set) keep(spans []Span) {
 // Top is the highest span; it is empty when the set is.
 func (s *Set) Top() Span { return s.top }
 
-// Floor is the end of the lowest span: no byte of it can be new again.
-func (s *Set) Floor() uint64 {
+// First is the lowest span; it is empty when the set is.
+func (s *Set) First() Span {
 	if len(s.spans) > 1 {
-		return s.spans[0].Hi
+		return s.spans[0]
 	}
-	return s.top.Hi
+	return s.top
 }
 
 // Clone returns a copy of the set.

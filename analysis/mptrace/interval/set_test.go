@@ -73,7 +73,7 @@ func TestInOrderTakesNoList(t *testing.T) {
 		var set Set
 		for i := range uint64(100) {
 			set.Add(10+i, 11+i)
-			if !set.Extend(11+i, 12+i) || set.Extend(5, 6) || set.Bytes() != i+2 || set.Top() != (Span{10, i + 12}) || set.Floor() != i+12 {
+			if !set.Extend(11+i, 12+i) || set.Extend(5, 6) || set.Bytes() != i+2 || set.Top() != (Span{10, i + 12}) || set.First().Hi != i+12 {
 				t.Fatalf("%+v", set)
 			}
 			set.Remove(11+i, 12+i)
@@ -89,8 +89,8 @@ func TestBelow(t *testing.T) {
 	set.Add(20, 30)
 	set.Add(40, 50)
 	for _, c := range []struct{ lo, bytes, floor uint64 }{{5, 25, 10}, {25, 15, 30}, {40, 10, 50}, {60, 0, 0}} {
-		if set.Below(c.lo); set.Bytes() != c.bytes || set.Floor() != c.floor {
-			t.Errorf("below %d: %d bytes, floor %d, want %d and %d", c.lo, set.Bytes(), set.Floor(), c.bytes, c.floor)
+		if set.Below(c.lo); set.Bytes() != c.bytes || set.First().Hi != c.floor {
+			t.Errorf("below %d: %d bytes, floor %d, want %d and %d", c.lo, set.Bytes(), set.First().Hi, c.bytes, c.floor)
 		}
 	}
 	if set.Add(0, 3) != 3 || len(set.Spans()) != 1 {

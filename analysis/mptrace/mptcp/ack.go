@@ -66,7 +66,7 @@ func (e *Engine) acknowledge(s *Sub, d *direction, dir uint8, upTo uint64, windo
 	if upTo > d.acked {
 		e.advance(d, upTo)
 	}
-	if s.Flow.SYNSeen { // else the scale of the window is not known
+	if s.syn != synMissing { // else the scale of the window is not known
 		if right := upTo + uint64(window); right > d.right {
 			d.right = right
 		}
@@ -147,12 +147,10 @@ func (h *half) rto() int64 {
 // acknowledged by TCP sequence number.
 func (e *Engine) plainAck(s *Sub, dir uint8, seg *tcp.Segment) {
 	h := s.half[1-dir]
-	if h == nil || len(h.maps) == 0 || seg.Packet.Flags&packet.ACK == 0 || seg.Packet.Has&packet.HasDSS != 0 {
+	if h == nil || len(h.maps) == 0 || seg.Packet.Has&packet.HasDSS != 0 {
 		return
 	}
-	ack, ok := s.Flow.Unwrap(s.flowDir(1-dir), seg.Packet.Ack)
-	m := &h.maps[len(h.maps)-1]
-	if ok && ack >= m.lo {
-		e.acknowledge(s, &s.Conn.multi.data[1-dir], 1-dir, m.dsn+(ack-m.lo), seg.Window)
+	if m := &h.maps[len(h.maps)-1]; seg.Ack >= m.lo {
+		e.acknowledge(s, &s.Conn.multi.data[1-dir], 1-dir, m.dsn+(seg.Ack-m.lo), seg.Window)
 	}
 }

@@ -64,12 +64,14 @@ type Sub struct {
 	turn    uint8 // 1 when turned: the flow's direction ^ turn is the connection's
 	watch   watch
 	syn     synSeen
+	opened  bool // the TCP handshake has ended well
 	reset   bool
 	removed bool // REMOVE_ADDR named its address
 	ended   bool
 	joined  *joinState // of additional subflows
 	side    [2]side
 	half    [2]*half // of MPTCP, since the first data sequence signal or payload
+	early   *early   // of plain TCP that may turn out to be MPTCP
 
 	progressNS  int64 // last new payload or acknowledgement of new payload
 	firstNewNS  int64 // first data that no subflow carried before; 0: none yet
@@ -97,9 +99,11 @@ const (
 // side is what one side does on a subflow, whether MPTCP or not.
 type side struct {
 	heardNS    int64
+	isn        uint64 // unwrapped initial sequence number
 	origin     uint64 // unwrapped sequence number of offset 0 in plain TCP
 	plainTold  uint64 // unwrapped sequence number up to which bytes were told of as plain TCP
 	rate       *rate  // since the first payload, when the table is wanted
+	hasISN     bool   // the SYN was seen, or a mapping told
 	hasOrigin  bool
 	carried    bool // payload
 	zeroWindow bool
@@ -170,7 +174,7 @@ func (e *Engine) announce(s *Sub) {
 // an additional one: SYN, SYN/ACK and an ACK with a sound HMAC, or a DSS.
 func (s *Sub) established() bool {
 	if !s.Additional || s.Conn.plain {
-		return s.Flow.Established()
+		return s.opened
 	}
 	return s.joined.complete() || s.signals(Up)+s.signals(Down) > 0
 }

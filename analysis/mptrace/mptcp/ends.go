@@ -23,7 +23,7 @@ func (e *Engine) endSub(s *Sub) {
 	if s.ended {
 		return
 	}
-	s.ended = true
+	s.ended, s.opened = true, s.Flow.Established()
 	s.Flow.Owner = nil
 	c.live--
 	if c.live == 0 {

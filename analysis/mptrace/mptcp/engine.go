@@ -131,8 +131,13 @@ func (e *Engine) Add(seg *tcp.Segment) {
 		e.multipath(s, dir, seg)
 	} else if p.Has&packet.HasDSS != 0 && e.upgrade(s, seg) {
 		e.multipath(s, dir, seg)
-	} else if e.listening {
-		e.tellPlain(s, dir, seg)
+	} else {
+		if s.syn != synWhole && !c.MPTCP {
+			e.keepEarly(s, dir, seg)
+		}
+		if e.listening {
+			e.tellPlain(s, dir, seg)
+		}
 	}
 	if e.interest&Segments != 0 {
 		e.observer.Segment(s, int(dir), seg)

@@ -1,6 +1,7 @@
 package mptcp
 
 import (
+	"mplab/analysis/mptrace/interval"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tcp"
 )
@@ -64,9 +65,9 @@ func (h *half) implied(seq uint64) uint64 {
 	}
 	d, s := h.data, h.sub
 	d.startAnywhere(s.Conn, h.dir)
-	isn, ok := s.Flow.ISN(s.flowDir(h.dir))
-	if !ok {
-		isn = seq - 1
+	isn := seq - 1
+	if side := &s.side[h.dir]; side.hasISN {
+		isn = side.isn
 	}
 	at := d.origin + (seq - isn - 1)
 	h.maps = append(h.maps, mapping{seq, seq + 1, at})
@@ -99,7 +100,7 @@ func (c *Conn) noDSS() bool {
 		return false
 	}
 	s := c.Subs[0]
-	if !s.side[Up].carried && !s.side[Down].carried || !s.Flow.Established() {
+	if !s.side[Up].carried && !s.side[Down].carried || !s.opened {
 		return false
 	}
 	up, down := s.half[Up], s.half[Down]
@@ -119,6 +120,33 @@ func (e *Engine) upgrade(s *Sub, seg *tcp.Segment) bool {
 	if has&packet.HasJoin != 0 {
 		s.Additional, s.joined = true, &joinState{}
 	}
-	e.earlierUnmapped(s, seg)
+	if s.early != nil {
+		for dir, seen := range s.early {
+			if seen.Bytes() > 0 {
+				newHalf(s, uint8(dir)).unmapped = seen
+			}
+		}
+		s.early = nil
+	}
 	return true
+}
+
+// early is the payload of a subflow that was seen before it was known to be one.
+type early [2]interval.Set
+
+// keepEarly keeps where payload was, until the connection is known to be MPTCP
+// or not: its SYN has not been seen whole.
+func (e *Engine) keepEarly(s *Sub, dir uint8, seg *tcp.Segment) {
+	if seg.Fresh == tcp.None {
+		return
+	}
+	if s.early == nil {
+		s.early = new(early)
+	}
+	if seg.Fresh == tcp.All {
+		s.early[dir].Add(seg.Lo, seg.Hi)
+	}
+	for _, gap := range seg.Gaps {
+		s.early[dir].Add(gap.Lo, gap.Hi)
+	}
 }

@@ -15,11 +15,12 @@ func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 		e.heard(s, dir)
 	}
 	if p.Flags&packet.SYN != 0 {
-		e.syn(s, dir, p)
+		e.syn(s, dir, seg)
 	}
 	if p.Has&packet.HasSignal != 0 && (c.MPTCP || e.upgrade(s, seg)) {
 		e.signals(s, dir, seg)
 	}
+	s.opened = s.opened || seg.Established
 	if s.watch&watchHandshake != 0 && (s.established() || s.Additional && p.Has&packet.HasDSS != 0) {
 		s.watch &^= watchHandshake
 		e.happened(s, dir, evEstablished)
@@ -39,8 +40,11 @@ func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 }
 
 // syn takes a SYN or SYN/ACK.
-func (e *Engine) syn(s *Sub, dir uint8, p *packet.Packet) {
-	c := s.Conn
+func (e *Engine) syn(s *Sub, dir uint8, seg *tcp.Segment) {
+	c, p := s.Conn, seg.Packet
+	if p.Flags&packet.RST == 0 && seg.Lo != 0 {
+		s.side[dir].isn, s.side[dir].hasISN = seg.Lo-1, true
+	}
 	cut := p.Quirks&packet.OptionsCut != 0
 	if p.Flags&packet.ACK == 0 {
 		if dir == s.turn && s.syn == synMissing {

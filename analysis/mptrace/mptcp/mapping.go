@@ -69,9 +69,6 @@ func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 		return
 	}
 	near := seg.Lo
-	if near == 0 { // a RST has no place
-		near, _ = s.Flow.Unwrap(s.flowDir(h.dir), p.Seq)
-	}
 	lo := near + uint64(int64(int32(h.isn+p.SSN-uint32(near))))
 	if n := len(h.maps); n > 0 {
 		m := &h.maps[n-1]
@@ -86,7 +83,7 @@ func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 			return
 		}
 	}
-	e.addMapping(h, lo, dsn, size)
+	e.addMapping(h, seg.Floor, lo, dsn, size)
 }
 
 // oddMapping takes a mapping that is infinite, or has a DATA_FIN or a
@@ -119,16 +116,14 @@ func (e *Engine) oddMapping(h *half, p *packet.Packet, dsn uint64) uint64 {
 // findISN gets the initial sequence number of a half; when its SYN was not
 // seen, from a mapping of exactly this segment.
 func (h *half) findISN(seg *tcp.Segment, size uint64) bool {
-	p, flow, dir := seg.Packet, h.sub.Flow, h.sub.flowDir(h.dir)
-	isn, ok := flow.ISN(dir)
-	if !ok {
-		if uint64(p.Payload) != size {
+	p, side := seg.Packet, &h.sub.side[h.dir]
+	if !side.hasISN {
+		if uint64(p.Payload) != size || seg.Lo == 0 {
 			return false
 		}
-		isn = uint64(p.Seq - p.SSN)
-		flow.SetISN(dir, uint32(isn))
+		side.isn, side.hasISN = seg.Lo-uint64(p.SSN), true
 	}
-	h.isn, h.hasISN = uint32(isn), true
+	h.isn, h.hasISN = uint32(side.isn), true
 	return true
 }
 
@@ -139,28 +134,29 @@ func (e *Engine) capableMapping(s *Sub, dir uint8, seg *tcp.Segment, size uint64
 	if h == nil {
 		h = newHalf(s, dir)
 	}
-	isn, ok := s.Flow.ISN(s.flowDir(dir))
-	if !ok {
+	side := &s.side[dir]
+	if !side.hasISN {
 		return
 	}
 	d := h.data
 	d.startAnywhere(s.Conn, dir)
-	h.isn, h.hasISN = uint32(isn), true
+	h.isn, h.hasISN = uint32(side.isn), true
 	h.signals++
 	lo := seg.Lo + uint64(int64(int32(h.isn+1-uint32(seg.Lo))))
-	e.addMapping(h, lo, d.origin, size)
+	e.addMapping(h, seg.Floor, lo, d.origin, size)
 	h.expect()
 }
 
 // addMapping takes a mapping of size bytes from the unwrapped sequence number
-// lo to dsn. What an earlier mapping says of the same bytes stays.
-func (e *Engine) addMapping(h *half, lo, dsn, size uint64) {
+// lo to dsn. What an earlier mapping says of the same bytes stays. All below
+// floor was seen.
+func (e *Engine) addMapping(h *half, floor, lo, dsn, size uint64) {
 	if dsn > h.data.edge+maxJump {
 		e.warnings.MappingOutOfRange++
 		return
 	}
 	if len(h.maps) > fewMappings {
-		h.forget(h.sub.Flow.Floor(h.sub.flowDir(h.dir)))
+		h.forget(floor)
 	}
 	n := len(h.maps)
 	if n == 0 || h.maps[n-1].hi <= lo {
@@ -286,27 +282,4 @@ func mappingAfter(maps []mapping, lo uint64) int {
 		}
 	}
 	return a
-}
-
-// earlierUnmapped takes note of the payload of a connection that turns out to
-// be MPTCP when some of it was seen already.
-func (e *Engine) earlierUnmapped(s *Sub, seg *tcp.Segment) {
-	for dir := range uint8(2) {
-		fresh := s.uniqueBytes(dir)
-		if dir == s.flowDir(seg.Dir) {
-			fresh -= freshBytes(seg)
-		}
-		if fresh == 0 {
-			continue
-		}
-		hi := s.Flow.Floor(s.flowDir(dir))
-		if dir == s.flowDir(seg.Dir) && seg.Fresh != tcp.None && hi == seg.Hi {
-			hi = seg.Lo
-		}
-		lo := hi - min(fresh, hi)
-		if isn, ok := s.Flow.ISN(s.flowDir(dir)); ok { // there were holes
-			lo = max(lo, isn+1)
-		}
-		newHalf(s, dir).unmapped.Add(lo, lo+fresh)
-	}
 }

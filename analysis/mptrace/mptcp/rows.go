@@ -172,13 +172,6 @@ func (e *Engine) writeDirection(s *Sub, dir uint8) {
 	}
 }
 
-// uniqueBytes is the payload of a direction so far, each sequence number once.
-func (s *Sub) uniqueBytes(dir uint8) uint64 {
-	var row tables.Direction
-	s.Flow.DirectionRow(s.flowDir(dir), &row)
-	return uint64(row.UniqueBytes)
-}
-
 // writeConn writes the rows of a connection; those of its subflows are written.
 func (e *Engine) writeConn(c *Conn) {
 	row := c.row()
@@ -263,9 +256,13 @@ func (s *Sub) retransmissionRow(r *tcp.Retransmission) tables.Retransmission {
 	if r.Hole {
 		kind = "hole"
 	}
+	dir, start := s.flowDir(r.Dir), r.Start
+	if side := &s.side[dir]; side.hasISN {
+		start = side.isn + 1
+	}
 	return tables.Retransmission{
-		ConnectionID: s.Conn.ID, SubflowID: s.ID, Direction: tables.Directions[s.flowDir(r.Dir)], TimeNS: r.TimeNS,
-		Seq: int64(r.Seq), Bytes: int64(r.Bytes), Kind: kind, Cause: r.Cause.String(), Spurious: r.Spurious,
+		ConnectionID: s.Conn.ID, SubflowID: s.ID, Direction: tables.Directions[dir], TimeNS: r.TimeNS,
+		Seq: max(0, int64(r.Seq-start)), Bytes: int64(r.Bytes), Kind: kind, Cause: r.Cause.String(), Spurious: r.Spurious,
 		SinceFirstMS: since(r.SinceFirstNS), SinceLastMS: since(r.SinceLastNS), SinceSegmentMS: since(r.SinceSegmentNS),
 	}
 }

@@ -110,13 +110,11 @@ func (e *Engine) tellPlain(s *Sub, dir uint8, seg *tcp.Segment) {
 			outside(seg, func(lo, hi uint64) { e.tellPlainData(s, dir, seg, span(lo, hi), origin, s) })
 		}
 	}
-	if e.observer == nil || p.Flags&(packet.ACK|packet.SYN|packet.RST) != packet.ACK {
+	if e.observer == nil || seg.Ack == 0 || p.Flags&(packet.SYN|packet.RST) != 0 {
 		return
 	}
-	if ack, ok := s.Flow.Unwrap(s.flowDir(1-dir), p.Ack); ok {
-		if origin := s.origin(1-dir, ack); ack >= origin {
-			e.observer.Ack(s, int(1-dir), p.TimeNS, ack-origin, seg.Window)
-		}
+	if origin := s.origin(1-dir, seg.Ack); seg.Ack >= origin {
+		e.observer.Ack(s, int(1-dir), p.TimeNS, seg.Ack-origin, seg.Window)
 	}
 }
 
@@ -139,8 +137,8 @@ func (s *Sub) origin(dir uint8, first uint64) uint64 {
 	side := &s.side[dir]
 	if !side.hasOrigin {
 		side.hasOrigin, side.origin = true, first
-		if isn, ok := s.Flow.ISN(s.flowDir(dir)); ok {
-			side.origin = isn + 1
+		if side.hasISN {
+			side.origin = side.isn + 1
 		}
 	}
 	return side.origin

@@ -53,11 +53,11 @@ func BenchmarkDecode(b *testing.B) {
 	perPacket(b, frames)
 }
 
-func benchmarkSource(b *testing.B, threads int, names ...string) {
+func benchmarkSource(b *testing.B, names ...string) {
 	for b.Loop() {
 		s := Open(names, Options{})
 		packets := 0
-		for block := range s.Blocks(threads) {
+		for block := range blocks(s) {
 			packets += len(block)
 		}
 		if packets != million {
@@ -69,17 +69,12 @@ func benchmarkSource(b *testing.B, threads int, names ...string) {
 
 // BenchmarkRead reads and decodes one file.
 func BenchmarkRead(b *testing.B) {
-	benchmarkSource(b, 1, bulk(b, "bulk.pcapng", "wlan0", 1, million, 0))
-}
-
-// BenchmarkReadAhead does it in a goroutine of its own.
-func BenchmarkReadAhead(b *testing.B) {
-	benchmarkSource(b, 2, bulk(b, "bulk.pcapng", "wlan0", 1, million, 0))
+	benchmarkSource(b, bulk(b, "bulk.pcapng", "wlan0", 1, million, 0))
 }
 
 // BenchmarkMerge merges two files whose packets alternate.
 func BenchmarkMerge(b *testing.B) {
-	benchmarkSource(b, 1,
+	benchmarkSource(b,
 		bulk(b, "a.pcapng", "wlan0", 1, million/2, 0),
 		bulk(b, "b.pcapng", "rmnet0", 2, million/2, 5_000))
 }

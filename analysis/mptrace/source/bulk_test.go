@@ -2,10 +2,22 @@ package source
 
 import (
 	"encoding/binary"
+	"iter"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mplab/analysis/mptrace/packet"
 )
+
+// blocks are the packets of all blocks, filled one after the other.
+func blocks(s *Source) iter.Seq[[]packet.Packet] {
+	return func(yield func([]packet.Packet) bool) {
+		var b Block
+		for s.Next(&b) && yield(b.Packets) {
+		}
+	}
+}
 
 // bulk writes a pcapng capture as a phone makes it of a download over one
 // subflow: headers only, Ethernet, IPv4, timestamps, 64-bit DSS; two segments

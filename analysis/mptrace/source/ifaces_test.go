@@ -36,7 +36,7 @@ func pcapOf(link uint32, frames ...[]byte) []byte {
 
 // named returns the name of the interface of each packet.
 func named(s *Source) (names []string) {
-	for packets := range s.Blocks(1) {
+	for packets := range blocks(s) {
 		for i := range packets {
 			names = append(names, s.Interface(packets[i].Iface))
 		}
@@ -83,7 +83,7 @@ func TestInterfaceNumbers(t *testing.T) {
 		writeFile(t, "b-any.pcap", pcapOf(276, cooked2(3, 1), cooked2(4, 2))),
 	}, Options{})
 	seen := map[string]bool{}
-	for packets := range s.Blocks(1) {
+	for packets := range blocks(s) {
 		for i := range packets {
 			seen[fmt.Sprintf("%d %s", packets[i].Iface, s.Interfaces()[packets[i].Iface])] = true
 		}

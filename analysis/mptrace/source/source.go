@@ -3,8 +3,7 @@
 // could not be used.
 //
 // [Source.Next] fills one [Block] after the other. Several blocks may be in
-// use at once, so that decoding can run beside what is done with the packets:
-// [Source.Blocks] does that.
+// use at once, so that decoding can go on beside what is done with the packets.
 package source
 
 import (

@@ -98,7 +98,7 @@ func TestMergeProperty(t *testing.T) {
 			in.size = 64 << random.IntN(12)
 		}
 		var got []uint32
-		for packets := range s.Blocks(1 + round%2) {
+		for packets := range blocks(s) {
 			if len(packets) == 0 || len(packets) > blockSize {
 				t.Fatalf("a block of %d packets", len(packets))
 			}
@@ -217,7 +217,7 @@ func TestFiles(t *testing.T) {
 	names := []string{whole, cut, filepath.Join(dir, "none"), dir, text, empty, damaged, link, whole}
 	s := Open(names, Options{})
 	total := 0
-	for packets := range s.Blocks(1) {
+	for packets := range blocks(s) {
 		total += len(packets)
 	}
 	none := []string{}
@@ -277,7 +277,7 @@ func TestWarnings(t *testing.T) {
 	}
 	b = enhanced(b, 1, 99, segment, 1514)
 	s := Open([]string{writeFile(t, "x.pcapng", b)}, Options{})
-	for range s.Blocks(1) {
+	for range blocks(s) {
 	}
 	var got tables.Warnings
 	s.Warnings(&got)
@@ -302,7 +302,7 @@ func TestRewrite(t *testing.T) {
 		seen++
 		p.SrcPort = 7
 	}})
-	for packets := range s.Blocks(2) {
+	for packets := range blocks(s) {
 		for i := range packets {
 			if packets[i].SrcPort != 7 {
 				t.Fatal("not rewritten")

@@ -96,7 +96,7 @@ func TestFreshPartsAreTold(t *testing.T) {
 	k.up(0, 100)
 	out := k.play(Options{})
 	f := out.one(t)
-	isn, _ := f.ISN(Up)
+	isn := out.segments[0].Lo - 1
 	some, none := out.segments[5], out.segments[6]
 	if some.Fresh != Some || len(some.Gaps) != 2 || some.Gaps[0].Lo != isn+101 || some.Gaps[0].Hi != isn+201 ||
 		some.Gaps[1].Lo != isn+301 || some.Gaps[1].Hi != isn+351 {
@@ -130,10 +130,10 @@ func TestRetransmissionsSeenTwiceAndHoles(t *testing.T) {
 		t.Fatalf("%d records", len(out.records))
 	}
 	filled, twice := out.records[0], out.records[1]
-	if !filled.Hole || filled.Seq != 100 || filled.Bytes != 100 || filled.SinceFirstNS != -1 || filled.SinceSegmentNS != 303*ms {
+	if !filled.Hole || filled.Seq-filled.Start != 100 || filled.Bytes != 100 || filled.SinceFirstNS != -1 || filled.SinceSegmentNS != 303*ms {
 		t.Errorf("%+v", filled)
 	}
-	if twice.Hole || twice.Seq != 0 || twice.SinceFirstNS != 305*ms || twice.SinceLastNS != 305*ms || twice.SinceSegmentNS != 1*ms {
+	if twice.Hole || twice.Seq != twice.Start || twice.SinceFirstNS != 305*ms || twice.SinceLastNS != 305*ms || twice.SinceSegmentNS != 1*ms {
 		t.Errorf("%+v", twice)
 	}
 }

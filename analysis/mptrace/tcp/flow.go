@@ -4,7 +4,8 @@ import "mplab/analysis/mptrace/packet"
 
 // Flow is one TCP connection, or one subflow of an MPTCP connection, from its
 // first packet on. The fields are fixed when the flow begins, but for those
-// that say otherwise.
+// that say otherwise. Its methods, and fields that change, are for after its
+// end, unless tracker and caller share a goroutine.
 type Flow struct {
 	Ends    [2]Endpoint // Ends[Up] opened the flow, as far as is known
 	Iface   int32       // of the first packet
@@ -14,12 +15,13 @@ type Flow struct {
 	reset     bool  // a RST came before both FINs
 	resetBy   uint8 // direction of that RST
 	awaitsACK bool  // the SYN/ACK was seen, the third ACK was not
+	opened    bool  // Established, as soon as somebody asked
 	fins      [2]bool
 
 	StartNS int64
 	LastNS  int64 // changes
 
-	// Owner belongs to whoever uses the tracker.
+	// Owner belongs to whoever takes the segments.
 	Owner any
 
 	streams                [2]*stream // nil until payload or an acknowledgement comes
@@ -52,46 +54,14 @@ func next(to uint64, seq uint32) uint64 {
 	return to + uint64(int64(int32(seq-uint32(to))))
 }
 
-// SetISN tells the tracker the initial sequence number of a direction whose
-// SYN was not seen (package mptcp finds it from a mapping).
-func (f *Flow) SetISN(dir uint8, isn uint32) {
-	if h := &f.half[dir]; !h.hasISN {
-		h.isn, h.hasISN = isn, true
-	}
-}
-
-// ISN is the initial sequence number of a direction, unwrapped; false when
-// the SYN was not seen and nobody told.
-func (f *Flow) ISN(dir uint8) (uint64, bool) {
-	h := &f.half[dir]
-	if !h.hasISN {
-		return 0, false
-	}
+// unwrap extends a sequence number of a direction to 64 bits, next to what was
+// seen last; 0 before the direction's first packet.
+func (f *Flow) unwrap(dir uint8, seq uint32) uint64 {
 	if f.streams[Up] != nil && f.streams[dir].started {
-		return next(f.streams[dir].low, h.isn), true
-	}
-	return firstTurn | uint64(h.isn), true
-}
-
-// Unwrap extends a sequence number of a direction to 64 bits, next to what was
-// seen last; false before the direction's first packet.
-func (f *Flow) Unwrap(dir uint8, seq uint32) (uint64, bool) {
-	if f.streams[Up] != nil && f.streams[dir].started {
-		return next(f.streams[dir].edge, seq), true
+		return next(f.streams[dir].edge, seq)
 	}
 	if h := &f.half[dir]; h.synSeen {
-		return next(firstTurn|uint64(h.isn), seq), true
-	}
-	return 0, false
-}
-
-// Floor is the unwrapped number below which all of a direction was seen.
-func (f *Flow) Floor(dir uint8) uint64 {
-	if f.streams[Up] != nil && f.streams[dir].started {
-		return f.streams[dir].floor()
-	}
-	if h := &f.half[dir]; h.synSeen {
-		return firstTurn + uint64(h.isn) + 1
+		return next(firstTurn|uint64(h.isn), seq)
 	}
 	return 0
 }

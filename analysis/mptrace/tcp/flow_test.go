@@ -222,32 +222,31 @@ func TestPayloadOfSYNAndRST(t *testing.T) {
 	}
 }
 
-func TestNumbersThatMPTCPAsksFor(t *testing.T) {
+// TestNumbersOfSegments: those of both directions, as far as they are known.
+func TestNumbersOfSegments(t *testing.T) {
 	k := newTalk()
 	k.open()
 	k.sendDown(1000) // wraps
 	k.down(1500, 100)
-	f := k.play(Options{}).one(t)
-	isn, ok := f.ISN(Down)
-	if !ok || uint32(isn) != isnDown || f.Floor(Down) != isn+1001 || f.Floor(Up) != firstTurn|isnUp+1 {
-		t.Errorf("ISN %x %v, floor %x", isn, ok, f.Floor(Down))
+	k.ack(0)
+	out := k.play(Options{})
+	f := out.one(t)
+	down, up := firstTurn|uint64(isnDown), firstTurn|uint64(isnUp)
+	syn, synAck, third, data, answer := out.segments[0], out.segments[1], out.segments[2], out.segments[4], out.segments[5]
+	if syn.Lo != up+1 || syn.Ack != 0 || synAck.Lo != down+1 || synAck.Ack != up+1 || third.Ack != down+1 {
+		t.Errorf("handshake: %+v %+v %+v", syn, synAck, third)
 	}
-	if got, ok := f.Unwrap(Down, uint32(isn+1600)&0xffffffff); !ok || got != isn+1600 || got < 2<<32 {
-		t.Errorf("Unwrap: %x", got)
+	if data.Lo != down+1501 || data.Lo < 2<<32 || data.Ack != up+1 || f.streams[Down].floor() != down+1001 || f.streams[Up].floor() != up+1 {
+		t.Errorf("data: %+v, floor %x", data, f.streams[Down].floor())
+	}
+	if synAck.Established || !third.Established || !answer.Established {
+		t.Error("established too early or too late")
 	}
 	k = newTalk()
 	k.down(500, 100)
-	out := k.play(Options{})
-	f = out.one(t)
-	if _, ok := f.ISN(Down); ok {
-		t.Error("an ISN that nobody told")
-	}
-	if _, ok := f.Unwrap(Up, 5); ok {
-		t.Error("a number of a direction without packets")
-	}
-	f.SetISN(Down, k.isn[Down])
-	if isn, ok := f.ISN(Down); !ok || out.segments[0].Lo-isn != 501 || f.row(Down).MissingBytes != 0 {
-		t.Errorf("ISN %x, %+v", isn, f.row(Down))
+	out = k.play(Options{})
+	if s := out.segments[0]; s.Ack != 0 || s.Lo == 0 || out.one(t).row(Down).MissingBytes != 0 {
+		t.Errorf("%+v: a number of a direction without packets", s)
 	}
 }
 

@@ -21,7 +21,7 @@ type half struct {
 	ttlMin, ttlMax     uint8
 	scale              uint8
 
-	hasISN, synSeen         bool // ISN: also when somebody told
+	synSeen                 bool // isn is known
 	synWhole                bool // the options of a SYN were captured whole
 	hasScale, sackPermitted bool
 }

@@ -1,6 +1,11 @@
 package tcp
 
-import "mplab/analysis/mptrace/packet"
+import (
+	"slices"
+
+	"mplab/analysis/mptrace/interval"
+	"mplab/analysis/mptrace/packet"
+)
 
 // irregular takes payload that does not simply follow what was seen. beforeNS
 // is the time of the segment before it in the direction, 0 without one.
@@ -50,7 +55,8 @@ func (s *stream) idBefore() uint16 {
 
 // see adds [lo, seg.Hi) to what was seen, and says how much of it was new.
 func (t *Tracker) see(s *stream, seg *Segment, lo uint64) uint32 {
-	t.gaps = s.seen.New(lo, seg.Hi, t.gaps[:0])
+	var few [4]interval.Span
+	gaps := s.seen.New(lo, seg.Hi, few[:0])
 	fresh := s.seen.Add(lo, seg.Hi)
 	switch fresh {
 	case 0:
@@ -58,7 +64,7 @@ func (t *Tracker) see(s *stream, seg *Segment, lo uint64) uint32 {
 	case seg.Hi - seg.Lo:
 		seg.Fresh = All
 	default:
-		seg.Fresh, seg.Gaps = Some, t.gaps
+		seg.Fresh, seg.Gaps = Some, slices.Clone(gaps)
 	}
 	return uint32(fresh)
 }

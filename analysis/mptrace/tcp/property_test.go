@@ -145,7 +145,7 @@ func TestAnyDelivery(t *testing.T) {
 		tracker.Close()
 		a.close()
 		row := seg.Flow.row(Up)
-		if row.UniqueBytes != int64(size) || row.MissingBytes != 0 || seg.Flow.Floor(Up) != seg.Lo-uint64(seg.Packet.Seq-k.packets[2].Seq)+uint64(size) && seg.Dir == Up {
+		if row.UniqueBytes != int64(size) || row.MissingBytes != 0 || seg.Flow.streams[Up].floor() != seg.Lo-uint64(seg.Packet.Seq-k.packets[2].Seq)+uint64(size) && seg.Dir == Up {
 			t.Fatalf("%d bytes, want %d: %+v", row.UniqueBytes, size, row)
 		}
 	}

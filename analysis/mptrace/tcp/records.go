@@ -17,13 +17,10 @@ type pending struct {
 func (t *Tracker) record(f *Flow, p *packet.Packet, seg *Segment, r Retransmission) {
 	s := f.streams[seg.Dir]
 	l := s.losses()
-	base := s.low
-	if isn, ok := f.ISN(seg.Dir); ok {
-		base = isn + 1
-	}
 	r.Flow, r.Dir, r.TimeNS, r.Cause = f, seg.Dir, p.TimeNS, seg.Cause
-	if seg.Lo > base {
-		r.Seq = seg.Lo - base
+	r.Seq, r.Start = seg.Lo, s.low
+	if s.half.synSeen {
+		r.Start = next(s.low, s.half.isn+1)
 	}
 	if seg.Cause == Unneeded {
 		r.Spurious = true

@@ -54,6 +54,9 @@ func (c Cause) String() string { return causeNames[c] }
 // Segment says what a packet is to its flow. Sequence numbers are unwrapped:
 // extended to 64 bits so that they grow through a direction's life; their low
 // 32 bits are those on the wire.
+//
+// A segment is complete: who takes it need not look at what changes in its
+// flow, and may come behind the tracker.
 type Segment struct {
 	Packet *packet.Packet
 	Flow   *Flow
@@ -71,8 +74,16 @@ type Segment struct {
 	Hole, Reordered bool
 	Cause           Cause // of the retransmission, when it is one
 
-	Lo, Hi uint64          // the payload: Lo is the number of its first byte
-	Gaps   []interval.Span // with Some: the new parts of [Lo, Hi). Valid until the next Add
+	Lo, Hi uint64          // the payload: Lo is the number of its first byte, with SYN too
+	Gaps   []interval.Span // with Some: the new parts of [Lo, Hi)
+	// Ack is the acknowledgement, among the numbers of the other direction; 0
+	// when nothing is known of these.
+	Ack uint64
+	// Floor is the number below which all of the direction was seen, this
+	// segment included. Segments with a DSS mapping have it.
+	Floor uint64
+	// Established: the TCP handshake of the flow has ended well.
+	Established bool
 
 	// Acked is how many bytes of the other direction this acknowledged for the
 	// first time.
@@ -92,7 +103,8 @@ type Retransmission struct {
 	Flow   *Flow
 	Dir    uint8
 	TimeNS int64
-	Seq    uint64 // relative: 0 is the first payload byte
+	Seq    uint64 // number of its first byte
+	Start  uint64 // number of the direction's first payload byte, or of the lowest one seen without a SYN
 	Bytes  uint32 // that were seen before, or that filled the hole
 	Hole   bool
 	Cause  Cause

@@ -21,8 +21,14 @@ func (t *Tracker) special(f *Flow, p *packet.Packet, seg *Segment) {
 		t.plain(f, p, seg)
 		return
 	}
+	if p.Flags&packet.ACK != 0 {
+		seg.Ack = f.unwrap(seg.Dir^1, p.Ack)
+	}
 	if seg.Lo == 0 {
-		seg.Lo, _ = f.Unwrap(seg.Dir, p.Seq)
+		seg.Lo = f.unwrap(seg.Dir, p.Seq)
+		if seg.Lo != 0 && p.Flags&(packet.SYN|packet.RST) == packet.SYN {
+			seg.Lo++
+		}
 		seg.Hi = seg.Lo
 	}
 }
@@ -64,7 +70,7 @@ func (t *Tracker) synchronize(f *Flow, p *packet.Packet, seg *Segment) {
 	} else if dir == Up && f.synNS == 0 {
 		f.synNS, f.SYNSeen = p.TimeNS, true
 	}
-	h.isn, h.hasISN, h.synSeen = p.Seq, true, true
+	h.isn, h.synSeen = p.Seq, true
 	h.synNS, h.synID, h.synChecksum, h.synFlags = p.TimeNS, p.IPID, p.Checksum, p.Flags
 	h.announce(p)
 	if f.streams[Up] == nil {

@@ -123,11 +123,11 @@ func (f *Flow) agree() {
 
 // floor is the number below which all of a direction was seen.
 func (s *stream) floor() uint64 {
-	spans := s.seen.Spans()
-	if len(spans) == 0 || spans[0].Lo > s.low {
+	first := s.seen.First()
+	if first.Lo == first.Hi || first.Lo > s.low {
 		return s.low
 	}
-	return spans[0].Hi
+	return first.Hi
 }
 
 // plain takes a segment that is neither SYN nor RST.
@@ -149,6 +149,9 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 			q.startACK(p.Ack)
 		}
 		progress = int32(p.Ack - uint32(q.acked))
+		if q.started {
+			seg.Ack = next(q.edge, p.Ack)
+		}
 	}
 	inOrder := lo == s.edge && p.Payload != 0
 	if !inOrder && progress <= 0 && s.recent.holds(p) {
@@ -185,6 +188,9 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 		s.idleACK(q, p, lo, progress)
 	}
 	s.announce(p)
+	if p.DSS&packet.DSSMap != 0 {
+		seg.Floor = s.floor()
+	}
 	if p.Has&packet.HasSACK != 0 {
 		t.selective(s, q, p)
 	}

@@ -3,7 +3,6 @@ package tcp
 import (
 	"slices"
 
-	"mplab/analysis/mptrace/interval"
 	"mplab/analysis/mptrace/packet"
 )
 
@@ -41,7 +40,6 @@ type Tracker struct {
 	sweepNS int64 // when flows are looked at next
 	serial  uint64
 
-	gaps   []interval.Span     // scratch, for Segment.Gaps
 	blocks [8]packet.SACKBlock // scratch
 }
 
@@ -60,8 +58,7 @@ func NewTracker(o Options) *Tracker {
 }
 
 // Add takes the next packet and tells what it is. Packets come in the order of
-// their time; small disorder does no harm. seg points into p and into the
-// tracker, and is valid until the next Add.
+// their time; small disorder does no harm. seg points to p.
 func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 	now := p.TimeNS
 	if now >= t.sweepNS {
@@ -102,6 +99,10 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 	} else {
 		t.special(f, p, seg)
 	}
+	if !f.opened {
+		f.opened = f.Established()
+	}
+	seg.Established = f.opened
 }
 
 // reset is *seg = Segment{…}, and touches pointers only when they change: each
@@ -118,7 +119,7 @@ func (seg *Segment) reset(p *packet.Packet, f *Flow, dir uint8, first bool) {
 	}
 	seg.Dir, seg.First, seg.Duplicate, seg.Late, seg.Fresh = dir, first, false, false, None
 	seg.Hole, seg.Reordered, seg.Cause = false, false, NotRetransmitted
-	seg.Lo, seg.Hi, seg.Acked, seg.Window = 0, 0, 0, 0
+	seg.Lo, seg.Hi, seg.Ack, seg.Floor, seg.Acked, seg.Window = 0, 0, 0, 0, 0, 0
 }
 
 // begin makes the flow of a packet that belongs to none.

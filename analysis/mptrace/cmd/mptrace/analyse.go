@@ -77,7 +77,7 @@ func newCommand() *cobra.Command {
 	flags.BoolVar(&o.all, "all", false, "the summary names every connection, not the largest alone")
 	flags.StringSliceVar(&o.tables, "tables", nil, "tables to write or print, or all (default: all are written, the small ones printed)")
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
-	flags.IntVar(&o.threads, "threads", o.threads, "1: all in one; 2: reading and decoding run beside the rest")
+	flags.IntVar(&o.threads, "threads", o.threads, "goroutines that work side by side; the output is the same")
 	o.reading.flags(flags)
 	flags.StringSliceVar(&o.logs, "proxy-log", nil, "connection log of agent or proxy (JSON lines): where proxied connections go")
 	flags.StringSliceVar(&o.keys, "keys", nil, "TLS key log (as SSLKEYLOGFILE makes it): web objects, where payload was captured")
