@@ -50,7 +50,7 @@ func milliseconds(ns float64) tables.Maybe[float64] { return tables.Just(ns / 1e
 func (d *delays) row(row *PathEnds) {
 	s, n := &d.over, d.over.N()
 	at := func(ns float64) tables.Maybe[float64] { return milliseconds(ns + float64(d.shortest)) }
-	q := s.Quantiles(0.25, 0.5, 0.75, 0.95, 0.99)
+	q := s.Quantiles(nil, 0.25, 0.5, 0.75, 0.95, 0.99)
 	row.Delays = n
 	row.OWDMinMS, row.OWDMeanMS, row.OWDMaxMS = at(float64(s.Min())), at(s.Mean()), at(float64(s.Max()))
 	row.OWDP25MS, row.OWDP50MS, row.OWDP75MS, row.OWDP95MS, row.OWDP99MS = at(q[0]), at(q[1]), at(q[2]), at(q[3]), at(q[4])

@@ -58,7 +58,7 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%d: mean %g, want %g; stdev %g, want %g", n, s.Mean(), mean, s.Stdev(), stdev)
 		}
 	}
-	if s := (&Series{}); s.Mean() != 0 || s.Stdev() != 0 || s.Quantiles(.5)[0] != 0 || len(s.Kept()) != 0 {
+	if s := (&Series{}); s.Mean() != 0 || s.Stdev() != 0 || s.Quantiles(nil, .5)[0] != 0 || len(s.Kept()) != 0 {
 		t.Error("a series of nothing")
 	}
 }
@@ -71,7 +71,7 @@ func TestQuantiles(t *testing.T) {
 		error float64
 	}{{0, 1, 0}, {0, 2000, 0}, {-1, 50000, 0}, {10, 20, 0}, {10, 21, 1. / 128}, {0, 50000, 1. / 128}} {
 		v := numbers(c.n)
-		got := series(c.limit, v).Quantiles(qs...)
+		got := series(c.limit, v).Quantiles(nil, qs...)
 		slices.Sort(v)
 		for i, q := range qs {
 			if want := exact(v, q); math.Abs(got[i]-want) > c.error*want+1e-6 {

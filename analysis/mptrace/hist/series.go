@@ -120,22 +120,18 @@ func (s *Series) Stdev() float64 {
 	return math.Sqrt(max(0, (s.squares-sum/n*sum)/(n-1)))
 }
 
-// Quantiles returns the quantile of every q from 0 to 1, linear between
+// Quantiles appends the quantile of every q from 0 to 1, linear between
 // neighbours in the order of the numbers; zeros without numbers.
-func (s *Series) Quantiles(qs ...float64) []float64 {
-	out := make([]float64, len(qs))
-	if s.n == 0 {
-		return out
-	}
+func (s *Series) Quantiles(to []float64, qs ...float64) []float64 {
 	var few [256]int64 // spares an allocation
 	sorted := s.sorted(few[:0])
-	for i, q := range qs {
-		place := min(max(q, 0), 1) * float64(s.n-1)
+	for _, q := range qs {
+		place := min(max(q, 0), 1) * float64(max(s.n-1, 0))
 		rank := int64(place)
 		lo, hi := s.at(rank, sorted), s.at(min(rank+1, s.n-1), sorted)
-		out[i] = lo + (hi-lo)*(place-float64(rank))
+		to = append(to, lo+(hi-lo)*(place-float64(rank)))
 	}
-	return out
+	return to
 }
 
 // sorted appends the numbers in their order, when all were kept.
@@ -153,9 +149,11 @@ func (s *Series) sorted(to []int64) []int64 {
 // at is the number at a rank; sorted are all numbers, when they were kept.
 func (s *Series) at(rank int64, sorted []int64) float64 {
 	v := int64(0)
-	if s.classes == nil {
+	switch {
+	case s.n == 0:
+	case s.classes == nil:
 		v = sorted[rank]
-	} else {
+	default:
 		v = s.classes.at(rank)
 	}
 	return float64(min(max(v, s.min), s.max))

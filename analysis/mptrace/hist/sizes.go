@@ -92,7 +92,8 @@ func (s *Sizes) coarsen() {
 func (s *Sizes) Each(each func(size, count int64)) {
 	s.turn(0)
 	s.run = 0
-	sorted := make([]slot, 0, s.used)
+	var few [64]slot // spares an allocation
+	sorted := few[:0]
 	for _, o := range s.slots {
 		if o.count > 0 {
 			sorted = append(sorted, o)

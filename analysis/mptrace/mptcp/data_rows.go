@@ -1,6 +1,9 @@
 package mptcp
 
-import "mplab/analysis/mptrace/tables"
+import (
+	"mplab/analysis/mptrace/hist"
+	"mplab/analysis/mptrace/tables"
+)
 
 // writeData writes the rows of a direction's data.
 func (e *Engine) writeData(c *Conn, dir uint8) {
@@ -15,22 +18,7 @@ func (e *Engine) writeData(c *Conn, dir uint8) {
 	if e.rates {
 		e.rateRow(c, tables.NoSubflow, tables.LevelMPTCP, dir, &d.rate)
 	}
-	if e.out.RTT != nil {
-		for i, sample := range d.rtt.Kept() {
-			e.out.RTT.Add(tables.RTT{
-				ConnectionID: c.ID, SubflowID: tables.NoSubflow, Level: tables.LevelMPTCP, Direction: tables.Directions[dir],
-				TimeNS: sample.TimeNS, RTTMS: milliseconds(sample.Value), Weight: d.rtt.Weight(i),
-			})
-		}
-	}
-	if e.out.ACKSizes != nil {
-		d.ackSizes.Each(func(size, count int64) {
-			e.out.ACKSizes.Add(tables.ACKSize{
-				ConnectionID: c.ID, SubflowID: tables.NoSubflow, Level: tables.LevelMPTCP, Direction: tables.Directions[dir],
-				Bytes: size, Count: count,
-			})
-		})
-	}
+	e.seriesRows(c, tables.NoSubflow, tables.LevelMPTCP, dir, &d.rtt, &d.ackSizes)
 }
 
 // directionRow is the row of a direction's data.
@@ -59,24 +47,26 @@ func (d *direction) directionRow(c *Conn, dir uint8) tables.Direction {
 	if s := seconds(t.lastNS.Value - t.firstNS.Value); s > 0 {
 		row.ThroughputB = tables.Just(float64(d.unique) * 8 / s)
 	}
-	d.roundTrips(&row)
+	row.RoundTrips(&d.rtt)
 	return row
 }
 
-func (d *direction) roundTrips(row *tables.Direction) {
-	if row.RTTSamples = d.rtt.N(); row.RTTSamples == 0 {
-		return
+// seriesRows writes round trips and sizes of acknowledgements.
+func (e *Engine) seriesRows(c *Conn, subflow int32, level string, dir uint8, rtt *hist.Series, sizes *hist.Sizes) {
+	name := tables.Directions[dir]
+	if e.out.RTT != nil {
+		for i, sample := range rtt.Kept() {
+			e.out.RTT.Add(tables.RTT{
+				ConnectionID: c.ID, SubflowID: subflow, Level: level, Direction: name,
+				TimeNS: sample.TimeNS, RTTMS: milliseconds(sample.Value), Weight: rtt.Weight(i),
+			})
+		}
 	}
-	ms := func(ns float64) tables.Maybe[float64] { return tables.Just(ns / 1e6) }
-	row.RTTMinMS, row.RTTMaxMS, row.RTTLastMS = ms(float64(d.rtt.Min())), ms(float64(d.rtt.Max())), ms(float64(d.rtt.Last()))
-	row.RTTMeanMS = ms(d.rtt.Mean())
-	if row.RTTSamples > 1 {
-		row.RTTStdevMS = ms(d.rtt.Stdev())
-	}
-	q := d.rtt.Quantiles(.25, .5, .75, .90, .95, .97, .98, .99)
-	for i, at := range []*tables.Maybe[float64]{
-		&row.RTTP25MS, &row.RTTP50MS, &row.RTTP75MS, &row.RTTP90MS, &row.RTTP95MS, &row.RTTP97MS, &row.RTTP98MS, &row.RTTP99MS,
-	} {
-		*at = ms(q[i])
+	if e.out.ACKSizes != nil {
+		sizes.Each(func(size, count int64) {
+			e.out.ACKSizes.Add(tables.ACKSize{
+				ConnectionID: c.ID, SubflowID: subflow, Level: level, Direction: name, Bytes: size, Count: count,
+			})
+		})
 	}
 }

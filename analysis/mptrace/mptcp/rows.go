@@ -154,19 +154,7 @@ func (e *Engine) writeDirection(s *Sub, dir uint8) {
 	}
 	c.totals.side[dir].add(&row)
 	e.out.Directions.Add(row)
-	if e.out.RTT != nil {
-		for _, sample := range s.Flow.Samples(from) {
-			e.out.RTT.Add(tables.RTT{
-				ConnectionID: c.ID, SubflowID: s.ID, Level: tables.LevelTCP, Direction: name,
-				TimeNS: sample.TimeNS, RTTMS: milliseconds(sample.RTTNS), Weight: sample.Weight,
-			})
-		}
-	}
-	if e.out.ACKSizes != nil {
-		s.Flow.ACKSizes(from, func(bytes, count int64) {
-			e.out.ACKSizes.Add(tables.ACKSize{ConnectionID: c.ID, SubflowID: s.ID, Level: tables.LevelTCP, Direction: name, Bytes: bytes, Count: count})
-		})
-	}
+	e.seriesRows(c, s.ID, tables.LevelTCP, dir, s.Flow.RTT(from), s.Flow.ACKSizes(from))
 	if r := s.side[dir].rate; r != nil {
 		e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
 	}

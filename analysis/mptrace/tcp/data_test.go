@@ -319,7 +319,7 @@ func TestAcknowledgedBytes(t *testing.T) {
 	}
 	f := out.one(t)
 	var got []int64
-	f.ACKSizes(Up, func(bytes, count int64) { got = append(got, bytes, count) })
+	f.ACKSizes(Up).Each(func(bytes, count int64) { got = append(got, bytes, count) })
 	if len(got) != 4 || got[0] != 500 || got[1] != 1 || got[2] != 1500 || got[3] != 1 {
 		t.Errorf("%v", got)
 	}

@@ -109,10 +109,10 @@ func (a *audit) end(f *Flow) {
 			a.t.Fatalf("%+v", r)
 		}
 		var weight, acks int64
-		for _, s := range f.Samples(dir) {
-			weight += int64(s.Weight)
+		for i := range f.RTT(dir).Kept() {
+			weight += int64(f.RTT(dir).Weight(i))
 		}
-		f.ACKSizes(dir, func(bytes, count int64) { acks += count })
+		f.ACKSizes(dir).Each(func(_, count int64) { acks += count })
 		if weight != r.RTTSamples || acks < r.RTTSamples {
 			a.t.Fatalf("%d samples of weight %d, %d acknowledgements", r.RTTSamples, weight, acks)
 		}

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"mplab/analysis/mptrace/hist"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
 )
@@ -123,22 +124,7 @@ func (s *stream) ackRow(row *tables.Direction) {
 	if s.finACKNS != 0 {
 		row.FINACKNS = tables.Just(s.finACKNS)
 	}
-	r := &s.rtt
-	row.RTTSamples = r.N()
-	if r.N() == 0 {
-		return
-	}
-	row.RTTMinMS, row.RTTMaxMS, row.RTTLastMS = milliseconds(r.Min()), milliseconds(r.Max()), milliseconds(r.Last())
-	row.RTTMeanMS = tables.Just(r.Mean() / 1e6)
-	if r.N() > 1 {
-		row.RTTStdevMS = tables.Just(r.Stdev() / 1e6)
-	}
-	columns := [...]*tables.Maybe[float64]{
-		&row.RTTP25MS, &row.RTTP50MS, &row.RTTP75MS, &row.RTTP90MS, &row.RTTP95MS, &row.RTTP97MS, &row.RTTP98MS, &row.RTTP99MS,
-	}
-	for i, v := range r.Quantiles(.25, .5, .75, .9, .95, .97, .98, .99) {
-		*columns[i] = tables.Just(v / 1e6)
-	}
+	row.RoundTrips(&s.rtt)
 }
 
 func (l *loss) row(row *tables.Direction) {
@@ -167,23 +153,19 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func milliseconds(ns int64) tables.Maybe[float64] { return tables.Just(float64(ns) / 1e6) }
 
-// Samples are the kept round trips of a direction's data, in time order.
-func (f *Flow) Samples(dir uint8) []Sample {
+// RTT are the round trips of a direction's data in nanoseconds, each from the
+// capture to the receiver and back, at the time of the acknowledgement.
+func (f *Flow) RTT(dir uint8) *hist.Series {
 	if f.streams[Up] == nil {
-		return nil
+		return &hist.Series{}
 	}
-	r := &f.streams[dir].rtt
-	samples := make([]Sample, len(r.Kept()))
-	for i, p := range r.Kept() {
-		samples[i] = Sample{p.TimeNS, p.Value, r.Weight(i)}
-	}
-	return samples
+	return &f.streams[dir].rtt
 }
 
-// ACKSizes calls each with every size of an acknowledgement of a direction's
-// data, in ascending order.
-func (f *Flow) ACKSizes(dir uint8, each func(bytes, count int64)) {
-	if f.streams[Up] != nil {
-		f.streams[dir].sizes.Each(each)
+// ACKSizes are how many bytes of a direction's data were acknowledged at a time.
+func (f *Flow) ACKSizes(dir uint8) *hist.Sizes {
+	if f.streams[Up] == nil {
+		return &hist.Sizes{}
 	}
+	return &f.streams[dir].sizes
 }

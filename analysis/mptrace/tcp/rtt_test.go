@@ -72,8 +72,8 @@ func TestRoundTrips(t *testing.T) {
 			k.open()
 			c.play(k)
 			var got []int64
-			for _, s := range k.play(Options{Samples: -1}).one(t).Samples(Up) {
-				got = append(got, s.RTTNS/ms)
+			for _, s := range k.play(Options{Samples: -1}).one(t).RTT(Up).Kept() {
+				got = append(got, s.Value/ms)
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%v, want %v", got, c.want)
@@ -93,9 +93,9 @@ func TestSamplesAreThinned(t *testing.T) {
 	}
 	for _, c := range []struct{ limit, least, most int }{{100, 100, 200}, {-1, n, n}, {0, n, n}} {
 		f := k.play(Options{Samples: c.limit}).one(t)
-		samples, weight := f.Samples(Up), 0
-		for _, s := range samples {
-			weight += int(s.Weight)
+		samples, weight := f.RTT(Up).Kept(), 0
+		for i := range samples {
+			weight += int(f.RTT(Up).Weight(i))
 		}
 		if len(samples) < c.least || len(samples) > c.most || weight != n {
 			t.Errorf("limit %d: %d samples of weight %d", c.limit, len(samples), weight)

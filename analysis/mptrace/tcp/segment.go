@@ -113,10 +113,3 @@ type Retransmission struct {
 	SinceFirstNS, SinceLastNS, SinceSegmentNS int64
 	Spurious                                  bool // a DSACK said so, or it was unneeded
 }
-
-// Sample is one round trip from the capture to the receiver of the data and back.
-type Sample struct {
-	TimeNS int64 // of the acknowledgement
-	RTTNS  int64
-	Weight int32 // how many samples it stands for, when samples were thinned
-}
