@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -29,7 +28,7 @@ const (
 )
 
 // WriteFiles writes the tables as Parquet files into a directory, and the
-// clock and the summary as ends.json.
+// clock and the summary as ends.json, each whole or not at all.
 func (r *Result) WriteFiles(dir string) error {
 	about, err := json.MarshalIndent(struct {
 		Schema  int     `json:"schema"`
@@ -55,7 +54,7 @@ func (r *Result) WriteFiles(dir string) error {
 		func() error {
 			return tables.WriteRows(dir, TableReinjectionEnds, "one row per range of data that a second subflow carried: which copy came first", r.Reinjections)
 		},
-		func() error { return os.WriteFile(filepath.Join(dir, "ends.json"), append(about, '\n'), 0o644) },
+		func() error { return tables.WriteFile(filepath.Join(dir, "ends.json"), append(about, '\n')) },
 	} {
 		if err := write(); err != nil {
 			return err

@@ -2,9 +2,6 @@ package tables
 
 import (
 	"bufio"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -23,12 +20,11 @@ type ParquetSink struct {
 	done   bool
 }
 
-// tableFile is a table on its way: it has another name until it is whole.
+// tableFile is a table on its way.
 type tableFile struct {
 	*table
+	*draft
 	slot slot
-	name string
-	f    *os.File
 	w    *bufio.Writer
 }
 
@@ -68,11 +64,11 @@ func NewParquetSink(dir string, o ParquetOptions) (*ParquetSink, error) {
 }
 
 func (p *ParquetSink) begin(slot slot, about *Table) error {
-	f, err := os.CreateTemp(p.dir, "."+about.Name+".parquet.*")
+	d, err := newDraft(filepath.Join(p.dir, about.Name+".parquet"))
 	if err != nil {
 		return err
 	}
-	t := &tableFile{slot: slot, name: filepath.Join(p.dir, about.Name+".parquet"), f: f, w: bufio.NewWriterSize(f, 1<<16)}
+	t := &tableFile{draft: d, slot: slot, w: bufio.NewWriterSize(d.f, 1<<16)}
 	p.files = append(p.files, t)
 	t.table = slot.writeTo(t.w, about, &p.pool)
 	t.table.writer = p.writer
@@ -107,7 +103,7 @@ func (p *ParquetSink) Close() error {
 		}
 	}
 	for _, t := range p.files {
-		if err := os.Rename(t.f.Name(), t.name); err != nil {
+		if err := t.place(); err != nil {
 			return t.failed(err)
 		}
 	}
@@ -124,8 +120,7 @@ func (p *ParquetSink) Abort() {
 		if t.table != nil {
 			_ = t.table.wait()
 		}
-		_ = t.f.Close()
-		_ = os.Remove(t.f.Name()) // not there any more when it has its name
+		t.discard()
 	}
 	if p.writer != nil {
 		close(p.writer)
@@ -143,21 +138,5 @@ func (t *tableFile) finish() error {
 	if err := t.w.Flush(); err != nil {
 		return err
 	}
-	if err := t.f.Chmod(0o644); err != nil {
-		return err
-	}
-	return t.f.Close()
-}
-
-// failed says which file it was; the name that the file has until then is of
-// no interest.
-func (t *tableFile) failed(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	if errors.As(err, &path) {
-		err = path.Err
-	} else if errors.As(err, &link) {
-		err = link.Err
-	}
-	return fmt.Errorf("%s: %w", t.name, err)
+	return t.draft.finish()
 }

@@ -3,8 +3,6 @@ package tables
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
 )
 
@@ -13,7 +11,7 @@ import (
 const SourcesFile = "sources.json"
 
 // WriteSources writes [SourcesFile] into a directory, whole or not at all.
-func WriteSources(dir string, files []File, warnings Warnings) (err error) {
+func WriteSources(dir string, files []File, warnings Warnings) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -30,26 +28,5 @@ func WriteSources(dir string, files []File, warnings Warnings) (err error) {
 	if err := e.Encode(about); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, SourcesFile)
-	f, err := os.CreateTemp(dir, "."+SourcesFile+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-	}()
-	if _, err = f.Write(b.Bytes()); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return WriteFile(filepath.Join(dir, SourcesFile), b.Bytes())
 }
