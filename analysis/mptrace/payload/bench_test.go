@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/payload"
 	"mplab/analysis/mptrace/payload/tlskeys"
 	"mplab/analysis/mptrace/tables"
@@ -40,7 +41,7 @@ func BenchmarkObjects(b *testing.B) {
 		_ = r.Body.Close()
 	}
 	client.CloseIdleConnections()
-	log, err := tlskeys.Read("keys", strings.NewReader(keys.String()))
+	log, err := tlskeys.Open(fixture.File(b, keys.String()))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/payload"
 	"mplab/analysis/mptrace/proxied"
 	"mplab/analysis/mptrace/tables"
@@ -273,7 +274,7 @@ func TestNamesFromDNSOverTCP(t *testing.T) {
 }
 
 func TestTheLogTellsDestinationAndApplication(t *testing.T) {
-	l, err := proxied.Read("agent.jsonl", strings.NewReader(
+	l, err := proxied.Open(fixture.File(t,
 		`{"event":"connection","opened":10,"duration_s":1,"src":"10.1.0.1:39000","dst":"192.0.2.1:443","local":"10.0.0.9:40000","remote":"10.0.0.1:7002","process":"curl"}`))
 	if err != nil {
 		t.Fatal(err)

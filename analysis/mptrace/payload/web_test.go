@@ -24,6 +24,7 @@ import (
 	"math/big"
 	"time"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/payload"
 	"mplab/analysis/mptrace/payload/tlskeys"
 	"mplab/analysis/mptrace/tables"
@@ -100,7 +101,7 @@ func fetch(t *testing.T, config *tls.Config, version2 bool) ([]chunk, *tlskeys.L
 		},
 	}}
 	requests(t, client, "https://web.example", version2)
-	log, err := tlskeys.Read("keys", &keys)
+	log, err := tlskeys.Open(fixture.File(t, keys.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +282,7 @@ func TestWrongKeysGiveNoObjectsAndOneWarning(t *testing.T) {
 			"CLIENT_TRAFFIC_SECRET_0": 32, "SERVER_TRAFFIC_SECRET_0": 32} {
 			fmt.Fprintf(&keys, "%s %x %x\n", label, random, make([]byte, size))
 		}
-		log, err := tlskeys.Read("keys", strings.NewReader(keys.String()))
+		log, err := tlskeys.Open(fixture.File(t, keys.String()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,16 +3,15 @@
 package proxied
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/netip"
-	"os"
 	"slices"
+
+	"mplab/analysis/mptrace/lines"
 )
 
 // Log holds the connections of logs of agent and proxy.
@@ -74,50 +73,17 @@ func (l *Log) Find(a, b netip.AddrPort, startNS int64) (Found, bool) {
 // Open reads logs. An error names file and line.
 func Open(names ...string) (*Log, error) {
 	l := &Log{connections: map[ends][]record{}}
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		err = l.read(name, f)
-		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
+	if err := lines.Read(names, 1<<20, "a line of more than 1 MiB, want a JSON object", l.line); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
 
-// Read reads one log; name is for its errors.
-func Read(name string, r io.Reader) (*Log, error) {
-	l := &Log{connections: map[ends][]record{}}
-	return l, l.read(name, r)
-}
-
-func (l *Log) read(name string, r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	number := 0
-	for lines.Scan() {
-		number++
-		if len(lines.Bytes()) == 0 {
-			continue
-		}
-		if err := l.line(lines.Bytes()); err != nil {
-			return fmt.Errorf("%s:%d: found %w", name, number, err)
-		}
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: found a line of more than 1 MiB, want a JSON object", name, number+1)
-	}
-	if lines.Err() != nil {
-		return fmt.Errorf("%s: %w", name, lines.Err())
-	}
-	return nil
-}
-
 // line takes one record; other events than connections are passed over.
 func (l *Log) line(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
 	var r struct {
 		Event     *string  `json:"event"`
 		Opened    *float64 `json:"opened"`

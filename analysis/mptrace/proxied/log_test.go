@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/mpflex/connlog"
 )
 
@@ -30,7 +31,7 @@ func logged(t *testing.T, opened, duration float64, local, remote, dst, process 
 
 func TestALogTellsWhereAConnectionGoes(t *testing.T) {
 	const agent, proxy = "10.0.0.1:40000", "10.0.9.9:7002"
-	l, err := Read("agent.jsonl", strings.NewReader(
+	l, err := Open(fixture.File(t,
 		logged(t, 1000, 5, agent, proxy, "192.0.2.1:443", "curl")+
 			`{"event":"dns","t":1000.5,"name":"dl.lab.","type":"A","rcode":"NOERROR","duration_s":0.1}`+"\n"+
 			`{"event":"refused","t":1001,"remote":"10.0.0.1:1","reason":"x"}`+"\n\n"+
@@ -83,10 +84,7 @@ func TestABadLineIsNamed(t *testing.T) {
 		{`{"event":"connection","opened":1,"dst":7}`, `"dst" with a JSON number, want a text`},
 		{strings.Repeat("x", 2<<20), `a line of more than 1 MiB, want a JSON object`},
 	} {
-		name := filepath.Join(t.TempDir(), "proxy.jsonl")
-		if err := os.WriteFile(name, []byte(good+"\n"+c.line+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		name := fixture.File(t, good+"\n"+c.line+"\n")
 		_, err := Open(name)
 		if err == nil || !strings.HasPrefix(err.Error(), name+":2: found ") || !strings.Contains(err.Error(), c.found) {
 			t.Errorf("%.60s: %v", c.line, err)

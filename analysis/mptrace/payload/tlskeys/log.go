@@ -3,13 +3,11 @@
 package tlskeys
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"os"
+
+	"mplab/analysis/mptrace/lines"
 )
 
 // Random is the client random of a connection's first ClientHello.
@@ -34,49 +32,18 @@ func (l *Log) Find(r Random) *Secrets {
 	return l.connections[r]
 }
 
-// Len is the number of connections.
-func (l *Log) Len() int { return len(l.connections) }
-
 // Open reads key logs. An error names file and line.
 func Open(names ...string) (*Log, error) {
 	l := &Log{connections: map[Random]*Secrets{}}
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		err = l.read(name, f)
-		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
+	tooLong := fmt.Sprintf("a line of more than %d bytes, want %s", maxLine, form)
+	if err := lines.Read(names, maxLine, tooLong, l.line); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
 
-// Read reads one key log; name is for its errors.
-func Read(name string, r io.Reader) (*Log, error) {
-	l := &Log{connections: map[Random]*Secrets{}}
-	return l, l.read(name, r)
-}
-
-func (l *Log) read(name string, r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	number := 0
-	for lines.Scan() {
-		number++
-		if err := l.line(bytes.TrimSpace(lines.Bytes())); err != nil {
-			return fmt.Errorf("%s:%d: found %w", name, number, err)
-		}
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: found a line of more than %d bytes, want %s", name, number+1, bufio.MaxScanTokenSize, form)
-	}
-	if lines.Err() != nil {
-		return fmt.Errorf("%s: %w", name, lines.Err())
-	}
-	return nil
-}
+// maxLine is more than a label and a secret can be, in bytes.
+const maxLine = 64 << 10
 
 const form = "a label, the client random (64 hexadecimal digits) and the secret (hexadecimal)"
 
@@ -92,7 +59,7 @@ var sizes = map[string][]int{
 
 // line takes one line; labels that are of no use here are passed over.
 func (l *Log) line(b []byte) error {
-	if len(b) == 0 || b[0] == '#' {
+	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] == '#' {
 		return nil
 	}
 	fields := bytes.Fields(b)

@@ -2,9 +2,10 @@ package tlskeys
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"mplab/analysis/mptrace/fixture"
 )
 
 const (
@@ -20,7 +21,7 @@ func TestALogHoldsTheSecretsOfEachConnection(t *testing.T) {
 		"SERVER_TRAFFIC_SECRET_0 " + random + " " + secret3 + "\n" +
 		"EXPORTER_SECRET " + random + " " + secret2 + "\n" +
 		"RSA 0011223344556677 " + secret3
-	l, err := Read("keys", strings.NewReader(text))
+	l, err := Open(fixture.File(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +30,8 @@ func TestALogHoldsTheSecretsOfEachConnection(t *testing.T) {
 		r[i] = byte(i%16) * 0x11
 	}
 	s := l.Find(r)
-	if l.Len() != 1 || s == nil {
-		t.Fatalf("%d connections, %v", l.Len(), s)
+	if len(l.connections) != 1 || s == nil {
+		t.Fatalf("%d connections, %v", len(l.connections), s)
 	}
 	if len(s.Master) != 48 || len(s.ClientHandshake) != 32 || len(s.Server) != 48 || s.Client != nil || s.ServerHandshake != nil || s.ClientEarly != nil {
 		t.Errorf("%+v", s)
@@ -50,12 +51,13 @@ func TestABadLineIsNamed(t *testing.T) {
 		{"SERVER_TRAFFIC_SECRET_0 " + random + " 0g", "not hexadecimal", form},
 		{strings.Repeat("x", 70000), "a line of more than 65536 bytes", form},
 	} {
-		_, err := Read("a/keys.log", strings.NewReader("# first\n"+c.line+"\n"))
+		name := fixture.File(t, "# first\n"+c.line+"\n")
+		_, err := Open(name)
 		if err == nil {
 			t.Errorf("%.40s: no error", c.line)
 			continue
 		}
-		for _, part := range []string{"a/keys.log:2: found ", c.found, c.want} {
+		for _, part := range []string{name + ":2: found ", c.found, c.want} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%v: lacks %q", err, part)
 			}
@@ -64,18 +66,10 @@ func TestABadLineIsNamed(t *testing.T) {
 }
 
 func TestSeveralFilesAreOneLog(t *testing.T) {
-	dir := t.TempDir()
-	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
-	for name, text := range map[string]string{
-		one: "CLIENT_TRAFFIC_SECRET_0 " + random + " " + secret2 + "\n",
-		two: "CLIENT_EARLY_TRAFFIC_SECRET " + random + " " + secret2 + "\n" + "SERVER_HANDSHAKE_TRAFFIC_SECRET " + random + " " + secret2,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	one := fixture.File(t, "CLIENT_TRAFFIC_SECRET_0 "+random+" "+secret2+"\n")
+	two := fixture.File(t, "CLIENT_EARLY_TRAFFIC_SECRET "+random+" "+secret2+"\n"+"SERVER_HANDSHAKE_TRAFFIC_SECRET "+random+" "+secret2)
 	l, err := Open(one, two)
-	if err != nil || l.Len() != 1 {
+	if err != nil || len(l.connections) != 1 {
 		t.Fatal(l, err)
 	}
 	for _, s := range l.connections {
@@ -83,7 +77,7 @@ func TestSeveralFilesAreOneLog(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if _, err := Open(one, filepath.Join(dir, "none")); !os.IsNotExist(err) {
+	if _, err := Open(one, one+".none"); !os.IsNotExist(err) {
 		t.Error(err)
 	}
 }

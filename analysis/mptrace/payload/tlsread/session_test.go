@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/payload/stream"
 	"mplab/analysis/mptrace/payload/tlskeys"
 	"mplab/analysis/mptrace/payload/tlsread"
@@ -60,7 +61,7 @@ func converse(t testing.TB, version, suite uint16) talk {
 	}
 	_ = client.Close()
 	both.Wait()
-	log, err := tlskeys.Read("keys", &keys)
+	log, err := tlskeys.Open(fixture.File(t, keys.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
