@@ -2,6 +2,7 @@ package ends
 
 import (
 	"mplab/analysis/mptrace/mptcp"
+	"mplab/analysis/mptrace/observe"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
 	"mplab/analysis/mptrace/tcp"
@@ -58,6 +59,7 @@ type subflow struct {
 
 // observer hears what the engine of one end sees.
 type observer struct {
+	observe.None
 	end     int
 	measure *measure
 	now     *flow // of the packet that the engine is given
@@ -70,6 +72,10 @@ type observer struct {
 func newObserver(end int, m *measure) *observer {
 	return &observer{end: end, measure: m, flows: map[*mptcp.Sub]*flow{}, conns: map[*mptcp.Conn]*connection{}}
 }
+
+// Interest is in acknowledgements that repeat others, too: what they cover may
+// have come since.
+func (o *observer) Interest() mptcp.Interest { return mptcp.Repeats }
 
 // Subflow ties a subflow to the flow of the packet that it began with.
 func (o *observer) Subflow(s *mptcp.Sub) {
@@ -182,12 +188,3 @@ func (o *observer) End(c *mptcp.Conn, _ *tables.Connection) {
 	}
 	delete(o.conns, c)
 }
-
-// Mapping, Event and Segment tell nothing that is needed here.
-func (o *observer) Mapping(*mptcp.Sub, int, int64, uint64, uint64) {}
-
-// Event is not needed.
-func (o *observer) Event(*mptcp.Sub, *tables.Event) {}
-
-// Segment is not needed.
-func (o *observer) Segment(*mptcp.Sub, int, *tcp.Segment) {}
