@@ -117,19 +117,13 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 	reader := payload.New(payload.Options{
 		Keys: o.Keys, Log: o.Log, Table: o.Table, Objects: a.sink.Objects, Warnings: &a.warnings,
 	})
-	rules := o.Network
-	if rules == nil {
-		rules = &network.Rules{}
-	}
 	a.engine = mptcp.New(mptcp.Options{
 		Samples:    o.Samples,
 		Interfaces: in.Interface,
-		Network: func(iface string, f *tcp.Flow) string {
-			return rules.Of(iface, f.Ends[0].Addr.Netip(), f.Ends[1].Addr.Netip())
-		},
-		Observer: observer,
-		Payload:  reader.For,
-		Describe: reader.Describe,
+		Network:    o.Network.OfFlow,
+		Observer:   observer,
+		Payload:    reader.For,
+		Describe:   reader.Describe,
 	}, a.sink, &a.warnings)
 	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.flowEnded, OnRetransmission: a.sentAgain})
 	return nil

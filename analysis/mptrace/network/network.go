@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"unicode"
+
+	"mplab/analysis/mptrace/tcp"
 )
 
 // The names that are guessed from an interface's name.
@@ -75,6 +77,15 @@ func isName(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// OfFlow names the network of a flow on an interface; "" when it is not known.
+// Without rules (nil) it guesses, as the zero value does.
+func (r *Rules) OfFlow(iface string, f *tcp.Flow) string {
+	if r == nil {
+		r = &Rules{}
+	}
+	return r.Of(iface, f.Ends[0].Addr.Netip(), f.Ends[1].Addr.Netip())
 }
 
 // Of names the network of traffic on an interface between two addresses, of

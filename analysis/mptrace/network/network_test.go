@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tcp"
 )
 
 func TestOf(t *testing.T) {
@@ -27,6 +30,17 @@ func TestOf(t *testing.T) {
 		if got := rules.Of(c.iface, netip.MustParseAddr(c.a), netip.MustParseAddr(c.b)); got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
+	}
+}
+
+func TestWithoutRulesTheInterfaceTells(t *testing.T) {
+	flow := &tcp.Flow{Ends: [2]tcp.Endpoint{{Addr: packet.Addr{Lo: 0xffff_0a000001}}, {Addr: packet.Addr{Lo: 0xffff_0a000002}}}}
+	rules, err := Parse([]string{"10.0.0.2=guest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := (*Rules)(nil).OfFlow("wlan0", flow), rules.OfFlow("wlan0", flow); a != WiFi || b != "guest" {
+		t.Errorf("%q without rules, %q with one", a, b)
 	}
 }
 

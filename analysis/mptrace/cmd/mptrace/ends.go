@@ -10,7 +10,6 @@ import (
 
 	"mplab/analysis/mptrace"
 	"mplab/analysis/mptrace/ends"
-	"mplab/analysis/mptrace/tcp"
 )
 
 type endsOptions struct {
@@ -68,10 +67,7 @@ func compare(o endsOptions, stdout io.Writer) error {
 		return fmt.Errorf("--samples %d: want 1 or more, or -1 for all", o.samples)
 	}
 	r, err := ends.Match(o.phone, o.proxy, ends.Options{
-		SameClock: o.sameClock, Samples: o.samples, Source: in,
-		Network: func(iface string, f *tcp.Flow) string {
-			return rules.Of(iface, f.Ends[0].Addr.Netip(), f.Ends[1].Addr.Netip())
-		},
+		SameClock: o.sameClock, Samples: o.samples, Source: in, Network: rules.OfFlow,
 	})
 	bad := false
 	if r != nil {
