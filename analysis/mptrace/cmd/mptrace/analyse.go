@@ -22,7 +22,6 @@ type analyseOptions struct {
 	all           bool
 	tables        []string
 	threads       int
-	samples       int
 	reading
 	logs         []string
 	keys         []string
@@ -49,7 +48,7 @@ Exit codes: 0 all was read; 1 a part could not be read (the rest was used and
 the file is marked), or not all could be written; 2 nothing could be read, or
 the command is wrong.`
 
-var defaults = analyseOptions{threads: 2, samples: 1000}
+var defaults = analyseOptions{threads: 2, reading: reading{samples: 1000}}
 
 func newCommand() *cobra.Command {
 	o := defaults
@@ -136,9 +135,6 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	}
 	if o.threads < 1 {
 		return mptrace.Options{}, fmt.Errorf("--threads %d: want 1 or more", o.threads)
-	}
-	if o.samples < -1 || o.samples == 0 {
-		return mptrace.Options{}, fmt.Errorf("--samples %d: want 1 or more, or -1 for all", o.samples)
 	}
 	a := mptrace.Options{
 		Threads: o.threads, Samples: o.samples, Directory: o.dir, Tables: chosen, Xplot: o.xplot, MPTCPTrace: o.mptcptrace,

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -17,12 +16,11 @@ type endsOptions struct {
 	dir          string
 	json         bool
 	sameClock    bool
-	samples      int
 	reading
 }
 
 func newEndsCommand() *cobra.Command {
-	o := endsOptions{samples: defaults.samples}
+	o := endsOptions{reading: defaults.reading}
 	command := &cobra.Command{
 		Use:   "ends --phone FILE… --proxy FILE… [-o DIR] [--json]",
 		Short: "Compare the captures of both ends of the same connections",
@@ -62,9 +60,6 @@ func compare(o endsOptions, stdout io.Writer) error {
 	in, rules, err := o.options()
 	if err != nil {
 		return err
-	}
-	if o.samples < -1 || o.samples == 0 {
-		return fmt.Errorf("--samples %d: want 1 or more, or -1 for all", o.samples)
 	}
 	r, err := ends.Match(o.phone, o.proxy, ends.Options{
 		SameClock: o.sameClock, Samples: o.samples, Source: in, Network: rules.OfFlow,

@@ -13,8 +13,10 @@ import (
 	"mplab/analysis/mptrace/source"
 )
 
-// reading are the flags about how captures are read.
+// reading are the flags about how captures are read, and how much is kept of
+// what they say: --samples, which each command describes in its own words.
 type reading struct {
+	samples  int
 	networks []string
 	ifNames  []string
 	loopback bool
@@ -41,6 +43,9 @@ func (r *reading) set(a *mptrace.Options) (err error) {
 
 func (r *reading) options() (source.Options, *network.Rules, error) {
 	o := source.Options{}
+	if r.samples < -1 || r.samples == 0 {
+		return o, nil, fmt.Errorf("--samples %d: want 1 or more, or -1 for all", r.samples)
+	}
 	for _, given := range r.ifNames {
 		number, name, found := strings.Cut(given, "=")
 		index, err := strconv.ParseUint(number, 10, 32)
