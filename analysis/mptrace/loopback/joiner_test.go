@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/packet"
 )
 
@@ -18,8 +19,8 @@ func segment(t *testing.T, text string) *packet.Packet {
 	if _, err := fmt.Sscanf(text, "%s > %s %s %d %d %d", &src, &dst, &flags, &p.Seq, &p.Ack, &p.Payload); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	a, b := netip.MustParseAddrPort(src), netip.MustParseAddrPort(dst)
-	p.Src, p.SrcPort, p.Dst, p.DstPort = packet.AddrOf(a.Addr()), a.Port(), packet.AddrOf(b.Addr()), b.Port()
+	from, to := fixture.End(src), fixture.End(dst)
+	p.Src, p.SrcPort, p.Dst, p.DstPort = from.Addr, from.Port, to.Addr, to.Port
 	for i, letter := range "FSRPA" {
 		if strings.ContainsRune(flags, letter) {
 			p.Flags |= 1 << i

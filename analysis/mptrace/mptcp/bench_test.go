@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
 	"mplab/analysis/mptrace/tcp"
@@ -91,8 +92,8 @@ type bulkFlow struct {
 
 var (
 	bulkFlows = [2]bulkFlow{
-		{packet.AddrOf(server.addr), packet.AddrOf(wifi.addr), server.port, wifi.port, 201, 101},
-		{packet.AddrOf(server.addr), packet.AddrOf(lte.addr), server.port, lte.port, 401, 301},
+		{fixture.Addr(server.addr), fixture.Addr(wifi.addr), server.port, wifi.port, 201, 101},
+		{fixture.Addr(server.addr), fixture.Addr(lte.addr), server.port, lte.port, 401, 301},
 	}
 	bulkDown = (&script{version: 1}).first(keyS)
 	bulkUp   = (&script{version: 1}).first(keyC)

@@ -2,7 +2,6 @@ package mptcptrace
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/mptcp"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/source"
@@ -20,17 +20,12 @@ import (
 // begin is when everything begins; the part of a microsecond is cut off.
 const begin = 1_700_000_000_000_000_999
 
-func end(addr string) tcp.Endpoint {
-	e := netip.MustParseAddrPort(addr)
-	return tcp.Endpoint{Addr: packet.AddrOf(e.Addr()), Port: e.Port()}
-}
-
 // connect makes an MPTCP connection of two subflows, the second of which the
 // server opened.
 func connect(id int32) *mptcp.Conn {
 	c := &mptcp.Conn{ID: id, MPTCP: true}
-	one := &tcp.Flow{Ends: [2]tcp.Endpoint{end("10.0.0.1:4000"), end("10.9.0.9:80")}, StartNS: begin}
-	two := &tcp.Flow{Ends: [2]tcp.Endpoint{end("[2001:db8::9]:80"), end("[2001:db8::1]:4001")}, StartNS: begin}
+	one := &tcp.Flow{Ends: [2]tcp.Endpoint{fixture.End("10.0.0.1:4000"), fixture.End("10.9.0.9:80")}, StartNS: begin}
+	two := &tcp.Flow{Ends: [2]tcp.Endpoint{fixture.End("[2001:db8::9]:80"), fixture.End("[2001:db8::1]:4001")}, StartNS: begin}
 	c.Subs = []*mptcp.Sub{{Conn: c, Flow: one}, {Conn: c, ID: 1, Flow: two, Additional: true, Turned: true}}
 	return c
 }

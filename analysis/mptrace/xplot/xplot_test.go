@@ -3,7 +3,6 @@ package xplot
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mplab/analysis/mptrace/fixture"
 	"mplab/analysis/mptrace/mptcp"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/source"
@@ -123,15 +123,10 @@ func load(t *testing.T, dir, name string) *diagram {
 
 const begin = 1_700_000_000_000_000_000
 
-func end(addr string) tcp.Endpoint {
-	e := netip.MustParseAddrPort(addr)
-	return tcp.Endpoint{Addr: packet.AddrOf(e.Addr()), Port: e.Port()}
-}
-
 func connect(id int32, subflows int) *mptcp.Conn {
 	c := &mptcp.Conn{ID: id, MPTCP: subflows > 1}
 	for i := range subflows {
-		flow := &tcp.Flow{Ends: [2]tcp.Endpoint{end("10.0.0.1:4000"), end("10.9.0.9:80")}}
+		flow := &tcp.Flow{Ends: [2]tcp.Endpoint{fixture.End("10.0.0.1:4000"), fixture.End("10.9.0.9:80")}}
 		c.Subs = append(c.Subs, &mptcp.Sub{Conn: c, ID: int32(i), Flow: flow})
 	}
 	return c
