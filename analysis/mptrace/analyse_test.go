@@ -62,7 +62,7 @@ func TestThreads(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(dirs[0])
-	if err != nil || len(entries) != len(tables.Tables())+1 {
+	if err != nil || len(entries) != len(tables.Set(tables.All).Names())+1 {
 		t.Fatalf("%v, %v", entries, err)
 	}
 	for _, e := range entries {

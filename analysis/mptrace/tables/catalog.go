@@ -46,7 +46,7 @@ func (s Set) Names() []string {
 func ParseSet(names []string) (Set, error) {
 	var s Set
 	for _, name := range names {
-		at := slices.IndexFunc(catalog, func(t Table) bool { return t.Name == name })
+		at := slices.IndexFunc(catalog, func(t description) bool { return t.Name == name })
 		switch {
 		case name == "all":
 			s = All
@@ -59,16 +59,16 @@ func ParseSet(names []string) (Set, error) {
 	return s, nil
 }
 
-// Table describes a table.
-type Table struct {
+// description says what a table holds.
+type description struct {
 	Name    string
 	Doc     string
-	Columns []Column
+	Columns []columnDescription
 	set     Set
 }
 
-// Column describes a column.
-type Column struct {
+// columnDescription says what a column holds.
+type columnDescription struct {
 	Name     string
 	Type     string // int64, int32, float64, string or bool
 	Unit     string // none: a name, a number or a truth
@@ -76,11 +76,8 @@ type Column struct {
 	Doc      string
 }
 
-// Tables describes all tables.
-func Tables() []Table { return slices.Clone(catalog) }
-
 // catalog names the tables in the order in which they are told everywhere.
-var catalog = []Table{
+var catalog = []description{
 	describe[Connection](TableConnections, "connections", "one row per TCP connection, or per Multipath TCP connection with all its subflows"),
 	describe[Subflow](TableSubflows, "subflows", "one row per TCP 4-tuple of a connection; a plain TCP connection has one"),
 	describe[Direction](TableDirections, "directions",
@@ -106,10 +103,10 @@ func (s *Sink) slots() []slot {
 }
 
 // describe reads the columns of a row from its struct tags.
-func describe[R any](set Set, name, doc string) Table {
-	t := Table{Name: name, Doc: doc, set: set}
+func describe[R any](set Set, name, doc string) description {
+	t := description{Name: name, Doc: doc, set: set}
 	for field := range reflect.TypeFor[R]().Fields() {
-		c := Column{Name: field.Tag.Get("json"), Unit: field.Tag.Get("unit"), Doc: field.Tag.Get("doc")}
+		c := columnDescription{Name: field.Tag.Get("json"), Unit: field.Tag.Get("unit"), Doc: field.Tag.Get("doc")}
 		kind := field.Type
 		if kind.Kind() == reflect.Struct { // Maybe
 			c.Nullable, kind = true, kind.Field(0).Type

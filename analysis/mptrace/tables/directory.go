@@ -63,7 +63,7 @@ func NewParquetSink(dir string, o ParquetOptions) (*ParquetSink, error) {
 	return p, nil
 }
 
-func (p *ParquetSink) begin(slot slot, about *Table) error {
+func (p *ParquetSink) begin(slot slot, about *description) error {
 	d, err := newDraft(filepath.Join(p.dir, about.Name+".parquet"))
 	if err != nil {
 		return err

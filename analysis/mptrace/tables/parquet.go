@@ -23,7 +23,7 @@ const (
 // table writes rows as a Parquet file, one row group after the other: one is
 // written while the next is collected.
 type table struct {
-	about   *Table
+	about   *description
 	columns []column
 	chunks  []parquet.Chunk // of the row group that is collected
 	full    []parquet.Chunk // of the one that is written
@@ -36,7 +36,7 @@ type table struct {
 	busy    bool          // it has one
 }
 
-func newTable(w io.Writer, about *Table, columns []column, pool *parquet.Pool) *table {
+func newTable(w io.Writer, about *description, columns []column, pool *parquet.Pool) *table {
 	t := &table{about: about, columns: columns, written: make(chan struct{}, 1)}
 	t.out, t.err = parquet.NewWriter(w, fields(about), pool)
 	t.chunks, t.full = t.out.Chunks(), t.out.Chunks()
@@ -49,7 +49,7 @@ var parquetTypes = map[string]parquet.Type{
 
 // fields are the columns as the format has them, with bounds for numbers of
 // connections and for times: it is by these that readers look for rows.
-func fields(about *Table) []parquet.Field {
+func fields(about *description) []parquet.Field {
 	fields := make([]parquet.Field, len(about.Columns))
 	for i, c := range about.Columns {
 		fields[i] = parquet.Field{
@@ -79,7 +79,7 @@ var arrowTypes = map[string]arrow.DataType{
 }
 
 // arrowSchema is the table's schema as the beginning of an Arrow stream.
-func arrowSchema(about *Table) []byte {
+func arrowSchema(about *description) []byte {
 	fields := make([]arrow.Field, len(about.Columns))
 	for i, c := range about.Columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: arrowTypes[c.Type], Nullable: c.Nullable, Metadata: metadata("unit", c.Unit, "doc", c.Doc)}

@@ -91,7 +91,7 @@ func TestParquetReadsBack(t *testing.T) {
 	}
 }
 
-func readBack(t *testing.T, path string, about *Table, rows reflect.Value) {
+func readBack(t *testing.T, path string, about *description, rows reflect.Value) {
 	t.Helper()
 	in, err := file.OpenParquetFile(path, false)
 	if err != nil {

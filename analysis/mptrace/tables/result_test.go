@@ -188,7 +188,7 @@ func TestSummaryOfNothing(t *testing.T) {
 // TestEveryColumnIsExplained: names are unique, types are known, units are
 // those that programs may rely on, and each column has a meaning.
 func TestEveryColumnIsExplained(t *testing.T) {
-	for _, table := range Tables() {
+	for _, table := range catalog {
 		names := map[string]bool{}
 		for _, c := range table.Columns {
 			if names[c.Name] || c.Name == "" || c.Doc == "" || arrowTypes[c.Type] == nil {
@@ -226,13 +226,13 @@ func TestSchemaFile(t *testing.T) {
 		Schema int
 		Tables map[string]struct {
 			Doc     string
-			Columns []Column
+			Columns []columnDescription
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range Tables() {
+	for _, table := range catalog {
 		got := schema.Tables[table.Name]
 		if schema.Schema != Schema || got.Doc != table.Doc || !slices.Equal(got.Columns, table.Columns) {
 			t.Errorf("%s: %+v", table.Name, got)
@@ -246,7 +246,7 @@ func TestSchemaMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	columns := 0
-	for _, table := range Tables() {
+	for _, table := range catalog {
 		columns += len(table.Columns)
 	}
 	if got := strings.Count(b.String(), "\n| `"); got != columns {

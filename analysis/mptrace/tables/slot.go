@@ -9,9 +9,9 @@ import (
 
 // slot is the place of a stream in a sink, whatever its rows are.
 type slot interface {
-	open() slot                                      // makes the stream
-	keepRows()                                       // keeps its rows in memory
-	writeTo(io.Writer, *Table, *parquet.Pool) *table // and writes them as Parquet
+	open() slot                                            // makes the stream
+	keepRows()                                             // keeps its rows in memory
+	writeTo(io.Writer, *description, *parquet.Pool) *table // and writes them as Parquet
 	flush()
 	err() error
 }
@@ -33,7 +33,7 @@ func (s *slotOf[R]) err() error { return (*s.at).err }
 // at once, of wide ones as many as the processor's first cache holds.
 const batchBytes = 32 << 10
 
-func (s *slotOf[R]) writeTo(w io.Writer, about *Table, pool *parquet.Pool) *table {
+func (s *slotOf[R]) writeTo(w io.Writer, about *description, pool *parquet.Pool) *table {
 	t := newTable(w, about, columnsOf[R](), pool)
 	size := unsafe.Sizeof(*new(R))
 	stream := *s.at
