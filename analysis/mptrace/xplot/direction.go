@@ -62,10 +62,10 @@ func (d *direction) data(timeNS int64, lo, hi uint64, s, original *mptcp.Sub) {
 	case original != nil:
 		colour = "red"
 	}
-	d.seq.segment(timeNS, lo, timeNS, hi, colour)
+	line(d.seq, timeNS, lo, timeNS, hi, colour)
 	if !d.mptcp {
-		d.seq.at("darrow", timeNS, lo, colour)
-		d.seq.at("uarrow", timeNS, hi, colour)
+		mark(d.seq, "darrow", timeNS, lo, colour)
+		mark(d.seq, "uarrow", timeNS, hi, colour)
 	}
 	switch {
 	case original == nil:
@@ -100,11 +100,11 @@ func (s *stair) step(p *plot, timeNS int64, y uint64, colour, tick string) {
 	case !s.begun:
 		s.begun = true
 	case y == s.y:
-		p.segment(s.timeNS, y, timeNS, y, colour)
-		p.at(tick, timeNS, y, colour)
+		line(p, s.timeNS, y, timeNS, y, colour)
+		mark(p, tick, timeNS, y, colour)
 	default:
-		p.segment(s.timeNS, s.y, timeNS, s.y, colour)
-		p.segment(timeNS, s.y, timeNS, y, colour)
+		line(p, s.timeNS, s.y, timeNS, s.y, colour)
+		line(p, timeNS, s.y, timeNS, y, colour)
 	}
 	s.timeNS, s.y = timeNS, y
 }
@@ -114,9 +114,9 @@ func (d *direction) roundTrip(timeNS int64, ms float64, sub int32) {
 	if d.mptcp {
 		colour = subflowColour(sub)
 	}
-	d.rtt.fraction("dot", timeNS, ms, colour)
+	mark(d.rtt, "dot", timeNS, ms, colour)
 	if d.sample.known {
-		d.rtt.slope(d.sample.timeNS, d.sample.ms, timeNS, ms, "white")
+		line(d.rtt, d.sample.timeNS, d.sample.ms, timeNS, ms, "white")
 	}
 	d.sample = sample{timeNS, ms, true}
 }
@@ -135,7 +135,7 @@ func (d *direction) selective(p *packet.Packet) {
 	for _, block := range d.blocks {
 		lo, hi := d.offset(block.Lo), d.offset(block.Hi)
 		if lo < hi && hi <= d.highest {
-			d.seq.segment(p.TimeNS, lo, p.TimeNS, hi, "purple")
+			line(d.seq, p.TimeNS, lo, p.TimeNS, hi, "purple")
 			d.seq.text("rtext", p.TimeNS, hi, "purple", "S")
 		}
 	}

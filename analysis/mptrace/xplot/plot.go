@@ -19,11 +19,22 @@ func newPlot(file *spool.File, title, y string) *plot {
 	return p
 }
 
-// at draws a mark: dot, diamond, uarrow, darrow, utick, dtick.
-func (p *plot) at(mark string, timeNS int64, y uint64, colour string) {
-	b := append(append(p.line[:0], mark...), ' ')
+// number is a value in a diagram: a place in the data, or one with decimals.
+type number interface{ uint64 | float64 }
+
+// mark draws a mark: dot, diamond, uarrow, darrow, utick, dtick.
+func mark[N number](p *plot, kind string, timeNS int64, y N, colour string) {
+	b := append(append(p.line[:0], kind...), ' ')
 	b = appendPoint(b, timeNS, y)
 	p.put(append(append(b, ' '), colour...))
+}
+
+// line draws a line between two points.
+func line[N number](p *plot, t1 int64, y1 N, t2 int64, y2 N, colour string) {
+	b := append(p.line[:0], "line "...)
+	b = append(appendPoint(b, t1, y1), ' ')
+	b = append(appendPoint(b, t2, y2), ' ')
+	p.put(append(b, colour...))
 }
 
 // text writes above (atext), right of (rtext) … a point.
@@ -32,27 +43,6 @@ func (p *plot) text(where string, timeNS int64, y uint64, colour, text string) {
 	b = appendPoint(b, timeNS, y)
 	b = append(append(b, ' '), colour...)
 	p.put(append(append(b, '\n'), text...))
-}
-
-func (p *plot) segment(t1 int64, y1 uint64, t2 int64, y2 uint64, colour string) {
-	b := append(p.line[:0], "line "...)
-	b = append(appendPoint(b, t1, y1), ' ')
-	b = append(appendPoint(b, t2, y2), ' ')
-	p.put(append(b, colour...))
-}
-
-// fraction draws a mark at a value that is no whole number.
-func (p *plot) fraction(mark string, timeNS int64, y float64, colour string) {
-	b := append(append(p.line[:0], mark...), ' ')
-	b = appendFraction(b, timeNS, y)
-	p.put(append(append(b, ' '), colour...))
-}
-
-func (p *plot) slope(t1 int64, y1 float64, t2 int64, y2 float64, colour string) {
-	b := append(p.line[:0], "line "...)
-	b = append(appendFraction(b, t1, y1), ' ')
-	b = append(appendFraction(b, t2, y2), ' ')
-	p.put(append(b, colour...))
 }
 
 // end is the command that shows the diagram.
@@ -67,12 +57,12 @@ func (p *plot) put(b []byte) {
 	_, _ = p.file.Write(b) // errors are told when the directory is closed
 }
 
-func appendPoint(b []byte, timeNS int64, y uint64) []byte {
-	return strconv.AppendUint(append(appendTime(b, timeNS), ' '), y, 10)
-}
-
-func appendFraction(b []byte, timeNS int64, y float64) []byte {
-	return strconv.AppendFloat(append(appendTime(b, timeNS), ' '), y, 'f', 3, 64)
+func appendPoint[N number](b []byte, timeNS int64, y N) []byte {
+	b = append(appendTime(b, timeNS), ' ')
+	if place, whole := any(y).(uint64); whole {
+		return strconv.AppendUint(b, place, 10)
+	}
+	return strconv.AppendFloat(b, float64(y), 'f', 3, 64)
 }
 
 // appendTime writes seconds with six decimals, which is what xplot reads.

@@ -39,10 +39,10 @@ func (s *speed) draw(p *plot) {
 	if s.last > s.begin && s.last > s.first {
 		now := float64(s.bytes) * 1e9 / float64(s.last-s.begin)
 		average := float64(s.before) * 1e9 / float64(s.last-s.first)
-		p.fraction("dot", s.last, now, "red")
+		mark(p, "dot", s.last, now, "red")
 		if s.drawn.timeNS > 0 {
-			p.slope(s.drawn.timeNS, s.drawn.window, s.last, now, "red")
-			p.slope(s.drawn.timeNS, s.drawn.average, s.last, average, "blue")
+			line(p, s.drawn.timeNS, s.drawn.window, s.last, now, "red")
+			line(p, s.drawn.timeNS, s.drawn.average, s.last, average, "blue")
 		}
 		s.drawn.timeNS, s.drawn.window, s.drawn.average = s.last, now, average
 	}

@@ -88,8 +88,8 @@ func (o *Observer) Mapping(s *mptcp.Sub, dir int, timeNS int64, lo, hi uint64) {
 		d = o.begin(s, dir, timeNS)
 	}
 	colour := subflowColour(s.ID)
-	d.seq.at("darrow", timeNS, lo, colour)
-	d.seq.at("uarrow", timeNS, hi, colour)
+	mark(d.seq, "darrow", timeNS, lo, colour)
+	mark(d.seq, "uarrow", timeNS, hi, colour)
 }
 
 // Ack draws acknowledgement and window.
@@ -110,9 +110,9 @@ func (o *Observer) Event(s *mptcp.Sub, row *tables.Event) {
 	if row.Direction == tables.Down {
 		dir = mptcp.Down
 	}
-	if mark := marks[row.Event]; mark != "" {
+	if text := marks[row.Event]; text != "" {
 		if d := o.direction(s.Conn, dir); d != nil {
-			d.seq.text("atext", row.TimeNS, d.highest, "orange", mark)
+			d.seq.text("atext", row.TimeNS, d.highest, "orange", text)
 		}
 	}
 }
