@@ -155,14 +155,10 @@ func (a *Assembler) Settle(limit int) bool {
 	if a.ended {
 		return true
 	}
-	if size+a.Size() > limit || len(a.later) > piecesMax || !a.Buffer.Settle() || (size > a.taken && !a.pool.Take(size-a.taken)) {
+	if size+a.Size() > limit || len(a.later) > piecesMax || !a.Buffer.Settle() || !a.pool.resize(&a.taken, size) {
 		a.End()
 		return false
 	}
-	if size < a.taken {
-		a.pool.Give(a.taken - size)
-	}
-	a.taken = size
 	return true
 }
 

@@ -179,18 +179,10 @@ func (b *Buffer) Settle() bool {
 	} else {
 		b.keep(0)
 	}
-	return b.charge(cap(b.store) + cap(b.runs)*runSize)
-}
-
-func (b *Buffer) charge(size int) bool {
-	if size > b.charged && !b.pool.Take(size-b.charged) {
+	if !b.pool.resize(&b.charged, cap(b.store)+cap(b.runs)*runSize) {
 		b.Release()
 		return false
 	}
-	if size < b.charged {
-		b.pool.Give(b.charged - size)
-	}
-	b.charged = size
 	return true
 }
 

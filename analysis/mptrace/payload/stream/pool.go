@@ -29,6 +29,19 @@ func (p *Pool) Take(n int) bool {
 // Give returns n bytes.
 func (p *Pool) Give(n int) { p.used -= n }
 
+// resize takes or gives so that one who had taken *taken bytes has taken n;
+// false, and nothing changes, when they are not to be had.
+func (p *Pool) resize(taken *int, n int) bool {
+	if n > *taken && !p.Take(n-*taken) {
+		return false
+	}
+	if n < *taken {
+		p.Give(*taken - n)
+	}
+	*taken = n
+	return true
+}
+
 // store returns an empty slice with room for n bytes.
 func (p *Pool) store(n int) []byte {
 	if n <= slab/16 || n > slab {
