@@ -1,8 +1,6 @@
 package ends
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -65,54 +63,17 @@ func (r *Result) WriteFiles(dir string) error {
 
 // WriteJSON writes all as one JSON object, with a line for each row.
 func (r *Result) WriteJSON(out io.Writer) error {
-	w := &jsonWriter{Writer: bufio.NewWriter(out)}
-	fmt.Fprintf(w, "{\n\"schema\": %d", Schema)
-	w.member("clock", r.Clock)
-	w.member("summary", r.Summary)
-	each(w, TablePathEnds, r.PathEnds)
-	each(w, TableOWD, r.OWD)
-	each(w, TableLosses, r.Losses)
-	each(w, TableReordering, r.Reordering)
-	each(w, TableReinjectionEnds, r.Reinjections)
-	each(w, "phone", r.Phone)
-	each(w, "proxy", r.Proxy)
-	_, _ = w.WriteString("\n}\n") // Flush tells
-	if w.err != nil {
-		return w.err
-	}
-	return w.Flush()
-}
-
-type jsonWriter struct {
-	*bufio.Writer
-	err error // of encoding
-}
-
-func (w *jsonWriter) member(name string, v any) {
-	fmt.Fprintf(w, ",\n%q: ", name)
-	w.value(v)
-}
-
-func (w *jsonWriter) value(v any) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil && w.err == nil {
-		w.err = err
-	}
-	_, _ = w.Write(bytes.TrimSpace(b.Bytes()))
-}
-
-func each[R any](w *jsonWriter, name string, rows []R) {
-	fmt.Fprintf(w, ",\n%q: [", name)
-	for i := range rows {
-		if i > 0 {
-			_ = w.WriteByte(',')
-		}
-		_ = w.WriteByte('\n')
-		w.value(&rows[i])
-	}
-	_ = w.WriteByte(']')
+	w := tables.NewJSONWriter(out, Schema)
+	w.Member("clock", r.Clock)
+	w.Member("summary", r.Summary)
+	tables.WriteList(w, TablePathEnds, r.PathEnds)
+	tables.WriteList(w, TableOWD, r.OWD)
+	tables.WriteList(w, TableLosses, r.Losses)
+	tables.WriteList(w, TableReordering, r.Reordering)
+	tables.WriteList(w, TableReinjectionEnds, r.Reinjections)
+	tables.WriteList(w, "phone", r.Phone)
+	tables.WriteList(w, "proxy", r.Proxy)
+	return w.Close()
 }
 
 // WriteSummary writes the clock and a line for each direction of a subflow, for people.
