@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"mplab/analysis/mptrace/lines"
 )
 
 // counts is what a tool says of a trace; −1 is what it does not say.
@@ -128,7 +130,7 @@ var (
 
 func countTcptrace(_ *trace, output, _ string) (counts, error) {
 	c := unsaid
-	err := lines(output, func(line string) {
+	err := eachLine(output, func(line string) {
 		if m := tcptracePackets.FindStringSubmatch(line); m != nil {
 			c.Packets, _ = strconv.ParseInt(m[1], 10, 64)
 		}
@@ -142,7 +144,7 @@ func countTcptrace(_ *trace, output, _ string) (counts, error) {
 func countTshark(_ *trace, output, _ string) (counts, error) {
 	c := unsaid
 	c.Packets, c.Flows = 0, 0
-	err := lines(output, func(line string) {
+	err := eachLine(output, func(line string) {
 		if m := tsharkLine.FindStringSubmatch(line); m != nil {
 			n, _ := strconv.ParseInt(m[1], 10, 64)
 			c.Packets += n
@@ -157,7 +159,7 @@ func countTshark(_ *trace, output, _ string) (counts, error) {
 func countMptcptrace(_ *trace, output, scratch string) (counts, error) {
 	c := unsaid
 	c.Connections, c.Flows = 0, 0
-	err := lines(output, func(line string) {
+	err := eachLine(output, func(line string) {
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(line), "MPTCP connection"):
 			c.Connections++
@@ -167,7 +169,7 @@ func countMptcptrace(_ *trace, output, scratch string) (counts, error) {
 	})
 	tables, _ := filepath.Glob(filepath.Join(scratch, "stats_*.csv"))
 	for _, table := range tables {
-		_ = lines(table, func(line string) {
+		_ = eachLine(table, func(line string) {
 			cells := strings.FieldsFunc(line, func(r rune) bool { return r == ';' || r == ',' })
 			if len(cells) == 5 && cells[2] == "seqAcked" {
 				for direction := range 2 {
@@ -180,18 +182,11 @@ func countMptcptrace(_ *trace, output, scratch string) (counts, error) {
 	return c, err
 }
 
-func lines(name string, each func(string)) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		each(s.Text())
-	}
-	return s.Err()
+func eachLine(name string, each func(string)) error {
+	return lines.Read([]string{name}, 1<<20, "a line of more than 1 MiB", func(line []byte) error {
+		each(string(line))
+		return nil
+	})
 }
 
 // compare says where a tool and the truth differ.
