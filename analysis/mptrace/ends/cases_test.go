@@ -36,12 +36,7 @@ func (h *hand) data(after int64, lo, hi uint32, stamp uint32, lost bool) {
 	h.t += after
 	p := h.packet(Down, h.t, packet.ACK, h.seq[Down]+lo, h.seq[Up], hi-lo)
 	p.TSVal = stamp
-	h.down.loss = 0
-	if lost {
-		h.down.loss = 1
-	}
-	h.network.send(h.down, h.t, p, 0)
-	h.down.loss = 0
+	h.sendDown(h.t, p, lost)
 }
 
 func TestCopiesAreToldApart(t *testing.T) {

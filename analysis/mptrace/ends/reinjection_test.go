@@ -31,12 +31,7 @@ func (m *multipath) data(after int64, sub int, lo, hi uint64, lost bool) {
 	p.DSN = lo
 	p.Has |= packet.HasDSS
 	c.seq[Down] += uint32(hi - lo)
-	c.down.loss = 0
-	if lost {
-		c.down.loss = 1
-	}
-	c.network.send(c.down, m.t, p, 0)
-	c.down.loss = 0
+	c.sendDown(m.t, p, lost)
 }
 
 func TestReinjectionsAndReorderingAreThoseOfTheNetwork(t *testing.T) {

@@ -356,6 +356,16 @@ func (c *talk) packet(dir int, timeNS int64, flags uint8, seq, ack, payload uint
 	return p
 }
 
+// sendDown sends a packet down that is lost, or arrives, for certain.
+func (c *talk) sendDown(timeNS int64, p packet.Packet, lost bool) {
+	c.down.loss = 0
+	if lost {
+		c.down.loss = 1
+	}
+	c.network.send(c.down, timeNS, p, 0)
+	c.down.loss = 0
+}
+
 // open does the handshake, without loss, and returns when it is over.
 func (c *talk) open(timeNS int64) int64 {
 	n := c.network

@@ -44,8 +44,7 @@ func through(t *testing.T, j *Joiner, lines string) []string {
 	t.Helper()
 	var out []string
 	now := int64(0)
-	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
-		line = strings.TrimSpace(line)
+	for _, line := range trimmed(lines) {
 		if seconds, pause := strings.CutPrefix(line, "pause "); pause {
 			var s int64
 			_, _ = fmt.Sscan(seconds, &s)
@@ -88,12 +87,17 @@ const (
 	127.0.0.1:8123 > 10.0.0.2:4000 FA 571 152 0`
 )
 
-func whole(lines string) []string {
-	var out []string
-	for _, line := range strings.Split(strings.TrimSpace(strings.ReplaceAll(lines, "127.0.0.1:8123", "9.9.9.9:443")), "\n") {
-		out = append(out, strings.TrimSpace(line))
+// trimmed are the lines of a text without what stands around them.
+func trimmed(text string) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
 	}
-	return out
+	return lines
+}
+
+func whole(lines string) []string {
+	return trimmed(strings.ReplaceAll(lines, "127.0.0.1:8123", "9.9.9.9:443"))
 }
 
 func TestBothHalvesBecomeOneConnection(t *testing.T) {
@@ -117,8 +121,7 @@ func TestBothHalvesBecomeOneConnection(t *testing.T) {
 func TestAnotherPortIsLeftAlone(t *testing.T) {
 	for _, lines := range []string{toRedirect, fromRedirect} {
 		j := New(Options{Port: 1984})
-		want := strings.Split(strings.ReplaceAll(strings.TrimSpace(lines), "\t", ""), "\n")
-		if got := through(t, j, lines); !slices.Equal(got, want) || j.Joined != 0 {
+		if got, want := through(t, j, lines), trimmed(lines); !slices.Equal(got, want) || j.Joined != 0 {
 			t.Errorf("%d joined\n%s", j.Joined, strings.Join(got, "\n"))
 		}
 	}
@@ -152,11 +155,7 @@ func TestUnchanged(t *testing.T) {
 			10.0.0.2:4000 > 127.0.0.1:8123 PA 101 501 50
 			9.9.9.9:443 > 10.0.0.2:4001 PA 501 151 70`,
 	} {
-		var want []string
-		for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
-			want = append(want, strings.TrimSpace(line))
-		}
-		if got := through(t, New(Options{Port: 8123}), lines); !slices.Equal(got, want) {
+		if got, want := through(t, New(Options{Port: 8123}), lines), trimmed(lines); !slices.Equal(got, want) {
 			t.Errorf("%s:\n%s", name, strings.Join(got, "\n"))
 		}
 	}

@@ -3,7 +3,6 @@ package mptcptrace
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,15 +44,6 @@ const (
 	keyC, keyS = "\x01\x02\x03\x04\x05\x06\x07\x08", "\x11\x12\x13\x14\x15\x16\x17\x18"
 	scale      = "\x03\x03\x07"
 )
-
-func read(t *testing.T, dir, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
 
 // TestFiles plays a short connection and compares every file.
 func TestFiles(t *testing.T) {
@@ -142,11 +132,11 @@ func TestFiles(t *testing.T) {
 		"s2c_rtt_ack_ts_0.csv": "", "s2c_rtt_seq_ts_0.csv": "", "s2c_rtt_seq_num_0.csv": "",
 		"s2c_flight_per_flow_0.csv": s + "065000,0,2,1,100,-1\n",
 	} {
-		if got := read(t, dir, name); got != want {
+		if got := fixture.Read(t, dir, name); got != want {
 			t.Errorf("%s is\n%s\nwant\n%s", name, got, want)
 		}
 	}
-	stats := read(t, dir, "stats_0.csv")
+	stats := fixture.Read(t, dir, "stats_0.csv")
 	for _, want := range []string{
 		"sfCount;2;2", fmt.Sprintf("firstSeq;%d;%d", up, down), "lastAck;" + n(down, 0) + ";" + n(up, 2000), "conTime;0.045000;0.045000",
 		"beginTime;1700000000.020000;1700000000.020000", "seqAcked;2000;0", "sf_0_ipVersion;4;4", "sf_1_ip;2001:db8::1;2001:db8::9",
@@ -182,13 +172,13 @@ func TestNumbersBeyond32Bits(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Fatal(err)
 	}
-	stats := read(t, dir, "stats_0.csv")
+	stats := fixture.Read(t, dir, "stats_0.csv")
 	for _, want := range []string{"firstSeq;0;0", "lastAck;21474837482;1", "seqAcked;0;21474837480"} {
 		if !strings.Contains(stats, want) {
 			t.Errorf("no %q in\n%s", want, stats)
 		}
 	}
-	if got := read(t, dir, "s2c_seq_0.csv"); !strings.Contains(got, ",21474836481,1,1,21474837481,-1\n") {
+	if got := fixture.Read(t, dir, "s2c_seq_0.csv"); !strings.Contains(got, ",21474836481,1,1,21474837481,-1\n") {
 		t.Error(got)
 	}
 }
@@ -207,7 +197,7 @@ func TestKeysThatComeWithData(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := initial(0x0102030405060708, 1)
-	if got, want := read(t, dir, "c2s_seq_0.csv"), fmt.Sprintf("1700000000.000000,%d,1,1,%d,-1\n", first+1, first+11); got != want {
+	if got, want := fixture.Read(t, dir, "c2s_seq_0.csv"), fmt.Sprintf("1700000000.000000,%d,1,1,%d,-1\n", first+1, first+11); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -226,7 +216,7 @@ func TestGoodput(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := map[string]int{}
-	for line := range strings.Lines(read(t, dir, "c2s_gput_0.csv")) {
+	for line := range strings.Lines(fixture.Read(t, dir, "c2s_gput_0.csv")) {
 		fields := strings.Split(strings.TrimSpace(line), ",")
 		if len(fields) != 5 || fields[1] != "1.000000" {
 			t.Fatalf("%q", line)
@@ -271,7 +261,7 @@ func TestManyConnections(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(read(t, dir, fmt.Sprintf("c2s_seq_%d.csv", connections-1)), "\n"); got != 5 {
+	if got := strings.Count(fixture.Read(t, dir, fmt.Sprintf("c2s_seq_%d.csv", connections-1)), "\n"); got != 5 {
 		t.Errorf("%d rows of the last connection", got)
 	}
 }
@@ -312,13 +302,13 @@ func TestAgreesWithTheTables(t *testing.T) {
 		if row.Kind != "mptcp" {
 			continue
 		}
-		up, down := sums(t, read(t, dir, fmt.Sprintf("c2s_seq_%d.csv", number))), sums(t, read(t, dir, fmt.Sprintf("s2c_seq_%d.csv", number)))
+		up, down := sums(t, fixture.Read(t, dir, fmt.Sprintf("c2s_seq_%d.csv", number))), sums(t, fixture.Read(t, dir, fmt.Sprintf("s2c_seq_%d.csv", number)))
 		if up.fresh != row.BytesUp || down.fresh != row.BytesDown || up.reinjected != row.ReinjectedUp || down.reinjected != row.ReinjectedDn {
 			t.Errorf("connection %d: %d up, %d down, reinjected %d and %d; the tables say %d and %d, %d and %d",
 				number, up.fresh, down.fresh, up.reinjected, down.reinjected, row.BytesUp, row.BytesDown, row.ReinjectedUp, row.ReinjectedDn)
 		}
 		want := fmt.Sprintf("seqAcked;%d;%d\n", row.BytesUp, row.BytesDown)
-		if got := read(t, dir, fmt.Sprintf("stats_%d.csv", number)); !strings.Contains(got, want) {
+		if got := fixture.Read(t, dir, fmt.Sprintf("stats_%d.csv", number)); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 		number++

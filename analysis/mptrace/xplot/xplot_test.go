@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,11 +109,7 @@ func command(words []string, text bool) error {
 
 func load(t *testing.T, dir, name string) *diagram {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := parse(string(b))
+	d, err := parse(fixture.Read(t, dir, name))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

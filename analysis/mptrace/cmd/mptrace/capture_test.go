@@ -2,19 +2,16 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"mplab/analysis/mptrace/fixture"
 )
 
 // read returns a file that a laboratory left.
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(b))
+	return strings.TrimSpace(fixture.Read(t, dir, name))
 }
 
 // TestDrain: what was on the interface before SIGTERM is in the file, each

@@ -65,6 +65,16 @@ func relay(t *testing.T, to string) (address string, recorded func() [2][]byte) 
 	}
 }
 
+// decryptWith decrypts with the keys of a file.
+func decryptWith(t testing.TB, keyFile string, seen [2][]byte) (plain [2][]byte, err error) {
+	t.Helper()
+	keys, err := tlskeys.Open(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decrypt(t, keys, seen)
+}
+
 // decrypt returns the application data of both directions.
 func decrypt(t testing.TB, keys *tlskeys.Log, seen [2][]byte) (plain [2][]byte, err error) {
 	t.Helper()
@@ -208,11 +218,7 @@ func TestWhatOpenSSLSends(t *testing.T) {
 			}
 			say(strings.Repeat("x", 5000))
 			client.end()
-			keys, err := tlskeys.Open(keyFile)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plain, err := decrypt(t, keys, recorded())
+			plain, err := decryptWith(t, keyFile, recorded())
 			if err != nil || string(plain[0]) != want.String() || string(plain[1]) != want.String() {
 				t.Errorf("%v: %d bytes up, %d down, want %d", err, len(plain[0]), len(plain[1]), want.Len())
 			}
@@ -247,11 +253,7 @@ func TestEncryptThenMAC(t *testing.T) {
 		_, _ = io.WriteString(client.in, "stressed\n")
 		waitFor(t, client.out, "desserts")
 		client.end()
-		keys, err := tlskeys.Open(keyFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, err := decrypt(t, keys, recorded())
+		plain, err := decryptWith(t, keyFile, recorded())
 		if err != nil || string(plain[0]) != "stressed\n" || string(plain[1]) != "desserts\n" {
 			t.Errorf("%s: %v, %q", cipher, err, plain)
 		}
@@ -329,11 +331,7 @@ func TestEarlyData(t *testing.T) {
 		waitFor(t, client.out, text)
 		time.Sleep(100 * time.Millisecond)
 		client.end()
-		keys, err := tlskeys.Open(keyFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, err := decrypt(t, keys, recorded())
+		plain, err := decryptWith(t, keyFile, recorded())
 		if err != nil || string(plain[0]) != want {
 			t.Errorf("accepted %v: %v, %q", accepted, err, plain[0])
 		}
