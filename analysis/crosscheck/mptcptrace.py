@@ -6,7 +6,8 @@ It reads Multipath TCP version 0 (RFC 6824) with data sequence numbers of 32 bit
 import re
 from collections.abc import Collection, Mapping
 
-from analysis.crosscheck.model import Definition, Endpoint, Field, Record, Sides, Value
+from analysis.crosscheck.model import Definition, Endpoint, Field, Record, Sides
+from analysis.crosscheck.shared import number
 
 NAME = "mptcptrace"
 INSTALL = "it has no package: build it from its source (https://bitbucket.org/bhesmans/mptcptrace) and put it into PATH"
@@ -52,17 +53,8 @@ def _sides(text: str) -> dict[str, Sides]:
     for line in text.splitlines():
         parts = line.split(";")
         if len(parts) == _COLUMNS:
-            sides[parts[2]] = (_value(parts[3]), _value(parts[4]))
+            sides[parts[2]] = (number(parts[3]), number(parts[4]))
     return sides
-
-
-def _value(text: str) -> Value:
-    text = text.strip()
-    if re.fullmatch(r"-?\d+", text):
-        return int(text)
-    if re.fullmatch(r"-?\d*\.\d+", text):
-        return float(text)
-    return text or None
 
 
 SUBFLOWS = Definition(

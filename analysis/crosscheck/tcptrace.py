@@ -6,10 +6,10 @@
 import csv
 import io
 import ipaddress
-import re
 from collections.abc import Iterable
 
-from analysis.crosscheck.model import Definition, Endpoint, Field, Pair, Record, Sides, Value
+from analysis.crosscheck.model import Definition, Endpoint, Field, Pair, Record, Sides
+from analysis.crosscheck.shared import DUPLICATE_PACKETS, number, rst_payload
 
 NAME = "tcptrace"
 INSTALL = "Debian, Ubuntu: `apt install tcptrace`"
@@ -37,7 +37,7 @@ def _record(row: dict[str, str]) -> Record:
     sides: dict[str, Sides] = {}
     for name, value in row.items():
         if name.endswith("_a2b") and (other := f"{name[:-3]}b2a") in row:
-            sides[name[:-4]] = (_value(value), _value(row[other]))
+            sides[name[:-4]] = (number(value), number(row[other]))
     _split(sides, "SYN/FIN_pkts_sent", ("SYNs", "FINs"))
     # Both are of the direction of the data; ours counts what a side sent.
     sides["duplicate_acks_sent"] = _turned(sides["duplicate_acks"])
@@ -54,15 +54,6 @@ def seconds(text: str) -> float:
     """A time of tcptrace: the zeros behind the point are missing (``17.5`` is 17.000005)."""
     whole, _, fraction = text.strip().partition(".")
     return int(whole) + int(fraction or 0) / 1e6
-
-
-def _value(text: str) -> Value:
-    text = text.strip()
-    if re.fullmatch(r"-?\d+", text):
-        return int(text)
-    if re.fullmatch(r"-?\d+\.\d+", text):
-        return float(text)
-    return None if text in {"", "NA"} else text
 
 
 def _split(sides: dict[str, Sides], name: str, parts: Iterable[str]) -> None:
@@ -102,21 +93,13 @@ HOLES = Definition(
     "anew behind such a hole, so that it misses or invents segments sent again; mptrace keeps every byte.",
     lambda pair: pair.our("missing_bytes") > 0 or pair.their("missed_data") > 0,
 )
-DUPLICATE_PACKETS = Definition(
-    "duplicate-packets",
-    "Two packets have the same bytes, IP identification included: mptrace takes them for one that the capture holds "
-    "twice and counts it once.",
-    lambda pair: float(str(pair.ours.whole.get("duplicates") or 0)) > 0,
-)
 SYN_FIN_AGAIN = Definition(
     "tcptrace-syn-fin-again",
     "SYN and FIN take a sequence number each: tcptrace counts one that is sent again as a retransmitted data segment "
     "of a byte; mptrace counts payload alone.",
     lambda pair: 0 < pair.their("rexmt_data_pkts") - pair.our("retransmitted_segments") == _again(pair),
 )
-DATA_WITH_RST = Definition(
-    "rst-payload",
-    "mptrace leaves out the payload of segments with RST: it is no data of the stream.",
+DATA_WITH_RST = rst_payload(
     lambda pair: pair.our("rsts") > 0 and pair.our("bytes") < pair.their("actual_data_bytes"),
 )
 PSH_WITHOUT_DATA = Definition(

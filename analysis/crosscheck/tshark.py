@@ -5,6 +5,7 @@ import io
 import polars as pl
 
 from analysis.crosscheck.model import Definition, Field, Record, Sides, Value
+from analysis.crosscheck.shared import DUPLICATE_PACKETS, rst_payload
 
 NAME = "tshark"
 INSTALL = "Debian, Ubuntu: `apt install tshark`"
@@ -239,22 +240,12 @@ STREAMS = Definition(
     "nothing.",
     lambda pair: pair.our("syn_retries") > 0 or pair.our("syn_ack_retries") > 0,
 )
-DUPLICATE_PACKETS = Definition(
-    "duplicate-packets",
-    "Two packets have the same bytes, IP identification included: mptrace takes them for one that the capture holds "
-    "twice and counts it once.",
-    lambda pair: float(str(pair.ours.whole.get("duplicates") or 0)) > 0,
-)
 RST_SACK = Definition(
     "tshark-sack-on-rst",
     "tshark counts SACK blocks on a RST too, where they have no meaning.",
     lambda pair: 0 < pair.their("sacks") - pair.our("sacks") <= pair.our("rsts"),
 )
-RST_PAYLOAD = Definition(
-    "rst-payload",
-    "mptrace leaves out the payload of segments with RST: it is no data of the stream.",
-    lambda pair: pair.our("rsts") > 0,
-)
+RST_PAYLOAD = rst_payload(lambda pair: pair.our("rsts") > 0)
 
 SUBFLOW_FIELDS = (
     Field("segments", "segments", definitions=(DUPLICATE_PACKETS,)),
