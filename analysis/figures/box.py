@@ -8,7 +8,6 @@ from matplotlib.lines import Line2D
 
 from analysis.figures.style import (
     FACET_COLUMNS,
-    INK,
     LINE_WIDTH,
     MARKER_SIZE,
     MAX_FACETS,
@@ -17,6 +16,7 @@ from analysis.figures.style import (
     axis_title,
     direction,
     facet_rows,
+    name_rows,
     panel_title,
 )
 from analysis.manifest import Transport
@@ -74,10 +74,8 @@ def _boxes(panel: Sequence[Group], stem: str) -> str:
                 series = group.of(transport.label)
                 if series is not None:
                     _box(axes, place, transport, series.numbers)
-            axes.set_ylim(len(transports) - 0.4, -0.6)
-            axes.set_yticks(range(len(transports)), [t.title for t in transports])
-            axes.tick_params(axis="y", labelcolor=INK, labelleft=index % FACET_COLUMNS == 0)
-            axes.grid(visible=False, axis="y")
+            name_rows(axes, [t.title for t in transports])
+            axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
             axes.set_xlabel(axis_title(group.metric))
             axes.margins(x=0.08)
             axes.locator_params(axis="x", nbins=5)
@@ -128,9 +126,7 @@ def _rows(panel: Sequence[Group], stem: str) -> str:
                 d, y = series.description, row + float(offset)
                 axes.plot([d.q1, d.q3], [y, y], color=transport.colour, linewidth=LINE_WIDTH, alpha=0.6)
                 axes.plot([d.median], [y], marker=transport.marker, color=transport.colour, markersize=MARKER_SIZE)
-        axes.set_ylim(len(panel) - 0.4, -0.6)
-        axes.set_yticks(range(len(panel)), [group.label_text for group in panel])
-        axes.tick_params(axis="y", labelcolor=INK)
+        name_rows(axes, [group.label_text for group in panel], grid=True)
         axes.set_xlabel(axis_title(panel[0].metric))
         canvas.legend(
             [Line2D([], [], color=t.colour, marker=t.marker, linewidth=LINE_WIDTH, label=t.title) for t in transports]

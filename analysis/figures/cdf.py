@@ -16,6 +16,7 @@ from analysis.figures.style import (
     direction,
     facet_rows,
     panel_title,
+    share_axis,
 )
 from analysis.manifest import Transport
 from analysis.result import Analysis
@@ -106,8 +107,7 @@ def _curves(axes: Axes, lines: Iterable[Curve]) -> None:
             markeredgecolor="white",
             markeredgewidth=0.6,
         )
-    axes.set_ylim(-0.03, 1.05)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
+    share_axis(axes)
     axes.margins(x=0.08)
     axes.locator_params(axis="x", nbins=5)
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from analysis.figures.style import BAND, INK, QUIET, Canvas, Drawing, interface_colour, percent_axis
+from analysis.figures.style import BAND, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
 from analysis.links import QUANTITIES, Measurement, measurements, tolerance_of
 from analysis.manifest import INTERFACE_TITLES
 from analysis.result import Analysis
@@ -64,10 +64,8 @@ def _svg(analysis: Analysis, found: list[Measurement]) -> str:
             reach = max(abs(low), abs(high), (tolerance or 0.0) * 1.2, 0.02)
             axes.set_xlim(-reach * 1.08, reach * 1.08)
             percent_axis(axes)
-            axes.set_ylim(len(rows) - 0.4, -0.6)
             names = [f"{link} · {INTERFACE_TITLES.get(interface, interface)}" for link, interface in rows]
-            axes.set_yticks(range(len(rows)), names)
-            axes.tick_params(axis="y", labelcolor=INK)
+            name_rows(axes, names, grid=True)
         interfaces = dict.fromkeys(interface for _, interface in rows)
         handles: list[Line2D | Patch] = [
             Line2D(

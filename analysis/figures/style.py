@@ -22,6 +22,9 @@ MAX_FACETS = 6
 """With more values of a label than this, a figure shows the labels' medians instead of one facet each."""
 
 FACET_COLUMNS = 3
+QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
+"""Ticks of an axis of shares, and their labels."""
+
 INTERFACE_COLOURS = {"wlan0": "#0072B2", "rmnet0": "#E69F00"}
 OTHER_INTERFACE_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#999999")
 
@@ -151,6 +154,21 @@ def percent_axis(axes: Axes) -> None:
     """Fractions on the x axis as whole percents, with a few ticks."""
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: percent(round(value, 6)))
+
+
+def share_axis(axes: Axes) -> None:
+    """The y axis of a cumulative distribution."""
+    axes.set_ylim(-0.03, 1.05)
+    axes.set_yticks(*QUARTERS)
+
+
+def name_rows(axes: Axes, names: Sequence[str], *, first: int = 0, grid: bool = False, **look: Any) -> None:  # noqa: ANN401 - matplotlib's options
+    """Name the rows of a figure, from y = ``first`` at the top downwards."""
+    axes.set_yticks(range(first, first + len(names)), names, **look)
+    axes.set_ylim(first + len(names) - 0.4, first - 0.6)
+    axes.tick_params(axis="y", labelcolor=INK)
+    if not grid:
+        axes.grid(visible=False, axis="y")
 
 
 def facet_rows(count: int) -> int:

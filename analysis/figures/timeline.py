@@ -6,7 +6,7 @@ from datetime import datetime
 
 from matplotlib.patches import Patch
 
-from analysis.figures.style import INK, Canvas, Drawing
+from analysis.figures.style import Canvas, Drawing, name_rows
 from analysis.result import Analysis
 from analysis.run import Run
 
@@ -120,12 +120,9 @@ def _svg(bars: list[Bar]) -> str:
                 linewidth=0.5,
                 hatch=hatch,
             )
-        axes.set_yticks(range(len(blocks)), [f"block {block}" for block in blocks])
-        axes.tick_params(axis="y", labelcolor=INK)
-        axes.set_ylim(len(blocks) - 0.4, -0.6)
+        name_rows(axes, [f"block {block}" for block in blocks])
         axes.set_xlim(0, max(end / scale, 1e-9) * 1.01)
         axes.set_xlabel(f"Time since the first cell began ({unit})")
-        axes.grid(visible=False, axis="y")
         present = [outcome for outcome in LOOKS if any(bar.outcome == outcome for bar in bars)]
         canvas.legend(
             [Patch(facecolor=LOOKS[o][0], hatch=LOOKS[o][1], edgecolor="white", label=_count(o, bars)) for o in present]

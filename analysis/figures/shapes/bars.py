@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.patches import Patch
 
 from analysis.figures.shapes.common import NoDataError
-from analysis.figures.style import INK, Canvas, Drawing
+from analysis.figures.style import QUARTERS, Canvas, Drawing, name_rows
 from analysis.text import percent, slug
 from analysis.traces import Traces
 
@@ -56,12 +56,9 @@ class Bars:
                         axes.text(middle, row, percent(width), ha="center", va="center", color="white", fontsize=8.0)
                     left[row] += width
             several = len({bar[0] for bar in bars}) > 1, len({bar[1] for bar in bars}) > 1
-            axes.set_yticks(range(len(bars)), [_bar_title(bar, titles, several) for bar in bars])
-            axes.set_ylim(len(bars) - 0.4, -0.6)
+            name_rows(axes, [_bar_title(bar, titles, several) for bar in bars])
             axes.set_xlim(0, 1)
-            axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-            axes.tick_params(axis="y", labelcolor=INK)
-            axes.grid(visible=False, axis="y")
+            axes.set_xticks(*QUARTERS)
             axes.set_xlabel(self.axis_title)
             canvas.legend([Patch(color=colour, label=title) for title, colour in parts.values()])
             svg = canvas.svg(stem)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analysis.figures.shapes.common import Axis, NoDataError, Panel, Series, pages
-from analysis.figures.style import FACET_COLUMNS, INK, Canvas, Drawing, facet_rows
-from analysis.text import slug
+from analysis.figures.shapes.common import Axis, Panel, Series, pages
+from analysis.figures.style import FACET_COLUMNS, Canvas, Drawing, facet_rows, name_rows
 from analysis.traces import Traces
 
 COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "value")
@@ -20,20 +19,14 @@ class Boxes:
     title: str
     paper: str
     axis: Axis
-    caption: str
     values: Callable[[Traces], pl.DataFrame]
     nothing: str
+    caption: str = "Box: quartiles and median; whiskers: within 1.5 times their distance. In brackets: connections."
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """One drawing per page of facets; raises `NoDataError`."""
-        frame = self.values(traces)
-        frame = frame if frame.is_empty() else frame.drop_nulls("value")
-        if self.axis.scale == "log" and not frame.is_empty():
-            frame = frame.filter(pl.col("value") > 0)
-        if frame.is_empty():
-            raise NoDataError(self.nothing)
-        for place, panels in enumerate(pages(frame, traces)):
-            yield self._page(slug("trace", name, str(place + 1) if place else ""), panels)
+        for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
+            yield self._page(stem, panels)
 
     def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
         rows = []
@@ -51,10 +44,7 @@ class Boxes:
                 names = [
                     f"{_name(series)} ({values.size})" for (series, _), values in zip(panel.series, own, strict=True)
                 ]
-                axes.set_yticks(range(1, len(names) + 1), names)
-                axes.set_ylim(len(names) + 0.6, 0.4)
-                axes.tick_params(axis="y", labelcolor=INK)
-                axes.grid(visible=False, axis="y")
+                name_rows(axes, names, first=1)
                 self.axis.dress(axes, "x")
                 if place % FACET_COLUMNS:
                     axes.set_ylabel("")

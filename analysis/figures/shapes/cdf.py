@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from analysis.figures.shapes.common import (
     Axis,
-    NoDataError,
     Panel,
     handle,
     legend_columns,
@@ -20,8 +19,7 @@ from analysis.figures.shapes.common import (
     title_below,
     variants,
 )
-from analysis.figures.style import LINE_WIDTH, Canvas, Drawing, facet_rows
-from analysis.text import slug
+from analysis.figures.style import LINE_WIDTH, Canvas, Drawing, facet_rows, share_axis
 from analysis.traces import Traces
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -82,14 +80,8 @@ class Cdf:
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """One drawing per page of facets; raises `NoDataError`."""
-        frame = self.values(traces)
-        frame = frame if frame.is_empty() else frame.drop_nulls("value").filter(pl.col("value").is_finite())
-        if self.axis.scale == "log" and not frame.is_empty():
-            frame = frame.filter(pl.col("value") > 0)
-        if frame.is_empty():
-            raise NoDataError(self.nothing)
-        for place, panels in enumerate(pages(frame, traces)):
-            yield self._page(slug("trace", name, str(place + 1) if place else ""), panels)
+        for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
+            yield self._page(stem, panels)
 
     def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
         everything = series_of(panels)
@@ -107,8 +99,7 @@ class Cdf:
                 self.axis.dress(axes, "x")
                 axes.label_outer()
                 if self.kind == "cdf":
-                    axes.set_ylim(-0.03, 1.05)
-                    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
+                    share_axis(axes)
             canvas.figure.supylabel(self.share, fontsize=9.0)
             title_below(canvas, self.axis, all_axes)
             handles = [handle(series, dashes[series.variant]) for series in everything]

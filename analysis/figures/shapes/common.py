@@ -1,8 +1,8 @@
 """What all shapes share: panels, series, axes, and the reason why a figure is left out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -11,9 +11,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from analysis.figures.style import INK, LINE_WIDTH, MAX_FACETS, Canvas
 from analysis.manifest import Transport
-from analysis.text import MINUS, THIN_SPACE, percent
+from analysis.text import MINUS, THIN_SPACE, percent, slug
 from analysis.traces import Traces
 
+Facet = TypeVar("Facet")
 Scale = Literal["linear", "log"]
 NARROW, WIDE = 10.0, 200.0
 """The largest value by the smallest: below, ticks are evenly apart; above, powers of ten are enough of them."""
@@ -43,6 +44,11 @@ class Axis:
     def label(self) -> str:
         """``Duration (s)``."""
         return f"{self.title} ({self.unit})" if self.unit not in {"", "bytes", "share"} else self.title
+
+    def shows(self, column: str) -> pl.Expr:
+        """Which values of a column it can show: those that are finite, and above 0 when it is logarithmic."""
+        value = pl.col(column)
+        return value.is_finite() & (value > 0) if self.scale == "log" else value.is_finite()
 
     def text(self, value: float) -> str:
         """A value on the axis."""
@@ -94,10 +100,23 @@ class Panel:
     series: tuple[tuple[Series, pl.DataFrame], ...]
 
 
-def pages(frame: pl.DataFrame, traces: Traces) -> list[list[Panel]]:
-    """The panels of a figure, at most `MAX_FACETS` a page, in the order of the traces."""
-    panels = list(_panels(frame, traces))
-    return [panels[start : start + MAX_FACETS] for start in range(0, len(panels), MAX_FACETS)]
+def pages(
+    name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str
+) -> Iterator[tuple[str, Sequence[Panel]]]:
+    """The panels of a figure page by page, in the order of the traces, with the stem of each page.
+
+    Left out are rows that ``axes`` (by column) cannot show; raises `NoDataError` with ``nothing`` when none is left.
+    """
+    shown = frame if frame.is_empty() else frame.filter(*(axis.shows(column) for column, axis in axes.items()))
+    if shown.is_empty():
+        raise NoDataError(nothing)
+    return paged(name, list(_panels(shown, traces)))
+
+
+def paged(name: str, facets: Sequence[Facet]) -> Iterator[tuple[str, Sequence[Facet]]]:
+    """At most `MAX_FACETS` at a time, with the stems ``trace-NAME``, ``trace-NAME-2``."""
+    for page, start in enumerate(range(0, len(facets), MAX_FACETS)):
+        yield slug("trace", name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
 
 
 def variants(all_series: Sequence[Series]) -> dict[str, str]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analysis.figures.shapes.common import Axis, NoDataError, Panel, handle, pages, series_of, thinned, title_below
+from analysis.figures.shapes.common import Axis, Panel, handle, pages, series_of, thinned, title_below
 from analysis.figures.style import Canvas, Drawing, facet_rows
-from analysis.text import slug
 from analysis.traces import Traces
 
 MAX_POINTS = 1500
@@ -28,15 +27,8 @@ class Scatter:
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """One drawing per page of facets; raises `NoDataError`."""
-        frame = self.values(traces)
-        for axis, side in ((self.x, "x"), (self.y, "y")):
-            if not frame.is_empty():
-                frame = frame.drop_nulls(side)
-                frame = frame.filter(pl.col(side) > 0) if axis.scale == "log" else frame
-        if frame.is_empty():
-            raise NoDataError(self.nothing)
-        for place, panels in enumerate(pages(frame, traces)):
-            yield self._page(slug("trace", name, str(place + 1) if place else ""), panels)
+        for stem, panels in pages(name, self.values(traces), traces, {"x": self.x, "y": self.y}, self.nothing):
+            yield self._page(stem, panels)
 
     def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
         rows = []

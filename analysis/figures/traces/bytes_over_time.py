@@ -1,6 +1,6 @@
 """How much each network has carried by when: one cell of each transport."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +8,9 @@ import polars as pl
 from matplotlib.lines import Line2D
 
 from analysis.figures.shapes.cdf import Floats
-from analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
-from analysis.figures.style import LINE_WIDTH, MAX_FACETS, Canvas, Drawing, facet_rows
-from analysis.text import slug
+from analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged
+from analysis.figures.style import LINE_WIDTH, Canvas, Drawing, facet_rows
+from analysis.figures.traces.connections import with_network
 from analysis.traces import Trace, Traces
 
 ORDER = 5
@@ -21,15 +21,15 @@ MAX_STEPS = 300
 TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
 
 
-def curves(trace: Trace) -> dict[str, tuple[Floats, Floats]]:
+Curves = dict[str, tuple[Floats, Floats]]
+
+
+def curves(trace: Trace) -> Curves:
     """Per network, times (s, since the first packet of the cell) and bytes of all its subflows until then.
 
     Within a window of the throughput table, bytes are spread evenly.
     """
-    subflows = trace.tables["subflows"].select("connection_id", "subflow_id", "network")
-    windows = (
-        trace.read("throughput").filter(pl.col("level") == "tcp").join(subflows, on=["connection_id", "subflow_id"])
-    )
+    windows = trace.read("throughput").filter(pl.col("level") == "tcp").pipe(with_network, trace)
     if windows.is_empty():
         return {}
     begin = trace.tables["connections"]["start_ns"].min()
@@ -72,14 +72,10 @@ class BytesOverTime:
         found = [(trace, made) for trace in traces.one_per_transport() if (made := curves(trace))]
         if not found:
             raise NoDataError("no subflow carried payload")
-        for place in range(0, len(found), MAX_FACETS):
-            yield self._page(
-                slug("trace", name, str(place // MAX_FACETS + 1) if place else ""),
-                found[place : place + MAX_FACETS],
-                traces,
-            )
+        for stem, facets in paged(name, found):
+            yield self._page(stem, facets, traces)
 
-    def _page(self, stem: str, found: list[tuple[Trace, dict[str, tuple[Floats, Floats]]]], traces: Traces) -> Drawing:
+    def _page(self, stem: str, found: Sequence[tuple[Trace, Curves]], traces: Traces) -> Drawing:
         titles = {transport.label: transport.title for transport in traces.transports}
         several = len({(trace.scenario, trace.link) for trace, _ in found}) > 1
         colours = network_colours([network for _, made in found for network in made])

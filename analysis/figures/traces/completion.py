@@ -24,7 +24,6 @@ FIGURE = Boxes(
     title="Completion of connections of 1 MB or more",
     paper="",
     axis=Axis("First to last packet", "s", "log"),
-    caption="Box: quartiles and median; whiskers: within 1.5 times their distance. In brackets: connections.",
     values=values,
     nothing="no connection whose beginning was captured carried 1 MB",
 )

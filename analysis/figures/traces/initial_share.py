@@ -4,7 +4,7 @@ import polars as pl
 
 from analysis.figures.shapes.cdf import Cdf
 from analysis.figures.shapes.common import Axis
-from analysis.figures.traces.connections import MPTCP, SEVERAL
+from analysis.figures.traces.connections import MPTCP, SEVERAL, UNIQUE
 from analysis.traces import Traces
 
 ORDER = 41
@@ -12,14 +12,13 @@ ORDER = 41
 
 def values(traces: Traces) -> pl.DataFrame:
     """Per connection, unique payload of the initial subflow by that of all."""
-    unique = pl.col("unique_up") + pl.col("unique_down")
-    first = unique.filter(pl.col("role") == "initial").sum()
+    first = UNIQUE.filter(pl.col("role") == "initial").sum()
     return traces.each(
         lambda trace: (
             trace.tables["subflows"]
             .join(trace.tables["connections"].filter(MPTCP & SEVERAL), on="connection_id", how="semi")
             .group_by("connection_id", maintain_order=True)
-            .agg(value=first / unique.sum(), total=unique.sum())
+            .agg(value=first / UNIQUE.sum(), total=UNIQUE.sum())
             .filter(pl.col("total") > 0)
             .select("value")
         )

@@ -13,8 +13,6 @@ FIGURE = Cdf(
     axis=Axis("First MP_CAPABLE to first MP_JOIN", "ms", "log"),
     share="Share of connections",
     caption="Connections that asked for a second subflow, from SYN to SYN.",
-    values=lambda traces: traces.pooled("connections", pl.col("join_delay_ms").alias("value")).pipe(
-        lambda frame: frame if frame.is_empty() else frame.drop_nulls("value")
-    ),
+    values=lambda traces: traces.pooled("connections", pl.col("join_delay_ms").alias("value")),
     nothing="no connection asked for a second subflow",
 )

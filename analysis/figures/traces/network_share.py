@@ -6,6 +6,7 @@ import polars as pl
 
 from analysis.figures.shapes.bars import Bars
 from analysis.figures.shapes.common import network_colours, network_title
+from analysis.figures.traces.connections import UNIQUE
 
 ORDER = 52
 
@@ -22,9 +23,7 @@ FIGURE = Bars(
     paper="",
     axis_title="Share of unique payload, both directions",
     caption="All connections of all ok cells together, so that large cells weigh more.",
-    values=lambda traces: traces.pooled(
-        "subflows", pl.col("network").alias("part"), (pl.col("unique_up") + pl.col("unique_down")).alias("amount")
-    ),
+    values=lambda traces: traces.pooled("subflows", pl.col("network").alias("part"), UNIQUE.alias("amount")),
     look=look,
     nothing="no subflow carried payload",
 )

@@ -4,7 +4,7 @@ import polars as pl
 
 from analysis.figures.shapes.cdf import Cdf
 from analysis.figures.shapes.common import Axis
-from analysis.figures.traces.connections import WHOLE_LEVEL
+from analysis.figures.traces.connections import as_a_whole
 from analysis.traces import Traces
 
 ORDER = 22
@@ -16,8 +16,7 @@ def values(traces: Traces) -> pl.DataFrame:
         lambda trace: (
             trace.read("rtt")
             .filter(pl.col("direction") == "up")
-            .join(trace.tables["connections"].select("connection_id", WHOLE_LEVEL.alias("whole")), on="connection_id")
-            .filter(pl.col("level") == pl.col("whole"))
+            .pipe(as_a_whole, trace)
             .select(value="rtt_ms", weight="weight")
         )
     )

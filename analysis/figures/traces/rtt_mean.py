@@ -4,6 +4,7 @@ import polars as pl
 
 from analysis.figures.shapes.cdf import Cdf
 from analysis.figures.shapes.common import Axis, named_networks
+from analysis.figures.traces.connections import with_network
 from analysis.traces import Traces
 
 ORDER = 21
@@ -15,10 +16,7 @@ def values(traces: Traces) -> pl.DataFrame:
         lambda trace: (
             trace.tables["directions"]
             .filter((pl.col("level") == "tcp") & (pl.col("rtt_samples") > 0))
-            .join(
-                trace.tables["subflows"].select("connection_id", "subflow_id", "network"),
-                on=["connection_id", "subflow_id"],
-            )
+            .pipe(with_network, trace)
             .select(value="rtt_mean_ms", variant=named_networks() + " " + pl.col("direction"))
         )
     )

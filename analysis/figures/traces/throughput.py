@@ -4,7 +4,7 @@ import polars as pl
 
 from analysis.figures.shapes.boxes import Boxes
 from analysis.figures.shapes.common import Axis
-from analysis.figures.traces.connections import LONG_BYTES, WHOLE_LEVEL
+from analysis.figures.traces.connections import LONG_BYTES, as_a_whole
 from analysis.traces import Traces
 
 ORDER = 60
@@ -16,8 +16,7 @@ def values(traces: Traces) -> pl.DataFrame:
         lambda trace: (
             trace.tables["directions"]
             .filter(pl.col("unique_bytes") >= LONG_BYTES)
-            .join(trace.tables["connections"].select("connection_id", WHOLE_LEVEL.alias("whole")), on="connection_id")
-            .filter(pl.col("level") == pl.col("whole"))
+            .pipe(as_a_whole, trace)
             .select("connection_id", value=pl.col("throughput_bps") / 1e6, variant="direction")
         )
     )
@@ -27,7 +26,6 @@ FIGURE = Boxes(
     title="Throughput of connections of 1 MB or more",
     paper="baerts2015 fig. 4.8",
     axis=Axis("Unique payload over the time of the transfer", "Mbit/s"),
-    caption="Box: quartiles and median; whiskers: within 1.5 times their distance. In brackets: connections.",
     values=values,
     nothing="no connection carried 1 MB in one direction",
 )

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
-from analysis.figures.style import INK, Canvas, Drawing
+from analysis.figures.style import Canvas, Drawing, name_rows
 from analysis.text import data, percent, slug
 from analysis.traces import Trace, Traces
 
@@ -69,10 +69,7 @@ class Waterfall:
             axes = canvas.facets(1)[0]
             for row, item in enumerate(shown.iter_rows(named=True)):
                 _bar(axes, row, item, colours)
-            axes.set_yticks(range(shown.height), [_label(item) for item in shown.iter_rows(named=True)], fontsize=7.0)
-            axes.set_ylim(shown.height - 0.4, -0.6)
-            axes.tick_params(axis="y", labelcolor=INK)
-            axes.grid(visible=False, axis="y")
+            name_rows(axes, [_label(item) for item in shown.iter_rows(named=True)], fontsize=7.0)
             TIME.dress(axes, "x")
             parts = [Patch(color=colours[name], label=f"Response over {network_title(name)}") for name in networks]
             canvas.legend([Patch(color=WAITING, label="Request, waiting"), *parts])

@@ -4,10 +4,10 @@ import polars as pl
 
 from analysis.figures.shapes.common import Axis
 from analysis.figures.shapes.scatter import Scatter
+from analysis.figures.traces.connections import UNIQUE
 from analysis.traces import CELLULAR, WIFI, Traces
 
 ORDER = 51
-UNIQUE = pl.col("unique_up") + pl.col("unique_down")
 
 
 def values(traces: Traces) -> pl.DataFrame:

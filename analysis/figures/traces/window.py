@@ -1,21 +1,16 @@
 """Receive window and data in flight of the largest MPTCP connection, and where it reinjected."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from analysis.figures.shapes.common import Axis, NoDataError, thinned
-from analysis.figures.shapes.sequence import AGAIN, MAX_POINTS, Connection, largest
-from analysis.figures.style import LINE_WIDTH, Canvas, Drawing
-from analysis.text import slug
-from analysis.traces import Traces
+from analysis.figures.shapes.common import Axis, thinned
+from analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
+from analysis.figures.style import LINE_WIDTH
 
 ORDER = 71
-COLUMNS = ("cell", "connection_id", "direction", "time_s", "in_flight", "window")
 FLIGHT, WINDOW = "#0072B2", "#009E73"
-SIZE, TIME = Axis("Bytes", "bytes"), Axis("Time since the connection began", "s")
+SIZE = Axis("Bytes", "bytes")
 
 
 def windows(connection: Connection) -> pl.DataFrame:
@@ -30,6 +25,7 @@ def windows(connection: Connection) -> pl.DataFrame:
         )
         .drop_nulls("edge")
         .select(
+            pl.lit(connection.direction).alias("direction"),
             "time_s",
             in_flight=(pl.col("sent").fill_null(0) - pl.col("acked")).clip(lower_bound=0),
             window=(pl.col("edge") - pl.col("acked")).clip(lower_bound=0),
@@ -39,46 +35,31 @@ def windows(connection: Connection) -> pl.DataFrame:
     )
 
 
-@dataclass(frozen=True)
-class WindowOverTime:
+def paint(axes: Axes, connection: Connection, curves: pl.DataFrame) -> list[Line2D]:
     """Two curves over time, and crosses on top where data was reinjected."""
-
-    title: str
-    paper: str
-    caption: str
-
-    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing; raises `NoDataError`."""
-        connection = largest(traces)
-        curves = windows(connection)
-        if curves.is_empty():
-            raise NoDataError(f"{connection.trace.name}: connection {connection.number} has no window points")
-        stem = slug("trace", name)
-        shown = thinned(curves, MAX_POINTS)
-        again = connection.of("reinjection")
-        handles = []
-        with Canvas(self.title, 3.0) as canvas:
-            axes = canvas.facets(1)[0]
-            for column, colour, label in (("window", WINDOW, "Receive window"), ("in_flight", FLIGHT, "In flight")):
-                x, y = shown["time_s"].to_numpy(), shown[column].to_numpy()
-                axes.step(x, y, where="post", color=colour, linewidth=1.0)
-                handles.append(Line2D([], [], color=colour, linewidth=LINE_WIDTH, label=label))
-            if not again.is_empty():
-                marker, colour = AGAIN["reinjection"]
-                top = [float(shown["window"].max() or 0) * 1.08] * again.height  # type: ignore[arg-type]
-                axes.plot(again["time_s"].to_numpy(), top, linestyle="none", marker=marker, color=colour)
-                handles.append(Line2D([], [], linestyle="none", marker=marker, color=colour, label="Reinjection"))
-            TIME.dress(axes, "x")
-            SIZE.dress(axes, "y")
-            canvas.legend(handles)
-            svg = canvas.svg(stem)
-        place = (connection.trace.name, connection.number, connection.direction)
-        rows = [(*place, *row) for row in curves.iter_rows()]
-        yield Drawing(stem, "traces", self.title, f"{self.caption} {connection.text}", svg, COLUMNS, rows)
+    shown = thinned(curves, MAX_POINTS)
+    handles = []
+    for column, colour, label in (("window", WINDOW, "Receive window"), ("in_flight", FLIGHT, "In flight")):
+        x, y = shown["time_s"].to_numpy(), shown[column].to_numpy()
+        axes.step(x, y, where="post", color=colour, linewidth=1.0)
+        handles.append(Line2D([], [], color=colour, linewidth=LINE_WIDTH, label=label))
+    again = connection.of("reinjection")
+    if not again.is_empty():
+        marker, colour = AGAIN["reinjection"]
+        top = [float(shown["window"].max() or 0) * 1.08] * again.height  # type: ignore[arg-type]
+        axes.plot(again["time_s"].to_numpy(), top, linestyle="none", marker=marker, color=colour)
+        handles.append(Line2D([], [], linestyle="none", marker=marker, color=colour, label="Reinjection"))
+    SIZE.dress(axes, "y")
+    return handles
 
 
-FIGURE = WindowOverTime(
+FIGURE = OneConnection(
     title="Receive window and data in flight",
     paper="baerts2015 fig. 5.11, 5.12, 5.13",
+    time=Axis("Time since the connection began", "s"),
     caption="The largest Multipath TCP connection with two subflows; data in flight stops at the window.",
+    values=windows,
+    paint=paint,
+    nothing="window points",
+    height_in=lambda _: 3.0,
 )

@@ -37,7 +37,6 @@ FIGURE = Boxes(
     title="Largest announced receive window, by bytes of the connection",
     paper="baerts2015 fig. 5.10",
     axis=Axis("Receive window", "bytes", "log"),
-    caption="Box: quartiles and median; whiskers: within 1.5 times their distance. In brackets: connections.",
     values=values,
     nothing="no window was announced after a SYN",
 )
