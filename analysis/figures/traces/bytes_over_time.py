@@ -18,10 +18,8 @@ REPORT = True
 COLUMNS = ("cell", "scenario", "link", "transport", "network", "time_s", "bytes")
 NS = 1e9
 MAX_STEPS = 300
-TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
-
-
 Curves = dict[str, tuple[Floats, Floats]]
+TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
 
 
 def curves(trace: Trace) -> Curves:

@@ -31,3 +31,15 @@ def analyzed(synthetic: Callable[..., Synthetic]) -> Callable[..., Path]:
         return run
 
     return make
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Analyses draw nothing: for what a report says in numbers and words."""
+    monkeypatch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+
+
+@pytest.fixture
+def answered(analyzed: Callable[..., Path], no_figures: None) -> Callable[..., Path]:
+    """Builds a run, analyses it without figures, returns its directory."""
+    return analyzed

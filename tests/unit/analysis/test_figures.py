@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,16 @@ from analysis.shares import interface_shares
 from analysis.statistics import summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
+Drawn = Callable[[str], list[Drawing]]
 RUNS: dict[str, dict[str, Any]] = {
     "five repetitions": {},
     "one repetition": {"repetitions": 1},
-    "one transport": {"transports": (MPTCP,), "repetitions": 3},
-    "no multipath": {"transports": (WIFI, LTE), "repetitions": 3},
-    "a transport without ok cells": {"outcome": lambda c: "failed" if c["transport"] == "mptcp" else "ok"},
+    "one transport": {"transports": (MPTCP,), "repetitions": 3, "labels": ["1 MB"]},
+    "no multipath": {"transports": (WIFI, LTE), "repetitions": 3, "labels": ["1 MB"]},
+    "a transport without ok cells": {
+        "labels": ["1 MB"],
+        "outcome": lambda c: "failed" if c["transport"] == "mptcp" else "ok",
+    },
     "all invalid": {"repetitions": 2, "outcome": lambda _: "invalid"},
     "nothing run": {"repetitions": 2, "outcome": lambda _: "missing"},
     "all cut off": {"repetitions": 1, "outcome": lambda _: "partial"},
@@ -40,9 +45,20 @@ def drawings(builder: Synthetic) -> list[Drawing]:
     return list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))
 
 
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """The drawings of one of `RUNS`, made once."""
+
+    @cache
+    def find(name: str) -> list[Drawing]:
+        return drawings(Synthetic(tmp_path_factory.mktemp("run"), **RUNS[name]))
+
+    return find
+
+
 @pytest.mark.parametrize("name", RUNS)
-def test_every_figure_is_sound(synthetic: Callable[..., Synthetic], name: str) -> None:
-    found = drawings(synthetic(**RUNS[name]))
+def test_every_figure_is_sound(drawn: Drawn, name: str) -> None:
+    found = drawn(name)
     stems = [drawing.stem for drawing in found]
     assert len(set(stems)) == len(stems)
     for drawing in found:
@@ -55,8 +71,8 @@ def test_every_figure_is_sound(synthetic: Callable[..., Synthetic], name: str) -
         assert drawing.caption
 
 
-def test_a_run_with_all_has_all_figures(synthetic: Callable[..., Synthetic]) -> None:
-    found = {drawing.stem: drawing for drawing in drawings(synthetic(repetitions=3))}
+def test_a_run_with_all_has_all_figures(drawn: Drawn) -> None:
+    found = {drawing.stem: drawing for drawing in drawn("five repetitions")}
     assert set(found) == {
         "gain",
         *(f"{kind}-files-baseline-{m}" for kind in ("cdf", "box") for m in ("time", "goodput", "flows")),
@@ -70,8 +86,8 @@ def test_a_run_with_all_has_all_figures(synthetic: Callable[..., Synthetic]) -> 
     assert found["cdf-files-baseline-time"].metric == "time"
 
 
-def test_many_labels_are_pooled_and_ranked(synthetic: Callable[..., Synthetic]) -> None:
-    found = {d.stem: d for d in drawings(synthetic(**RUNS["many labels"]))}
+def test_many_labels_are_pooled_and_ranked(drawn: Drawn) -> None:
+    found = {d.stem: d for d in drawn("many labels")}
     assert "gain" not in found
     gains = [row[6] for row in found["gain-files-baseline-time"].rows]
     assert gains == sorted(gains, reverse=True)
@@ -79,20 +95,20 @@ def test_many_labels_are_pooled_and_ranked(synthetic: Callable[..., Synthetic]) 
 
 
 @pytest.mark.parametrize("name", ["all invalid", "nothing run"])
-def test_without_ok_cells_nothing_is_averaged(synthetic: Callable[..., Synthetic], name: str) -> None:
-    sections = {drawing.section for drawing in drawings(synthetic(**RUNS[name]))}
+def test_without_ok_cells_nothing_is_averaged(drawn: Drawn, name: str) -> None:
+    sections = {drawing.section for drawing in drawn(name)}
     assert sections <= {"links", "timeline"}
 
 
-def test_the_bytes_depend_on_the_data_alone(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
-    first = drawings(synthetic(repetitions=2))
+def test_the_bytes_depend_on_the_data_alone(drawn: Drawn, tmp_path: Path) -> None:
+    first = drawn("five repetitions")
     with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.grid": False}):
-        second = drawings(Synthetic(tmp_path / "again", repetitions=2))
+        second = drawings(Synthetic(tmp_path / "again"))
     assert [d.svg for d in first] == [d.svg for d in second]
 
 
-def test_inlined_figures_share_no_identifier(synthetic: Callable[..., Synthetic]) -> None:
-    page = [inline(drawing) for drawing in drawings(synthetic(repetitions=2))]
+def test_inlined_figures_share_no_identifier(drawn: Drawn) -> None:
+    page = [inline(drawing) for drawing in drawn("five repetitions")]
     identifiers = [{e.get("id") for e in ET.fromstring(svg).iter() if e.get("id")} for svg in page]  # noqa: S314
     assert sum(map(len, identifiers)) == len(set().union(*identifiers))
     assert all('role="img" aria-label="' in svg for svg in page)

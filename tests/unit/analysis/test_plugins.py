@@ -78,6 +78,7 @@ def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Syntheti
         ("1 / 0", "ZeroDivisionError"),
     ],
 )
+@pytest.mark.usefixtures("no_figures")
 def test_a_plugins_mistake_is_a_problem_in_the_report(
     synthetic: Callable[..., Synthetic], result: str, problem: str
 ) -> None:

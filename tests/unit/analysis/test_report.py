@@ -14,6 +14,7 @@ from analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
+ONE_SIZE = ["1 MB"]
 Analyzed = Callable[..., Path]
 
 
@@ -58,6 +59,21 @@ class Page(HTMLParser):
         return " ".join("".join(self.words).split())
 
 
+@pytest.fixture(scope="module")
+def told() -> list[Progress]:
+    """What the analysis of `three` told of its progress."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory, told: list[Progress]) -> Path:
+    """A whole run of three repetitions, analysed once: for tests that only read it."""
+    builder = Synthetic(tmp_path_factory.mktemp("three"), repetitions=3)
+    run = builder.build()
+    analyze(run, progress=told.append, scenario_folders=builder.scenario_folders)
+    return run
+
+
 def page_of(run: Path) -> Page:
     return Page((run / "report" / "index.html").read_text())
 
@@ -66,9 +82,8 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_the_page_is_whole_and_loads_nothing(analyzed: Analyzed) -> None:
-    run = analyzed(repetitions=3)
-    page = page_of(run)
+def test_the_page_is_whole_and_loads_nothing(three: Path) -> None:
+    page = page_of(three)
     assert page.open == []
     assert all(target.startswith("#") for target in page.loaded)
     assert len(page.identifiers) == len(set(page.identifiers))
@@ -77,14 +92,14 @@ def test_the_page_is_whole_and_loads_nothing(analyzed: Analyzed) -> None:
         if link.startswith("#"):
             assert link[1:] in page.identifiers
         else:
-            assert (run / "report" / link).is_file()
-    css = (run / "report" / "index.html").read_text()
+            assert (three / "report" / link).is_file()
+    css = (three / "report" / "index.html").read_text()
     assert "@import" not in css
     assert not re.search(r"url\(\s*['\"]?(?!#)", css)
 
 
-def test_the_page_says_what_was_run(analyzed: Analyzed) -> None:
-    text = page_of(analyzed(repetitions=3)).text
+def test_the_page_says_what_was_run(three: Path) -> None:
+    text = page_of(three).text
     for words in (
         "WiFi, LTE or both",
         "20260922T101500Z-demo-abc123",
@@ -102,17 +117,16 @@ def test_the_page_says_what_was_run(analyzed: Analyzed) -> None:
         assert words in text.replace("\xa0", " "), words
 
 
-def test_the_traces_have_a_section_of_their_own(analyzed: Analyzed) -> None:
-    run = analyzed(repetitions=1)
-    page = (run / "report" / "index.html").read_text()
+def test_the_traces_have_a_section_of_their_own(three: Path) -> None:
+    page = (three / "report" / "index.html").read_text()
     assert '<a href="#traces">Traces</a>' in page
     for name in ("bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"):
-        assert (run / "report" / "data" / f"trace-{name}.csv").stat().st_size > 100
+        assert (three / "report" / "data" / f"trace-{name}.csv").stat().st_size > 100
         assert f'href="figures/trace-{name}.svg"' in page
 
 
 def test_without_tables_there_is_no_section_of_traces(synthetic: Callable[..., Synthetic]) -> None:
-    builder = synthetic(repetitions=1)
+    builder = synthetic(repetitions=1, labels=ONE_SIZE)
     run = builder.build()
     for table in run.glob("cells/*/tables/*.parquet"):
         table.unlink()
@@ -124,6 +138,7 @@ def test_every_cell_that_does_not_count_is_explained(analyzed: Analyzed) -> None
     states = {1: "invalid", 2: "failed", 8: "partial", 9: "missing"}
     run = analyzed(
         repetitions=3,
+        labels=ONE_SIZE,
         outcome=lambda c: states.get(c["index"], "ok"),
         skipped=[{"transport": "mpflex", "reason": "it is <not> built"}],
         retried=(4,),
@@ -154,7 +169,7 @@ def test_a_run_without_ok_cells_has_a_report(analyzed: Analyzed, outcome: str) -
 
 
 def test_again_gives_the_same_bytes(synthetic: Callable[..., Synthetic]) -> None:
-    builder = synthetic(repetitions=3, outcome=lambda c: "failed" if c["index"] == 3 else "ok")
+    builder = synthetic(repetitions=3, labels=ONE_SIZE, outcome=lambda c: "failed" if c["index"] == 3 else "ok")
     run = builder.build()
     analyze(run, scenario_folders=builder.scenario_folders)
     first = tree(run)
@@ -167,7 +182,7 @@ def test_again_gives_the_same_bytes(synthetic: Callable[..., Synthetic]) -> None
 
 
 def test_the_directory_may_be_moved(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
-    builder = synthetic(repetitions=1)
+    builder = synthetic(repetitions=1, labels=ONE_SIZE)
     run = builder.build()
     analyze(run, scenario_folders=builder.scenario_folders)
     first = tree(run)
@@ -177,16 +192,14 @@ def test_the_directory_may_be_moved(synthetic: Callable[..., Synthetic], tmp_pat
     assert tree(moved) == first
 
 
-def test_progress_goes_through_the_steps(synthetic: Callable[..., Synthetic]) -> None:
-    builder = synthetic(repetitions=1)
-    told: list[Progress] = []
-    analyze(builder.build(), progress=told.append, scenario_folders=builder.scenario_folders)
+@pytest.mark.usefixtures("three")
+def test_progress_goes_through_the_steps(told: list[Progress]) -> None:
     assert list(dict.fromkeys(p.step for p in told)) == list(STEPS[1:])
-    assert Progress("scores", 3, 3) in told
+    assert Progress("scores", 9, 9) in told
 
 
-def test_the_answer_is_one_plain_sentence(analyzed: Analyzed) -> None:
-    answers = summary_json(analyzed(repetitions=8, labels=["1 MB"]))["answers"]
+def test_the_answer_is_one_plain_sentence(answered: Analyzed) -> None:
+    answers = summary_json(answered(repetitions=8, labels=ONE_SIZE))["answers"]
     assert len(answers) == 1
     assert answers[0]["winner"] == "mptcp"
     assert re.fullmatch(
@@ -196,19 +209,17 @@ def test_the_answer_is_one_plain_sentence(analyzed: Analyzed) -> None:
     )
 
 
-def test_with_too_few_repetitions_nobody_wins(analyzed: Analyzed) -> None:
-    run = analyzed(repetitions=2, labels=["1 MB"])
+def test_with_too_few_repetitions_nobody_wins(answered: Analyzed) -> None:
+    run = answered(repetitions=2, labels=ONE_SIZE)
     assert summary_json(run)["answers"][0]["winner"] is None
     text = page_of(run).text
     assert "too few repetitions" in text
     assert "no interval" in text
 
 
-def test_equal_transports_have_no_clear_winner(synthetic: Callable[..., Synthetic]) -> None:
+def test_equal_transports_have_no_clear_winner(answered: Analyzed) -> None:
     same = {**LTE, "label": "sptcp-b", "name": "sptcp-b"}
-    builder = synthetic(repetitions=6, transports=(same, {**MPTCP, "label": "other", "name": "other"}))
-    run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    run = answered(repetitions=6, transports=(same, {**MPTCP, "label": "other", "name": "other"}))
     answers = summary_json(run)["answers"]
     assert {answer["winner"] for answer in answers} == {None}
     assert "no difference is shown" in answers[0]["sentence"]
@@ -222,9 +233,9 @@ def test_equal_transports_have_no_clear_winner(synthetic: Callable[..., Syntheti
     ],
 )
 def test_what_cannot_be_compared_is_said(
-    analyzed: Analyzed, transports: tuple[dict[str, str], ...], words: str
+    answered: Analyzed, transports: tuple[dict[str, str], ...], words: str
 ) -> None:
-    assert words in summary_json(analyzed(repetitions=3, transports=transports))["answers"][0]["sentence"]
+    assert words in summary_json(answered(repetitions=3, transports=transports))["answers"][0]["sentence"]
 
 
 def test_many_labels_are_answered_together(analyzed: Analyzed) -> None:
@@ -234,21 +245,20 @@ def test_many_labels_are_answered_together(analyzed: Analyzed) -> None:
     assert "Multipath TCP for 10 of 10" in answer["sentence"]
 
 
-def test_the_csv_files_hold_the_numbers(analyzed: Analyzed) -> None:
-    run = analyzed(repetitions=3)
-    with (run / "report" / "data" / "statistics.csv").open(newline="") as file:
+def test_the_csv_files_hold_the_numbers(three: Path) -> None:
+    with (three / "report" / "data" / "statistics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    groups = summary_json(run)["metrics"]
+    groups = summary_json(three)["metrics"]
     assert len(rows) == sum(len(group["transports"]) for group in groups)
     first = groups[0]["transports"][0]
     assert float(rows[0]["median"]) == first["median"]
     assert rows[0]["n"] == "3"
-    with (run / "report" / "data" / "values.csv").open(newline="") as file:
+    with (three / "report" / "data" / "values.csv").open(newline="") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 9 * 7
 
 
-def test_rows_for_a_terminal(analyzed: Analyzed) -> None:
-    rows = summary(analyzed(repetitions=3))
+def test_rows_for_a_terminal(three: Path) -> None:
+    rows = summary(three)
     assert rows[0].headline
     assert (rows[0].metric, rows[0].labels, rows[0].unit, rows[0].n) == ("Download time", "10 kB", "s", 3)
     best = [row for row in rows if row.headline and row.best]
@@ -262,8 +272,8 @@ def test_a_run_without_a_report_has_no_summary(synthetic: Callable[..., Syntheti
         summary(run)
 
 
-def test_the_summary_is_strict_json(analyzed: Analyzed) -> None:
-    text = (analyzed(repetitions=1) / "report" / "summary.json").read_text()
+def test_the_summary_is_strict_json(answered: Analyzed) -> None:
+    text = (answered(repetitions=1) / "report" / "summary.json").read_text()
 
     def refuse(name: str) -> None:
         pytest.fail(f"{name} is not JSON")

@@ -27,7 +27,7 @@ from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
 from analysis.tables import Tables
 from analysis.traces import Trace, Traces, traces_in, traces_of
 from tests.unit.analysis import traces as made_up
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
@@ -50,11 +50,12 @@ def drawn(traces: Traces, *names: str) -> tuple[dict[str, Drawing], dict[str, st
     return drawings, {made.name: made.reason for made in found if isinstance(made, LeftOut)}
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Traces:
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     """One capture with large MPTCP connections."""
-    made_up.Trace(connections=5, segments=2400).write(tmp_path / "tables")
-    return traces_in(tmp_path / "tables")
+    folder = tmp_path_factory.mktemp("trace") / "tables"
+    made_up.Trace(connections=5, segments=2400).write(folder)
+    return traces_in(folder)
 
 
 def test_large_connections_have_every_figure(trace: Traces) -> None:
@@ -66,7 +67,7 @@ def test_large_connections_have_every_figure(trace: Traces) -> None:
 
 
 def test_a_run_has_a_facet_per_link_and_says_what_it_lacks(synthetic: Callable[..., Synthetic]) -> None:
-    run = read_run(synthetic(repetitions=1, links=("baseline", "lossy")).build())
+    run = read_run(synthetic(repetitions=1, transports=(WIFI, MPTCP), links=("baseline", "lossy")).build())
     drawings, left_out = drawn(traces_of(run))
     assert set(left_out) == LARGE_ONLY
     for drawing in drawings.values():
@@ -76,7 +77,7 @@ def test_a_run_has_a_facet_per_link_and_says_what_it_lacks(synthetic: Callable[.
 
 
 def test_more_conditions_than_fit_go_on_further_pages(synthetic: Callable[..., Synthetic]) -> None:
-    run = read_run(synthetic(repetitions=1, links=[f"link-{i}" for i in range(8)]).build())
+    run = read_run(synthetic(repetitions=1, transports=(MPTCP,), links=[f"link-{i}" for i in range(8)]).build())
     drawings, _ = drawn(traces_of(run), "connection-duration")
     assert set(drawings) == {"connection-duration", "connection-duration-2"}
 
