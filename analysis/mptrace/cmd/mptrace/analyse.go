@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mplab/analysis/mptrace"
+	"mplab/analysis/mptrace/loopback"
 	"mplab/analysis/mptrace/payload/tlskeys"
 	"mplab/analysis/mptrace/proxied"
 	"mplab/analysis/mptrace/tables"
@@ -23,6 +24,8 @@ type analyseOptions struct {
 	tables        []string
 	threads       int
 	reading
+	joinLoopback bool
+	redirectPort uint16
 	logs         []string
 	keys         []string
 	passwordFile string
@@ -78,6 +81,8 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
 	flags.IntVar(&o.threads, "threads", o.threads, "goroutines that work side by side; the output is the same")
 	o.reading.flags(flags)
+	flags.BoolVar(&o.joinLoopback, "join-loopback", false, "join the halves that a transparent redirect shows on a loopback interface")
+	flags.Uint16Var(&o.redirectPort, "redirect-port", 0, "port of that redirect (default: found by itself)")
 	flags.StringSliceVar(&o.logs, "proxy-log", nil, "connection log of agent or proxy (JSON lines): where proxied connections go")
 	flags.StringSliceVar(&o.keys, "keys", nil, "TLS key log (as SSLKEYLOGFILE makes it): web objects, where payload was captured")
 	flags.StringVar(&o.passwordFile, "shadowsocks-password", "", "file with the password of a ShadowSocks proxy with table cipher")
@@ -147,8 +152,11 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	case o.prints():
 		a.Keep = tables.TableConnections | tables.TableSubflows | tables.TableDirections
 	}
-	if err := o.reading.set(&a); err != nil {
+	if a.Source, a.Network, err = o.reading.options(); err != nil {
 		return a, err
+	}
+	if o.joinLoopback || o.redirectPort != 0 {
+		a.Loopback = &loopback.Options{Port: o.redirectPort}
 	}
 	return a, o.evidence(&a)
 }

@@ -22,7 +22,7 @@ type endsOptions struct {
 func newEndsCommand() *cobra.Command {
 	o := endsOptions{reading: defaults.reading}
 	command := &cobra.Command{
-		Use:   "ends --phone FILE… --proxy FILE… [-o DIR] [--json]",
+		Use:   "ends --phone FILE,… --proxy FILE,… [-o DIR] [--json]",
 		Short: "Compare the captures of both ends of the same connections",
 		Long: `ends matches the packets that one end sent with those that the other end got:
 the offset and drift between their clocks, one-way delays, the packets that

@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"mplab/analysis/mptrace"
-	"mplab/analysis/mptrace/loopback"
 	"mplab/analysis/mptrace/network"
 	"mplab/analysis/mptrace/source"
 )
@@ -19,26 +17,11 @@ type reading struct {
 	samples  int
 	networks []string
 	ifNames  []string
-	loopback bool
-	redirect uint16
 }
 
 func (r *reading) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&r.networks, "network", nil, "name a network: wlan0=wifi, 192.168.0.0/16=wifi (default: guessed from the interface)")
 	flags.StringSliceVar(&r.ifNames, "interface-name", nil, "name an interface of a capture of all of them by its index: 3=wlan0")
-	flags.BoolVar(&r.loopback, "join-loopback", false, "join the halves that a transparent redirect shows on a loopback interface")
-	flags.Uint16Var(&r.redirect, "redirect-port", 0, "port of that redirect (default: found by itself)")
-}
-
-// set puts them into the options of an analysis.
-func (r *reading) set(a *mptrace.Options) (err error) {
-	if a.Source, a.Network, err = r.options(); err != nil {
-		return err
-	}
-	if r.loopback || r.redirect != 0 {
-		a.Loopback = &loopback.Options{Port: r.redirect}
-	}
-	return nil
 }
 
 func (r *reading) options() (source.Options, *network.Rules, error) {
