@@ -56,7 +56,7 @@ def find_mptrace(given: Path | None = None) -> Path:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.resolve()
     looked = ", ".join(str(candidate) for candidate in candidates)
-    raise ProgramMissingError(f"mptrace: no such program (looked at {looked}); `make build` builds it")
+    raise ProgramMissingError(f"mptrace: no such program (looked at {looked}); `make setup` builds it")
 
 
 def captures(cell: Cell) -> list[Path]:

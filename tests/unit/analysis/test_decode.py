@@ -126,7 +126,7 @@ def test_a_capture_that_is_cut_keeps_its_tables(run: Run, program: Path, monkeyp
 
 
 def test_the_program_is_needed_only_where_there_are_captures(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(ProgramMissingError, match="make build"):
+    with pytest.raises(ProgramMissingError, match="make setup"):
         make_tables(run.cells, tmp_path / "nowhere")
     for index in range(len(run.cells)):
         for capture in folder_of(run, index).glob("*.pcapng"):
