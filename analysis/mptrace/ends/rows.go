@@ -30,7 +30,7 @@ type PathEnds struct {
 	OWDMinMS   tables.Maybe[float64] `json:"owd_min_ms" unit:"ms" doc:"one-way delay: sender's capture to the arrival of the last byte; see the clock for its uncertainty"`
 	OWDMeanMS  tables.Maybe[float64] `json:"owd_mean_ms" unit:"ms"`
 	OWDStdevMS tables.Maybe[float64] `json:"owd_stdev_ms" unit:"ms" doc:"n − 1"`
-	OWDP25MS   tables.Maybe[float64] `json:"owd_p25_ms" unit:"ms" doc:"quantiles are exact up to the number of kept samples, beyond that within 0.8 % of the delay above the shortest"`
+	OWDP25MS   tables.Maybe[float64] `json:"owd_p25_ms" unit:"ms" doc:"quantiles are exact as long as all samples are kept (up to twice --samples), beyond that within 0.8 % of the delay above the shortest"`
 	OWDP50MS   tables.Maybe[float64] `json:"owd_p50_ms" unit:"ms"`
 	OWDP75MS   tables.Maybe[float64] `json:"owd_p75_ms" unit:"ms"`
 	OWDP95MS   tables.Maybe[float64] `json:"owd_p95_ms" unit:"ms"`
@@ -47,7 +47,7 @@ type OWD struct {
 	Direction    string  `json:"direction"`
 	TimeNS       int64   `json:"time_ns" unit:"ns" doc:"when it was sent, by the phone's clock, since 1970 UTC"`
 	OWDMS        float64 `json:"owd_ms" unit:"ms"`
-	Weight       int32   `json:"weight" unit:"samples" doc:"how many samples it stands for: with more than --samples of them every second, fourth, … is kept"`
+	Weight       int32   `json:"weight" unit:"samples" doc:"how many samples it stands for: with more than twice --samples of them every second, fourth, … is kept"`
 }
 
 // Loss is a transmission, or a part of one, that did not arrive.

@@ -4,7 +4,7 @@
 // The struct tags of a row are its documentation: json is the column's name,
 // unit its unit (none: a name, a number or a truth) and doc its meaning. The
 // schema that `mptrace schema` prints, the Parquet files and the tables of
-// docs/mptrace.md are made from them.
+// docs/trace-tables.md are made from them.
 package tables
 
 // Schema is the version of the rows: it grows when a column changes meaning
@@ -55,7 +55,7 @@ type Connection struct {
 	BytesDown     int64          `json:"bytes_down" unit:"bytes" doc:"payload of the application, each byte once"`
 	ReinjectedUp  int64          `json:"reinjected_up" unit:"bytes" doc:"payload that another subflow carried before"`
 	ReinjectedDn  int64          `json:"reinjected_down" unit:"bytes" doc:"payload that another subflow carried before"`
-	JoinDelayMS   Maybe[float64] `json:"join_delay_ms" unit:"ms" doc:"first MP_CAPABLE SYN to first MP_JOIN SYN"`
+	JoinDelayMS   Maybe[float64] `json:"join_delay_ms" unit:"ms" doc:"first MP_CAPABLE SYN to first MP_JOIN SYN; null when one was not seen"`
 	Handovers     int32          `json:"handovers" doc:"times that the payload moved for good from subflows that then fell silent to another one"`
 	Closed        string         `json:"closed" doc:"fin, rst, fastclose or open"`
 	Interfaces    string         `json:"interfaces" doc:"interfaces of the established subflows in their order, by commas"`
@@ -69,7 +69,7 @@ type Subflow struct {
 	Role           string         `json:"role" doc:"initial, or additional (made by MP_JOIN)"`
 	Interface      string         `json:"interface" doc:"interface on which the SYN, or else the first packet, was seen"`
 	Network        string         `json:"network" doc:"wifi, cellular, ethernet, loopback or what --network says; empty when not known"`
-	Client         string         `json:"client" doc:"the client is the connection's client, also when the server opened the subflow"`
+	Client         string         `json:"client" doc:"address of the connection's client, also when the server opened the subflow"`
 	ClientPort     int32          `json:"client_port" doc:"port of the client"`
 	Server         string         `json:"server" doc:"address of the server"`
 	ServerPort     int32          `json:"server_port" doc:"port of the server"`
@@ -79,7 +79,7 @@ type Subflow struct {
 	JoinDelayMS    Maybe[float64] `json:"join_delay_ms" unit:"ms" doc:"first MP_CAPABLE SYN to first MP_JOIN SYN of this subflow; null for the initial subflow, and when the former was not seen"`
 	OpenedBy       string         `json:"opened_by" doc:"client or server: who sent the SYN"`
 	AddressID      Maybe[int32]   `json:"address_id" doc:"address id that the opener named in MP_JOIN"`
-	Established    bool           `json:"established" doc:"the TCP handshake ended well, and for MPTCP the one of MP_CAPABLE or MP_JOIN; see what is counted how"`
+	Established    bool           `json:"established" doc:"the TCP handshake ended well, and for MPTCP the one of MP_CAPABLE or MP_JOIN; see \"what is counted how\" in mptrace.md"`
 	Used           bool           `json:"used" doc:"carried payload"`
 	Backup         bool           `json:"backup" doc:"the B bit was set in MP_JOIN or in the last MP_PRIO, by either side"`
 	HMAC           string         `json:"hmac" doc:"ok, wrong, or empty when there was none or the keys are not known"`
@@ -140,7 +140,7 @@ type Direction struct {
 	RTTMinMS   Maybe[float64] `json:"rtt_min_ms" unit:"ms" doc:"shortest"`
 	RTTMeanMS  Maybe[float64] `json:"rtt_mean_ms" unit:"ms" doc:"mean"`
 	RTTStdevMS Maybe[float64] `json:"rtt_stdev_ms" unit:"ms" doc:"of the samples (n − 1)"`
-	RTTP25MS   Maybe[float64] `json:"rtt_p25_ms" unit:"ms" doc:"quantile of 25 %; quantiles are exact up to the number of kept samples, beyond that within 0.8 %"`
+	RTTP25MS   Maybe[float64] `json:"rtt_p25_ms" unit:"ms" doc:"quantile of 25 %; quantiles are exact as long as all samples are kept (up to twice --samples), beyond that within 0.8 %"`
 	RTTP50MS   Maybe[float64] `json:"rtt_p50_ms" unit:"ms" doc:"median"`
 	RTTP75MS   Maybe[float64] `json:"rtt_p75_ms" unit:"ms" doc:"quantile of 75 %"`
 	RTTP90MS   Maybe[float64] `json:"rtt_p90_ms" unit:"ms" doc:"quantile of 90 %"`
@@ -195,7 +195,7 @@ type RTT struct {
 	Direction    string  `json:"direction" doc:"of the data"`
 	TimeNS       int64   `json:"time_ns" unit:"ns" doc:"of the acknowledgement, since 1970 UTC"`
 	RTTMS        float64 `json:"rtt_ms" unit:"ms" doc:"the round trip"`
-	Weight       int32   `json:"weight" unit:"samples" doc:"how many samples it stands for: with more than --samples of them every second, fourth, … is kept"`
+	Weight       int32   `json:"weight" unit:"samples" doc:"how many samples it stands for: with more than twice --samples of them every second, fourth, … is kept"`
 }
 
 // Retransmission is a segment that was sent again or filled a hole.
@@ -224,10 +224,10 @@ type Reinjection struct {
 	FromSubflow     int32          `json:"from_subflow" doc:"that carried it first"`
 	ToSubflow       int32          `json:"to_subflow" doc:"that carries it now"`
 	SinceOriginalMS float64        `json:"since_original_ms" unit:"ms" doc:"since it was first seen"`
-	Cause           string         `json:"cause" doc:"rto, window, closed or unknown; see what is counted how"`
+	Cause           string         `json:"cause" doc:"rto, window, closed or unknown; see \"what is counted how\" in mptrace.md"`
 	Acked           bool           `json:"acked" doc:"a DATA_ACK had covered all of it before: of no use"`
-	CopyFirst       Maybe[bool]    `json:"copy_first" doc:"the copy reached the receiver before the original did; known with the other end's capture only"`
-	GainMS          Maybe[float64] `json:"gain_ms" unit:"ms" doc:"how much earlier the copy came than the original; negative: later"`
+	CopyFirst       Maybe[bool]    `json:"copy_first" doc:"null: it takes both ends to know; see reinjection_ends of mptrace ends"`
+	GainMS          Maybe[float64] `json:"gain_ms" unit:"ms" doc:"null, as copy_first"`
 }
 
 // Burst is a run of consecutive new data on one subflow.
