@@ -17,12 +17,12 @@ from analysis.run import read_run
 from analysis.scores import score_cell
 from analysis.shares import interface_shares
 from analysis.statistics import summarise
-from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
+from tests.unit.analysis.synthetic import LTE, MPTCP, SIZES, WIFI, Synthetic
 
 Drawn = Callable[[str], list[Drawing]]
 RUNS: dict[str, dict[str, Any]] = {
     "five repetitions": {},
-    "one repetition": {"repetitions": 1},
+    "one repetition": {"repetitions": 1, "labels": ["1 MB"]},
     "one transport": {"transports": (MPTCP,), "repetitions": 3, "labels": ["1 MB"]},
     "no multipath": {"transports": (WIFI, LTE), "repetitions": 3, "labels": ["1 MB"]},
     "a transport without ok cells": {
@@ -32,7 +32,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "all invalid": {"repetitions": 2, "outcome": lambda _: "invalid"},
     "nothing run": {"repetitions": 2, "outcome": lambda _: "missing"},
     "all cut off": {"repetitions": 1, "outcome": lambda _: "partial"},
-    "two links": {"repetitions": 2, "links": ("baseline", "lossy $wifi$ & <co>")},
+    "two links": {"repetitions": 2, "links": ("baseline", "lossy $wifi$ & <co>"), "labels": SIZES[:2]},
     "many labels": {"repetitions": 2, "labels": [f"site-{i}" for i in range(9)]},
 }
 
