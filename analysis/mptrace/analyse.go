@@ -44,6 +44,7 @@ type Options struct {
 // of the result, and what was readable is used. When nothing was, nothing is
 // written. The error is one of writing.
 func Analyse(names []string, o Options) (*tables.Result, error) {
+	o.Source.Answers = true
 	in := source.Open(names, o.Source)
 	defer in.Close()
 	a := &analysis{}
@@ -96,6 +97,7 @@ type analysis struct {
 
 	// Of the stage connect:
 	engine   *mptcp.Engine
+	reader   *payload.Reader
 	sink     *tables.Sink
 	written  *tables.ParquetSink // nil: none
 	outputs  []output
@@ -114,7 +116,7 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 	if o.Loopback != nil {
 		a.joiner = loopback.New(*o.Loopback)
 	}
-	reader := payload.New(payload.Options{
+	a.reader = payload.New(payload.Options{
 		Keys: o.Keys, Log: o.Log, Table: o.Table, Objects: a.sink.Objects, Warnings: &a.warnings,
 	})
 	a.engine = mptcp.New(mptcp.Options{
@@ -122,8 +124,8 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 		Interfaces: in.Interface,
 		Network:    o.Network.OfFlow,
 		Observer:   observer,
-		Payload:    reader.For,
-		Describe:   reader.Describe,
+		Payload:    a.reader.For,
+		Describe:   a.reader.Describe,
 	}, a.sink, &a.warnings)
 	a.tracker = tcp.NewTracker(tcp.Options{Samples: o.Samples, OnEnd: a.flowEnded, OnRetransmission: a.sentAgain})
 	return nil

@@ -23,25 +23,41 @@ type block struct {
 
 // note is what is to be told between two segments.
 type note struct {
-	before int       // the number of the second one
-	ended  *tcp.Flow // nil: another kind of note
+	before int // the number of the second one
+
+	// One of:
+	answer *source.Answer
+	ended  *tcp.Flow
 	again  *tcp.Retransmission
 }
 
-// follow takes the packets of a block to their flows.
+// follow takes the packets of a block to their flows. Answers of DNS are for
+// the next stage.
 func (a *analysis) follow(b *block) bool {
 	b.segments, b.notes, b.held = b.segments[:0], b.notes[:0], b.held[:0]
 	a.block = b
-	for i := range b.Packets {
-		p := &b.Packets[i]
+	at := 0
+	for i := range b.Answers {
+		answer := &b.Answers[i]
+		a.followAll(b.Packets[at:answer.Before])
+		at = answer.Before
+		a.note(note{answer: answer})
+	}
+	a.followAll(b.Packets[at:])
+	a.block = nil
+	return true
+}
+
+func (a *analysis) followAll(packets []packet.Packet) {
+	b := a.block
+	for i := range packets {
+		p := &packets[i]
 		if a.joiner != nil && !a.join(p) {
 			continue
 		}
 		a.tracker.Add(p, b.next())
 		b.segments = b.segments[:len(b.segments)+1]
 	}
-	a.block = nil
-	return true
 }
 
 // join says whether a packet is to be taken now, and takes those that were
@@ -110,9 +126,12 @@ func (a *analysis) addAll(segments []tcp.Segment) {
 }
 
 func (a *analysis) tell(n *note) {
-	if n.ended != nil {
+	switch {
+	case n.answer != nil:
+		a.reader.UDP(n.answer.Message, n.answer.TimeNS)
+	case n.ended != nil:
 		a.engine.EndFlow(n.ended)
-	} else {
+	default:
 		a.engine.Retransmission(n.again)
 	}
 }

@@ -38,6 +38,9 @@ func (s *Source) take(in *input, until int64, b *Block) {
 		verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p)
 		if verdict != packet.TCP {
 			s.other(from, verdict)
+			if verdict == packet.Other && s.options.Answers {
+				s.answer(b, in, from.link, r, n)
+			}
 			continue
 		}
 		p.TimeNS, p.Iface = r.TimeNS, from.number
@@ -56,10 +59,8 @@ func (s *Source) take(in *input, until int64, b *Block) {
 		in.head = records[at].TimeNS
 	}
 	in.row.TCP += int64(n - had)
-	if n > had && in.piece.fill != s.fills {
-		in.piece.fill = s.fills
-		in.piece.users++
-		b.pieces = append(b.pieces, in.piece)
+	if n > had {
+		s.hold(b, in.piece)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package source turns captures into one sequence of TCP segments: it reads,
 // decodes and merges files by time, numbers their interfaces, and counts what
-// could not be used.
+// could not be used. It passes on answers of DNS over UDP, too.
 //
 // [Source.Next] fills one [Block] after the other. Several blocks may be in
 // use at once, so that decoding can go on beside what is done with the packets.
@@ -24,6 +24,8 @@ type Options struct {
 	IfNames map[uint32]string
 	// Rewrite is called for each segment, with its time and interface set; nil: not.
 	Rewrite func(*packet.Packet)
+	// Answers asks for the answers of DNS over UDP; then blocks may have no packets.
+	Answers bool
 }
 
 // Source is a sequence of TCP segments. Its methods are for one goroutine at a
@@ -50,12 +52,13 @@ const (
 	maxRead   = 128 << 10
 )
 
-// Block is a run of packets in the order of the sequence. They, and what they
-// point to, are valid until the block is filled again. Its zero value is ready
-// for use.
+// Block is a run of packets in the order of the sequence, and the answers of
+// DNS between them. They, and what they point to, are valid until the block is
+// filled again. Its zero value is ready for use.
 type Block struct {
 	Packets []packet.Packet
-	pieces  []*batch // that the packets point into
+	Answers []Answer // with Options.Answers
+	pieces  []*batch // that packets and answers point into
 }
 
 // batch is a piece of a file, kept while its input or a block needs it.
@@ -111,8 +114,8 @@ func given(name string, info os.FileInfo, names []string, infos []os.FileInfo) e
 	return nil
 }
 
-// Next fills a block with the next packets, at least one; it returns false,
-// and an empty block, after the last.
+// Next fills a block with the next packets, at least one or an answer; it
+// returns false, and an empty block, after the last.
 func (s *Source) Next(b *Block) bool {
 	s.release(b)
 	s.fills++
@@ -126,7 +129,7 @@ func (s *Source) Next(b *Block) bool {
 		}
 		s.take(in, until, b)
 	}
-	return len(b.Packets) > 0
+	return len(b.Packets) > 0 || len(b.Answers) > 0
 }
 
 // release takes back the pieces that a block holds.
@@ -134,7 +137,7 @@ func (s *Source) release(b *Block) {
 	for _, piece := range b.pieces {
 		s.drop(piece)
 	}
-	b.Packets, b.pieces = b.Packets[:0], b.pieces[:0]
+	b.Packets, b.Answers, b.pieces = b.Packets[:0], b.Answers[:0], b.pieces[:0]
 }
 
 func (s *Source) drop(piece *batch) {

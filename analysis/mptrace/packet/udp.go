@@ -1,0 +1,79 @@
+package packet
+
+import "encoding/binary"
+
+const protoUDP = 17
+
+// Datagram finds the payload of a UDP datagram (RFC 768) over IPv4 or IPv6,
+// and the port that it comes from. It returns false for everything else, and
+// for datagrams that are fragmented or were not captured to their end. The
+// payload points into the frame; no checksum is verified.
+func Datagram(linkType int, frame []byte) (port uint16, payload []byte, ok bool) {
+	header := linkHeader(linkType, frame)
+	if header < 0 || len(frame) <= header {
+		return 0, nil, false
+	}
+	b := frame[header:]
+	switch b[0] >> 4 {
+	case 4:
+		b = insideIPv4(b)
+	case 6:
+		b = insideIPv6(b)
+	default:
+		b = nil
+	}
+	if len(b) < 8 {
+		return 0, nil, false
+	}
+	length := int(binary.BigEndian.Uint16(b[4:6]))
+	if length < 8 || length > len(b) {
+		return 0, nil, false
+	}
+	return binary.BigEndian.Uint16(b), b[8:length], true
+}
+
+// insideIPv4 is the UDP datagram of an IPv4 packet that is whole; nil without.
+func insideIPv4(b []byte) []byte {
+	if len(b) < 20 {
+		return nil
+	}
+	header, total := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:4]))
+	fragment := binary.BigEndian.Uint16(b[6:8]) & 0x3fff
+	if b[9] != protoUDP || fragment != 0 || header < 20 || total < header || total > len(b) {
+		return nil
+	}
+	return b[header:total]
+}
+
+// insideIPv6 is the UDP datagram of an IPv6 packet that is whole, behind any
+// extension headers; nil without. A fragment header that is all there is of a
+// packet (RFC 6946) makes it no fragment.
+func insideIPv6(b []byte) []byte {
+	if len(b) < 40 {
+		return nil
+	}
+	total := 40 + int(binary.BigEndian.Uint16(b[4:6]))
+	if total > len(b) {
+		return nil
+	}
+	next, at := b[6], 40
+	for at+8 <= total {
+		size := (int(b[at+1]) + 1) * 8
+		switch next {
+		case protoUDP:
+			return b[at:total]
+		case protoHopByHop, protoRouting, protoDestOptions:
+		case protoFragment:
+			if binary.BigEndian.Uint16(b[at+2:])&^6 != 0 { // but for two reserved bits
+				return nil
+			}
+			size = 8
+		case protoAuth:
+			size = (int(b[at+1]) + 2) * 4
+		default:
+			return nil
+		}
+		next, at = b[at], at+size
+	}
+	return nil
+}
