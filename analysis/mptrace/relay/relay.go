@@ -9,6 +9,7 @@ package relay
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -53,7 +54,7 @@ func (r *relay[B]) run() {
 // kept until that of the next one is held, so no block overtakes another.
 func (r *relay[B]) carry(b *B) bool {
 	at := 0
-	r.locks[0].Lock()
+	await(&r.locks[0])
 	defer func() {
 		if failure := recover(); failure != nil {
 			r.fail(failure)
@@ -65,7 +66,7 @@ func (r *relay[B]) carry(b *B) bool {
 		return false
 	}
 	for _, stage := range r.stages {
-		r.locks[at+1].Lock()
+		await(&r.locks[at+1])
 		r.locks[at].Unlock()
 		at++
 		if r.broken.Load() || !stage(b) {
@@ -80,4 +81,18 @@ func (r *relay[B]) carry(b *B) bool {
 func (r *relay[B]) fail(failure any) {
 	r.broken.Store(true)
 	r.once.Do(func() { r.failure = fmt.Sprintf("%v\n\n%s", failure, debug.Stack()) })
+}
+
+// patience is how often a lock is tried before its taker goes to sleep.
+const patience = 1000
+
+// await takes a lock. Most waits are shorter than it takes to be woken.
+func await(l *sync.Mutex) {
+	for range patience {
+		if l.TryLock() {
+			return
+		}
+		runtime.Gosched()
+	}
+	l.Lock()
 }

@@ -42,7 +42,7 @@ type Source struct {
 }
 
 const (
-	blockSize = 256 // packets
+	blockSize = 2048 // packets: few, and threads wait for each other; many, and they do not stay in the cache
 	// A block is handed over before it is full when its packets lie in that
 	// many pieces of files more than there are files.
 	morePieces = 4
