@@ -10,13 +10,13 @@ import (
 
 // pair are both ends of a session, over TCP on loopback.
 type pair struct {
-	t            *testing.T
+	t            testing.TB
 	agent, proxy *Session
 	mu           sync.Mutex
 	incarnation  map[uint8]uint32
 }
 
-func newPair(t *testing.T, c Config, paths int) *pair {
+func newPair(t testing.TB, c Config, paths int) *pair {
 	t.Helper()
 	k := &pair{t: t, incarnation: map[uint8]uint32{}}
 	var err error
@@ -37,7 +37,7 @@ func newPair(t *testing.T, c Config, paths int) *pair {
 }
 
 // link is a connection on loopback; both ends of it.
-func link(t *testing.T) (a, b *net.TCPConn) {
+func link(t testing.TB) (a, b *net.TCPConn) {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

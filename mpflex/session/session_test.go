@@ -18,7 +18,7 @@ func text(seed uint64, size int64) io.Reader {
 	return io.LimitReader(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), 1}), size)
 }
 
-func digest(t *testing.T, r io.Reader) string {
+func digest(t testing.TB, r io.Reader) string {
 	h := sha256.New()
 	n, err := io.Copy(h, r)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -163,11 +164,15 @@ func (st *Stream) Write(p []byte) (int, error) {
 func (st *Stream) ReadFrom(r io.Reader) (int64, error) {
 	s, total := st.s, int64(0)
 	source := r
-	if limited, ok := r.(*io.LimitedReader); ok {
+	limited, _ := r.(*io.LimitedReader)
+	if limited != nil {
 		source = limited.R
 	}
 	tcp, _ := source.(*net.TCPConn)
 	for {
+		if limited != nil && limited.N <= 0 {
+			return total, nil
+		}
 		if tcp != nil {
 			if err := netx.WaitReadable(tcp); err != nil {
 				return total, err
@@ -245,11 +250,14 @@ func (st *Stream) Read(p []byte) (int, error) {
 }
 
 // WriteTo implements io.WriterTo: received bytes are not copied.
-func (st *Stream) WriteTo(w io.Writer) (int64, error) {
+func (st *Stream) WriteTo(w io.Writer) (int64, error) { return st.CopyTo(w, math.MaxInt64) }
+
+// CopyTo is WriteTo that stops as soon as n bytes, or some more, are written.
+func (st *Stream) CopyTo(w io.Writer, n int64) (int64, error) {
 	s, total := st.s, int64(0)
 	var list []piece
 	var bytes net.Buffers
-	for {
+	for total < n {
 		s.mu.Lock()
 		err := st.awaitData()
 		if err != nil {
@@ -286,6 +294,7 @@ func (st *Stream) WriteTo(w io.Writer) (int64, error) {
 			return total, err
 		}
 	}
+	return total, nil
 }
 
 // awaitData waits until there is something to read, with the session locked.
