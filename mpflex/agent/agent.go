@@ -142,7 +142,7 @@ func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Con
 		return err
 	}
 	session := &relay.Session{
-		A: app, B: conn.TCPConn,
+		A: app, B: conn.Stream,
 		Idle:   a.config.IdleTimeout(),
 		Open:   conn.Answer,
 		Sample: conn.Sample,

@@ -228,6 +228,11 @@ func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags 
 	p.stats.Framed += uint64(total)
 	p.stats.MessagesOut++
 	p.stats.BytesOut += int64(size)
+	if flags&frame.Again != 0 {
+		st.stats.carried(p).Copies += int64(size)
+	} else {
+		st.stats.carried(p).Out += int64(size)
+	}
 	p.sent.push(entry{
 		st: st, lo: lo, size: uint32(size), end: p.written + uint64(b.size), framed: p.stats.Framed, timeNS: s.nowNS(),
 		again: flags&frame.Again != 0, fin: flags&frame.Fin != 0,

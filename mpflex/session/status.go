@@ -53,7 +53,42 @@ type StreamStatus struct {
 	BytesOut int64     `json:"bytes_out"`
 	BytesIn  int64     `json:"bytes_in"`
 	Unsent   int64     `json:"unsent_bytes"`
+	Paths    []Carried `json:"paths"`
 	Waiting  int64     `json:"waiting_bytes"` // received, for the reader or for what is missing
+}
+
+// Carried is what a path carried of a stream, in bytes.
+type Carried struct {
+	ID     uint8  `json:"path"`
+	Name   string `json:"interface"`
+	Out    int64  `json:"bytes_out"` // the first time
+	In     int64  `json:"bytes_in"`  // copies too
+	Copies int64  `json:"copies_out_bytes"`
+}
+
+// carried is the account of a path.
+func (row *StreamStatus) carried(p *Path) *Carried {
+	for i := range row.Paths {
+		if row.Paths[i].ID == p.link.ID {
+			return &row.Paths[i]
+		}
+	}
+	row.Paths = append(row.Paths, Carried{ID: p.link.ID, Name: p.link.Name})
+	return &row.Paths[len(row.Paths)-1]
+}
+
+// Status tells what the stream did so far.
+func (st *Stream) Status() StreamStatus {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return st.status()
+}
+
+func (st *Stream) status() StreamStatus {
+	row := st.stats
+	row.ID, row.Unsent, row.Waiting = st.id, int64(st.out.end-st.next), int64(st.in.waiting)
+	row.Paths = slices.Clone(row.Paths)
+	return row
 }
 
 // Status is a session at one moment.
@@ -84,9 +119,7 @@ func (s *Session) Streams() []StreamStatus {
 	defer s.mu.Unlock()
 	list := make([]StreamStatus, 0, len(s.streams))
 	for _, st := range s.streams {
-		row := st.stats
-		row.ID, row.Unsent, row.Waiting = st.id, int64(st.out.end-st.next), int64(st.in.waiting)
-		list = append(list, row)
+		list = append(list, st.status())
 	}
 	slices.SortFunc(list, func(a, b StreamStatus) int {
 		if a.ID < b.ID {
