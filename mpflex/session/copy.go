@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"mplab/mpflex/frame"
-	"mplab/mpflex/sched"
 )
 
 // copyBudgetMost bounds the tail copies that may be made at once, in bytes.
@@ -14,20 +13,12 @@ const copyBudgetMost = 256 << 10
 // its bytes.
 const tailMargin = 5 * time.Millisecond
 
-// duplicate notes that a message which is placed now is to go over other paths too.
-func (s *Session) duplicate(st *Stream, size int, views []sched.Path, where sched.Paths) {
-	for i := range views {
-		if !where.Has(i) {
-			continue
-		}
-		for _, q := range s.paths {
-			if q.link.ID == views[i].ID {
-				q.twins = append(q.twins, entry{st: st, lo: st.next, size: uint32(size), fin: st.finished && st.next+uint64(size) == st.out.end})
-				if q.idle {
-					q.work.Signal()
-				}
-			}
-		}
+// duplicate notes that a message which is placed now is to go over another path
+// too.
+func (s *Session) duplicate(q *Path, st *Stream, size int) {
+	q.twins = append(q.twins, entry{st: st, lo: st.next, size: uint32(size), fin: st.finished && st.next+uint64(size) == st.out.end})
+	if q.idle {
+		q.work.Signal()
 	}
 }
 

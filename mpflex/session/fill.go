@@ -2,6 +2,7 @@ package session
 
 import (
 	"net"
+	"slices"
 
 	"mplab/mpflex/frame"
 	"mplab/mpflex/sched"
@@ -140,22 +141,23 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 			continue
 		}
 		st := g.waiting[0]
-		size := min(int(st.sendable()), p.message())
-		var room [8]sched.Path
-		views, own := s.views(g, p, room[:0])
-		if own < 0 {
+		chosen := s.choose(g, st)
+		if !slices.Contains(chosen, p) {
+			for _, q := range chosen {
+				if q.idle {
+					q.work.Signal()
+				}
+			}
 			continue
 		}
-		m := sched.Message{Size: size, Left: int(st.out.end-st.next) - size, Sent: st.next}
-		where := g.scheme.Scheduler.Place(m, views)
-		if !where.Has(own) {
-			s.let(views, where)
-			continue
-		}
+		g.chosen = g.chosen[:0]
 		g.waiting = g.waiting[1:]
 		st.queued = false
-		if extra := where &^ sched.One(own); extra != 0 {
-			s.duplicate(st, size, views, extra)
+		size := min(int(st.sendable()), p.message())
+		for _, q := range chosen {
+			if q != p {
+				s.duplicate(q, st, size)
+			}
 		}
 		s.place(p, b, st, size)
 		st.enter()
@@ -165,38 +167,37 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 	return false
 }
 
-// views are the paths that a group may use, and the index of p among them.
-func (s *Session) views(g *group, p *Path, to []sched.Path) ([]sched.Path, int) {
-	own := -1
-	for _, q := range s.paths {
+// choose returns the paths that are to carry the next message of a stream,
+// none when it is to wait. A choice holds until it is carried out, or cannot be
+// any more: else paths that ask in turn could each be sent to the other.
+func (s *Session) choose(g *group, st *Stream) []*Path {
+	if len(g.chosen) > 0 && !slices.ContainsFunc(g.chosen, func(p *Path) bool { return p.stalled || !p.ready() }) {
+		return g.chosen
+	}
+	g.chosen = g.chosen[:0]
+	var few [8]sched.Path
+	views, paths, size := few[:0], s.scratch[:0], int(st.sendable())
+	for _, p := range s.paths {
 		allowed, backup := true, false
 		if g.scheme.Paths != nil {
-			allowed, backup = g.scheme.Paths(q.link.Name)
+			allowed, backup = g.scheme.Paths(p.link.Name)
 		}
-		if !allowed {
-			continue
+		if allowed {
+			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message())
 		}
-		if q == p {
-			own = len(to)
-		}
-		to = append(to, q.view(backup))
 	}
-	return to, own
+	s.scratch = paths
+	where := g.scheme.Scheduler.Place(sched.Message{Size: size, Left: int(st.out.end-st.next) - size, Sent: st.next}, views)
+	for i, p := range paths {
+		if where.Has(i) && p.ready() {
+			g.chosen = append(g.chosen, p)
+		}
+	}
+	return g.chosen
 }
 
-// let lets the paths work that a scheduler chose.
-func (s *Session) let(views []sched.Path, where sched.Paths) {
-	for i := range views {
-		if !where.Has(i) {
-			continue
-		}
-		for _, q := range s.paths {
-			if q.link.ID == views[i].ID && q.idle {
-				q.work.Signal()
-			}
-		}
-	}
-}
+// ready says whether the path takes a message now, or in a moment.
+func (p *Path) ready() bool { return p.state == up && !p.blocked && p.room > 0 }
 
 // place puts the next size bytes of a stream into a batch, and its end with them.
 func (s *Session) place(p *Path, b *batch, st *Stream, size int) {

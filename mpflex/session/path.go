@@ -72,6 +72,7 @@ type Path struct {
 	pings    uint64
 	stats    PathStatus
 	over     chan struct{}
+	once     sync.Once // closes over
 
 	goAway     bool   // the other side is to be told that the session ends
 	endedThere bool   // the other side took the path for ended,
@@ -271,6 +272,7 @@ func (p *Path) write() {
 		_, _ = p.conn.Write(frame.Header{Type: frame.GoAway}.Append(nil))
 	}
 	_ = p.conn.Close()
+	p.once.Do(func() { close(p.over) })
 }
 
 // account counts a batch, of which n bytes were written.
@@ -331,7 +333,7 @@ func (p *Path) end(err error) {
 		s.pathless = time.Now()
 	}
 	s.config.Log(p.event("ended", err))
-	close(p.over)
+	p.once.Do(func() { close(p.over) })
 	_ = p.link.TCP.CloseWrite()
 	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // what has arrived is still read
 	s.wake()

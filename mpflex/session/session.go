@@ -53,6 +53,7 @@ type Session struct {
 	datagram     func(association uint32, payload []byte)
 	datagrams    []datagram // to be sent
 	totals       Counters
+	scratch      []*Path
 }
 
 // New begins a session without paths. Close ends it.
@@ -267,6 +268,7 @@ func (s *idSet) add(id uint32) (fresh, ok bool) {
 type group struct {
 	scheme  *Scheme
 	waiting []*Stream
+	chosen  []*Path // for the next message of the first of them
 }
 
 func (s *Session) groupOf(scheme *Scheme) *group {
@@ -320,3 +322,6 @@ func (st *Stream) leave() {
 type controlQueue struct{ list []*Stream }
 
 func (q *controlQueue) push(st *Stream) { q.list = append(q.list, st) }
+
+// Config returns the settings, with what was left to the defaults.
+func (s *Session) Config() Config { return s.config }

@@ -65,7 +65,7 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 		}
 		return restEvery
 	}
-	now, busy := s.nowNS(), s.unsent > 0 || len(s.lost) > 0
+	now, busy := s.nowNS(), s.pending()
 	for _, p := range s.paths {
 		if p.written == p.delivery {
 			continue
@@ -97,6 +97,16 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 		return restEvery
 	}
 	return 0
+}
+
+// pending says whether something waits for a path.
+func (s *Session) pending() bool {
+	for _, g := range s.groups {
+		if len(g.waiting) > 0 && g.waiting[0].eager() {
+			return true
+		}
+	}
+	return len(s.lost) > 0 || s.hasControl()
 }
 
 // stall takes a path for stalled when it has not delivered for too long.
