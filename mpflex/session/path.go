@@ -316,6 +316,7 @@ func (p *Path) end(err error) {
 		go s.end(err, true)
 		return
 	}
+	defer p.once.Do(func() { close(p.over) })
 	if p.state == gone {
 		return
 	}
@@ -333,7 +334,6 @@ func (p *Path) end(err error) {
 		s.pathless = time.Now()
 	}
 	s.config.Log(p.event("ended", err))
-	p.once.Do(func() { close(p.over) })
 	_ = p.link.TCP.CloseWrite()
 	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // what has arrived is still read
 	s.wake()
