@@ -175,9 +175,18 @@ func (p *Path) mss() int {
 	return 1448
 }
 
-// space is how many bytes may be written after the gauge was read.
-func (p *Path) space() int {
-	return max(0, p.info.Window-p.info.Flight) + p.slack() - p.info.Unsent
+// space is how many bytes may be written after the gauge was read. What the
+// congestion window has room for leaves at once, so only what is unsent counts.
+func (p *Path) space() int { return p.slack() - p.info.Unsent }
+
+// patience is after how long there may be room without an acknowledgement: when
+// it is not the congestion window that holds bytes back, pacing sends them on.
+func (p *Path) patience() time.Duration {
+	const least, most = 200 * time.Microsecond, 20 * time.Millisecond
+	if p.info.Flight >= p.info.Window || p.info.Pacing <= 0 {
+		return 0
+	}
+	return min(max(time.Duration(float64(p.mss()-p.space())/p.info.Pacing*float64(time.Second)), least), most)
 }
 
 // message is how many bytes of payload a message has on this path: a segment,
@@ -250,11 +259,11 @@ func (p *Path) write() {
 			break
 		}
 		for p.room = p.space(); p.room <= 0 && failure == nil && p.state == up; p.room = p.space() {
-			bound := p.slack()
+			bound, patience := p.slack(), p.patience()
 			p.blocked = true
 			s.watchOver()
 			s.mu.Unlock()
-			failure = p.gate.Wait(bound)
+			failure = p.gate.Wait(bound, patience)
 			s.mu.Lock()
 			p.blocked = false
 			if failure == nil {
