@@ -16,15 +16,15 @@ import (
 type State struct {
 	RTT, Variation, MinRTT time.Duration // MinRTT: of the last minutes; 0 before the first sample
 	MSS                    int
-	Window                 int // congestion window
-	Flight                 int // sent, and neither acknowledged nor lost
-	Unacked                int // written and not acknowledged, whether sent or not
-	Unsent                 int // written and not sent
+	Window                 int     // congestion window
+	Flight                 int     // sent, and neither acknowledged nor lost
+	Unacked                int     // written and not acknowledged, whether sent or not
+	Unsent                 int     // written and not sent
 	Rate                   float64 // that was delivered last
 	Pacing                 float64 // at which the kernel sends, where congestion control paces
-	RateLimited            bool // the sender did not send enough for Rate to say what the path can do
-	Backoff                int  // how often the retransmission timer has doubled
-	Recovering             bool // fast recovery, or after a timeout
+	RateLimited            bool    // the sender did not send enough for Rate to say what the path can do
+	Backoff                int     // how often the retransmission timer has doubled
+	Recovering             bool    // fast recovery, or after a timeout
 	Retransmitted          uint32
 }
 
@@ -92,10 +92,9 @@ func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Micro
 // Gate keeps what a connection holds in the kernel short: writers wait until
 // less than a bound is unsent.
 type Gate struct {
-	conn    *net.TCPConn
-	raw     syscall.RawConn
-	low     int
-	limited bool // a deadline is set
+	conn *net.TCPConn
+	raw  syscall.RawConn
+	low  int
 }
 
 // NewGate returns a gate for a connection.
@@ -109,13 +108,8 @@ func NewGate(conn *net.TCPConn) (*Gate, error) {
 // pacing has.
 func (g *Gate) Wait(bound int, atMost time.Duration) error {
 	var failure error
-	deadline := time.Time{}
 	if atMost > 0 {
-		deadline = time.Now().Add(atMost)
-	}
-	if atMost > 0 || g.limited {
-		g.limited = atMost > 0
-		if err := g.conn.SetWriteDeadline(deadline); err != nil {
+		if err := g.conn.SetWriteDeadline(time.Now().Add(atMost)); err != nil {
 			return err
 		}
 	}
@@ -140,9 +134,13 @@ func (g *Gate) Wait(bound int, atMost time.Duration) error {
 		n, _ := unix.Poll(ready[:], 0)
 		return n > 0
 	})
-	if errors.Is(err, os.ErrDeadlineExceeded) && atMost > 0 {
-		g.limited = false
-		return g.conn.SetWriteDeadline(time.Time{})
+	if atMost > 0 {
+		if cleared := g.conn.SetWriteDeadline(time.Time{}); cleared != nil {
+			return cleared
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
 	}
 	if err != nil {
 		return err

@@ -153,7 +153,7 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 		g.chosen = g.chosen[:0]
 		g.waiting = g.waiting[1:]
 		st.queued = false
-		size := min(int(st.sendable()), p.message())
+		size := min(int(st.sendable()), p.message(st))
 		for _, q := range chosen {
 			if q != p {
 				s.duplicate(q, st, size)
@@ -183,7 +183,7 @@ func (s *Session) choose(g *group, st *Stream) []*Path {
 			allowed, backup = g.scheme.Paths(p.link.Name)
 		}
 		if allowed {
-			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message())
+			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message(st))
 		}
 	}
 	s.scratch = paths

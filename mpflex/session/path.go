@@ -189,13 +189,18 @@ func (p *Path) patience() time.Duration {
 	return min(max(time.Duration(float64(p.mss()-p.space())/p.info.Pacing*float64(time.Second)), least), most)
 }
 
-// message is how many bytes of payload a message has on this path: a segment,
-// or on a fast path what leaves within a millisecond.
-func (p *Path) message() int {
-	const large = 32 << 10
+// message is how many bytes of payload a message of a stream has on this path:
+// a segment, or on a fast path what leaves within a millisecond. Where each
+// message is a record of its own, those of long streams are larger, so that
+// headers stay below a hundredth.
+func (p *Path) message(st *Stream) int {
+	const (
+		large = 32 << 10
+		long  = 256 << 10
+	)
 	segment := p.mss() - frame.HeaderSize - p.link.Overhead
-	if p.link.Overhead > 0 {
-		segment = 4<<10 - frame.HeaderSize // so that the overhead of a record stays below a hundredth
+	if p.link.Overhead > 0 && st.next >= long {
+		segment = 4<<10 - frame.HeaderSize - p.link.Overhead
 	}
 	quick := int(p.rate.max(p.s.nowNS()) / 1000)
 	if quick > 2*large {

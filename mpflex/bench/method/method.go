@@ -101,12 +101,15 @@ const (
 	TCPWiFi    = "tcp-wifi"
 	tcpLTE     = "tcp-lte"
 	mptcpRelay = "mptcp-relay"
+
+	mpflexPlain = "mpflex-plain"
 )
 
 // Transports of the agent.
 const (
 	transportMPTCP  = "mptcp"
 	transportMPFlex = "mpflex"
+	transportPlain  = "mpflex_plain"
 )
 
 // Kinds are all methods, in the order of the report.
@@ -140,6 +143,10 @@ var Kinds = []Kind{
 	{
 		Name: MPFlex, About: "agent and proxy with transport mpflex", Persistent: true,
 		build: func(p place) Method { return agentAndProxy(p, transportMPFlex) },
+	},
+	{
+		Name: mpflexPlain, About: "the same without TLS", Persistent: true, Reference: true,
+		build: func(p place) Method { return agentAndProxy(p, transportPlain) },
 	},
 }
 

@@ -103,22 +103,32 @@ type configFiles struct{ dir, proxy, agent string }
 
 // configure writes the configuration files of agent and proxy, and their secret.
 func (p place) configure(transport string) (configFiles, error) {
-	dir := filepath.Join(p.rig.Dir(), fmt.Sprintf("%s-%d", transport, p.index))
+	listener := transport
+	agent := map[string]any{
+		"listen": map[string]netip.AddrPort{"redirect": p.redirect()}, "proxy": p.proxy(), "congestion_control": p.congestion,
+	}
+	if transport == transportMPFlex || transport == transportPlain {
+		agent["paths"] = []map[string]string{{"device": rig.WiFi}, {"device": rig.LTE}}
+		if transport == transportPlain {
+			transport = transportMPFlex
+			agent["plain"] = true
+		}
+	}
+	agent["transport"] = transport
+	dir := filepath.Join(p.rig.Dir(), fmt.Sprintf("%s-%d", listener, p.index))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return configFiles{}, err
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	files := configFiles{dir, in("proxy.json"), in("agent.json")}
+	agent["secret_file"] = in("secret")
 	return files, errors.Join(
-		os.WriteFile(in("secret"), []byte("the secret of a benchmark\n"), 0o600),
+		os.WriteFile(in("secret"), []byte("the secret of a benchmark, and of nothing else\n"), 0o600),
 		writeJSON(files.proxy, map[string]any{
-			"listen":      map[string]netip.AddrPort{transport: p.proxy()},
+			"listen":      map[string]netip.AddrPort{listener: p.proxy()},
 			"secret_file": in("secret"), "allow": []string{rig.Origin.String() + "/32:*"}, "congestion_control": p.congestion,
 		}),
-		writeJSON(files.agent, map[string]any{
-			"listen": map[string]netip.AddrPort{"redirect": p.redirect()}, "proxy": p.proxy(), "transport": transport,
-			"secret_file": in("secret"), "congestion_control": p.congestion,
-		}),
+		writeJSON(files.agent, agent),
 	)
 }
 
