@@ -25,12 +25,8 @@ var (
 // datagrams for it go.
 var ErrNoClient = errors.New("the client has not sent a datagram yet")
 
-const (
-	// maxDatagram is the size of the largest datagram that UDP carries, bytes.
-	maxDatagram = 65535 - 8
-	// maxHeader is the size of the longest header of a datagram.
-	maxHeader = 3 + maxAddress
-)
+// maxHeader is the size of the longest header of a datagram.
+const maxHeader = 3 + maxAddress
 
 // Association carries datagrams between one client and whoever serves it.
 type Association struct {
@@ -52,7 +48,7 @@ func newAssociation(ctx context.Context, server *Server, socket *net.UDPConn, re
 	a := &Association{
 		server: server, ctx: ctx, socket: socket,
 		host:   request.Source.Addr(),
-		buffer: make([]byte, maxDatagram),
+		buffer: make([]byte, netx.MaxDatagram),
 	}
 	a.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
 	// Many clients give their destination here by mistake. An address that
