@@ -16,8 +16,12 @@ type Activity struct{ last atomic.Int64 }
 // Touch says that something happens now.
 func (a *Activity) Touch() { a.last.Store(int64(time.Since(began))) }
 
+// Last returns when something last happened, counted from the start of the
+// program.
+func (a *Activity) Last() time.Duration { return time.Duration(a.last.Load()) }
+
 // Left returns how long until nothing has happened for the limit; it is not
 // positive when that is now.
 func (a *Activity) Left(limit time.Duration) time.Duration {
-	return time.Duration(a.last.Load()) + limit - time.Since(began)
+	return a.Last() + limit - time.Since(began)
 }

@@ -2,6 +2,7 @@ package udprelay
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"os"
 	"sync"
@@ -77,10 +78,10 @@ func (a *association) expect(destination netip.AddrPort) {
 // forget drops the destination that was not heard of for longest.
 func (a *association) forget() {
 	var oldest netip.AddrPort
-	least := time.Duration(1<<63 - 1)
+	least := time.Duration(math.MaxInt64)
 	for destination, seen := range a.destinations {
-		if left := seen.Left(0); left < least {
-			oldest, least = destination, left
+		if last := seen.Last(); last < least {
+			oldest, least = destination, last
 		}
 	}
 	delete(a.destinations, oldest)
