@@ -47,8 +47,10 @@ type Request struct {
 type Handler struct {
 	// Connect serves a CONNECT. It calls reply once, at once or when it
 	// knows whether the destination can be reached; what the client sends
-	// first, be it before the reply, is there to be read from conn. A code
-	// other than Succeeded ends the connection. Connect closes or resets
+	// first, be it before the reply, is there to be read from conn. Most
+	// clients send it only after the reply; who wants it with the request
+	// replies at once and waits a moment for it. A code other than
+	// Succeeded ends the connection. Connect closes or resets
 	// conn itself, of which not a byte behind the request was read; one
 	// that it leaves open is reset when it returns.
 	Connect func(ctx context.Context, request Request, conn *net.TCPConn, reply func(Code) error)

@@ -63,9 +63,11 @@ const maxGaps = 1000
 
 // collector takes in answers. It is safe for concurrent use.
 type collector struct {
-	gap time.Duration
+	gap      time.Duration
+	complete chan struct{} // closed when all probes are answered
 
 	mu            sync.Mutex // guards what follows
+	expected      int        // probes that were sent; -1 while more are being sent
 	down          receiver
 	last          message // the one that tells most of the probes that arrived
 	up, back, rtt []int64 // one-way delays by two clocks, round-trip times; ns
@@ -76,6 +78,10 @@ type collector struct {
 	longest      time.Duration
 }
 
+func newCollector(gap time.Duration) *collector {
+	return &collector{gap: gap, complete: make(chan struct{}), expected: -1}
+}
+
 // begin says when the first probe left.
 func (c *collector) begin(at time.Time) {
 	c.mu.Lock()
@@ -83,13 +89,22 @@ func (c *collector) begin(at time.Time) {
 	c.began, c.moved = at, at
 }
 
-// take takes in an answer that arrived now, which is ns by the client's clock,
-// and returns how many probes are answered.
-func (c *collector) take(m message, now time.Time, ns int64) int {
+// expect says how many probes were sent in all.
+func (c *collector) expect(probes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = probes
+	if len(c.rtt) >= probes {
+		close(c.complete)
+	}
+}
+
+// take takes in an answer that arrived now, which is ns by the client's clock.
+func (c *collector) take(m message, now time.Time, ns int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.order == 0 || m.order > maxProbes || !c.down.take(m.order-1, m.arrived, ns) {
-		return 0
+		return
 	}
 	if m.order > c.last.order {
 		c.last = m
@@ -98,7 +113,9 @@ func (c *collector) take(m message, now time.Time, ns int64) int {
 	c.back = append(c.back, ns-m.arrived)
 	c.rtt = append(c.rtt, ns-m.sent)
 	c.silence(now)
-	return int(c.down.arrived)
+	if len(c.rtt) == c.expected {
+		close(c.complete)
+	}
 }
 
 // silence looks at the time since the last answer.

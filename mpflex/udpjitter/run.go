@@ -72,12 +72,12 @@ type client struct {
 	late         []int64 // by how much each probe left late, ns
 
 	collector *collector
-	complete  chan struct{} // closed when all probes are answered
 	totals    chan message  // the server's totals
 	broken    chan struct{} // closed when nothing more can come
 }
 
-// Run measures. It ends early when ctx does, with what was measured until then.
+// Run measures. When ctx ends it stops sending, and still waits for the answers
+// that are on their way, so that they do not count as lost: 4 s at most.
 // Its error is one of opening the way, ErrNoAnswer, or that of a way that broke
 // off; the result is good with the latter two.
 func Run(ctx context.Context, o Options) (Result, error) {
@@ -96,17 +96,17 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	c := &client{
 		options: o, path: p, clock: newClock(), flow: newFlow(),
-		late:     make([]int64, 0, o.probes()),
-		complete: make(chan struct{}), totals: make(chan message, 1), broken: make(chan struct{}),
+		late:      make([]int64, 0, o.probes()),
+		collector: newCollector(o.Gap), totals: make(chan message, 1), broken: make(chan struct{}),
 	}
-	c.collector = &collector{gap: o.Gap}
 	go c.receive()
 	began := time.Now()
 	c.collector.begin(began)
 	c.send(ctx, began)
 	ended := time.Now()
-	c.await(ctx)
-	totals, certain := c.askTotals(ctx)
+	c.collector.expect(c.sent - c.failed)
+	c.await()
+	totals, certain := c.askTotals()
 	broke := c.isBroken()
 	_ = p.Close()
 	<-c.broken
@@ -175,27 +175,24 @@ func (c *client) receive() {
 			default: // one is enough
 			}
 		case m.kind == kindAnswer && len(datagram) == c.options.Size:
-			if c.collector.take(m, now, c.clock.at(now)) == c.options.probes() {
-				close(c.complete)
-			}
+			c.collector.take(m, now, c.clock.at(now))
 		}
 	}
 }
 
 // await waits for the last answers.
-func (c *client) await(ctx context.Context) {
+func (c *client) await() {
 	timer := time.NewTimer(c.options.patience.last)
 	defer timer.Stop()
 	select {
-	case <-c.complete:
+	case <-c.collector.complete:
 	case <-c.broken:
-	case <-ctx.Done():
 	case <-timer.C:
 	}
 }
 
 // askTotals asks the server what it has seen; false when it does not answer.
-func (c *client) askTotals(ctx context.Context) (message, bool) {
+func (c *client) askTotals() (message, bool) {
 	datagram := make([]byte, MinSize)
 	message{kind: kindEnd, flow: c.flow}.put(datagram)
 	timer := time.NewTimer(0)
@@ -207,8 +204,6 @@ func (c *client) askTotals(ctx context.Context) (message, bool) {
 		case m := <-c.totals:
 			return m, true
 		case <-c.broken:
-			return message{}, false
-		case <-ctx.Done():
 			return message{}, false
 		case <-timer.C:
 		}

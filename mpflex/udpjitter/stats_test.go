@@ -72,7 +72,7 @@ func TestDistribution(t *testing.T) {
 func TestGaps(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
-	c := &client{options: Options{Period: 10 * time.Millisecond}, sent: 60, collector: &collector{gap: 100 * time.Millisecond}}
+	c := &client{options: Options{Period: 10 * time.Millisecond}, sent: 60, collector: newCollector(100 * time.Millisecond)}
 	c.collector.begin(began)
 	for i, ms := range []int{100, 110, 209, 409, 419} {
 		c.collector.take(message{order: uint32(i + 1)}, at(ms), at(ms).UnixNano())
@@ -90,7 +90,7 @@ func TestGaps(t *testing.T) {
 }
 
 func TestGapsAreBounded(t *testing.T) {
-	c := &client{collector: &collector{gap: 1}}
+	c := &client{collector: newCollector(1)}
 	c.collector.begin(time.Unix(0, 0))
 	for i := range maxGaps + 5 {
 		c.collector.take(message{order: uint32(i + 1)}, time.Unix(int64(i)+1, 0), 0)
