@@ -104,6 +104,8 @@ func TestDatagrams(t *testing.T) {
 		t.Errorf("datagrams are taken at %s", client.relay)
 	}
 	own := socket(t, "127.0.0.1:0")
+	elsewhere := socket(t, "127.0.0.2:0")
+	client.send(t, elsewhere, toAddress+"before the client") // must not become the client
 	for _, c := range []struct{ sent, want string }{
 		{toAddress + "query", toAddress + "QUERY"},
 		{to6 + "query", to6 + "QUERY"},
@@ -115,7 +117,6 @@ func TestDatagrams(t *testing.T) {
 	}
 	// All that is dropped before the next answer is counted by then.
 	other := socket(t, "127.0.0.1:0")
-	elsewhere := socket(t, "127.0.0.2:0")
 	client.send(t, own, "\x00\x00\x01\x01\x0a\x41\x00\x02\x00\x35fragment")
 	client.send(t, own, "\x00\x00\x00\x05")
 	client.send(t, own, "")
@@ -124,7 +125,7 @@ func TestDatagrams(t *testing.T) {
 	client.send(t, own, toAddress+"last")
 	client.receive(t, own, toAddress+"LAST")
 	counters := &s.Counters
-	if fragments, malformed, foreign := counters.Fragments.Load(), counters.Malformed.Load(), counters.Foreign.Load(); fragments != 1 || malformed != 2 || foreign != 2 {
+	if fragments, malformed, foreign := counters.Fragments.Load(), counters.Malformed.Load(), counters.Foreign.Load(); fragments != 1 || malformed != 2 || foreign != 3 {
 		t.Errorf("%d fragments, %d malformed, %d foreign", fragments, malformed, foreign)
 	}
 }

@@ -67,8 +67,8 @@ func newRelay(t *testing.T, limits Limits) harness {
 	t.Cleanup(func() {
 		h.Close()
 		_ = log.Close()
-		if n := h.Associations(); n != 0 {
-			t.Errorf("%d associations are left", n)
+		if n := h.Associations(); n != 0 || len(h.perClient) != 0 {
+			t.Errorf("%d associations of %d clients are left", n, len(h.perClient))
 		}
 		eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines })
 		if now := openDescriptors(t); now > descriptors {
