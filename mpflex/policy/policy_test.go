@@ -102,6 +102,25 @@ func TestFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
+// The same rules, as other editors and programs write them.
+func TestFormsOfAFile(t *testing.T) {
+	night := at("23:00:00")
+	for about, text := range map[string]string{
+		"CRLF":            strings.ReplaceAll(goodFile, "\n", "\r\n"),
+		"byte order mark": "\ufeff" + goodFile,
+		"comments":        "# rules\n---\n" + strings.ReplaceAll(goodFile, "\n", " # here\n") + "...\n",
+		"JSON": `{
+			"policy": 1, "schemes": {"wifi-only": {"scheduler": "single", "paths": ["wifi"]}},
+			"rules": [{"name": "night", "match": {"time": "22:00-06:00 UTC"}, "action": {"scheduler": "minrtt", "paths": ["wifi", "cellular"]}}],
+			"default": "wifi-only"}`,
+	} {
+		p := mustParse(t, text)
+		if d := p.Decide(&Flow{}, &night); d.Name != "night" || d.Scheme.String() != "minrtt over wifi, cellular" {
+			t.Errorf("%s: %s", about, d.Why())
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	p := mustParse(t, goodFile)
 	night := at("23:00:00")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -215,6 +216,23 @@ func TestTableOnTheWire(t *testing.T) {
 	}
 	if scheme, known := back.Scheme(0); !known || scheme.String() != "default over every path" {
 		t.Error(scheme)
+	}
+}
+
+// The specification has this example, the size, and how kinds are told.
+func TestSpecification(t *testing.T) {
+	spec := string(must(os.ReadFile("../spec.md")))
+	wanted := []string{fmt.Sprintf("at most %d bytes", MaxTableSize)}
+	for _, p := range prefixes {
+		wanted = append(wanted, "`"+p.prefix+"`")
+	}
+	for _, text := range wanted {
+		if !strings.Contains(spec, text) {
+			t.Errorf("spec.md has no %s", text)
+		}
+	}
+	if !strings.Contains(strings.ReplaceAll(spec, "\n", ""), tableHex) {
+		t.Error("spec.md has another example")
 	}
 }
 
