@@ -15,9 +15,11 @@ import (
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/dnsforward"
+	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/uplink"
 	"mplab/mpflex/wire"
 )
 
@@ -39,6 +41,7 @@ type Agent struct {
 
 	config   config.Agent
 	dialer   *carrier.Dialer
+	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
 	log      *connlog.Log
 	redirect *net.TCPListener
 	dns      *dnsforward.Forwarder // nil when the configuration has none
@@ -61,6 +64,29 @@ func NewDialer(c config.Agent) *carrier.Dialer {
 	}
 }
 
+// NewUplink returns the sessions of an agent with this configuration. What
+// happens to their paths is logged.
+func NewUplink(c config.Agent, log *connlog.Log) (*uplink.Uplink, error) {
+	o := uplink.Options{
+		Proxy: c.Proxy.AddrPort, Secret: c.Secret, Socket: netx.Options{Mark: c.Mark, Congestion: c.CongestionControl},
+		Session: c.Session.Config(),
+		Log: func(e uplink.Event) {
+			log.Write(connlog.NewPathEvent(e.Event, e.Session.String()))
+		},
+	}
+	for _, p := range c.Paths {
+		o.Paths = append(o.Paths, uplink.Path{Device: p.Device, Backup: p.Backup})
+	}
+	if !c.Plain {
+		private, err := identity.NewAgent(c.Secret, identity.Options{})
+		if err != nil {
+			return nil, err
+		}
+		o.Private = private
+	}
+	return uplink.New(o)
+}
+
 // New opens the agent's listeners and proves, on a socket, that connections can
 // be opened as configured.
 func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) {
@@ -73,6 +99,13 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 	}
 	if err := a.dialer.Options.Probe(); err != nil {
 		return nil, err
+	}
+	if c.Transport == config.MPFlex {
+		up, err := NewUplink(c, log)
+		if err != nil {
+			return nil, err
+		}
+		a.uplink, a.dialer.Streams = up, up
 	}
 	// Applications speak plain TCP to the agent, whatever carries them on.
 	local := netx.Options{Mark: c.Mark}
@@ -104,6 +137,9 @@ func (a *Agent) Listening() (redirect, dns netip.AddrPort) {
 // Run serves until ctx ends, resets and logs what is open then, and returns.
 func (a *Agent) Run(ctx context.Context) {
 	defer a.owners.Close()
+	if a.uplink != nil {
+		a.group.Go(func() { a.uplink.Run(ctx) })
+	}
 	if a.dns != nil {
 		a.group.Go(func() { a.dns.Run(ctx) })
 	}
@@ -142,7 +178,7 @@ func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Con
 		return err
 	}
 	session := &relay.Session{
-		A: app, B: conn.TCPConn,
+		A: app, B: conn.Stream,
 		Idle:   a.config.IdleTimeout(),
 		Open:   conn.Answer,
 		Sample: conn.Sample,

@@ -1,6 +1,6 @@
 // Package carrier opens carrying connections: what the agent sends an
-// application's bytes over. Now each application connection has one of its
-// own, over plain TCP or kernel MPTCP.
+// application's bytes over. That is a connection of its own, over plain TCP or
+// kernel MPTCP, or a stream of the agent's session with the proxy.
 package carrier
 
 import (
@@ -17,6 +17,7 @@ import (
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/session"
 	"mplab/mpflex/wire"
 )
 
@@ -52,6 +53,13 @@ type Dialer struct {
 	Proxy   netip.AddrPort
 	Options netx.Options
 	Secret  []byte
+	Streams Streams // when set, carrying connections are streams of a session
+}
+
+// Streams is a session with the proxy, for as long as there are programs.
+type Streams interface {
+	// Open makes a stream, also while there is no path for it.
+	Open() (*session.Stream, error)
 }
 
 // Request is what a carrying connection is opened for.
@@ -60,15 +68,20 @@ type Request struct {
 	Source      netip.AddrPort // the application's address; for the proxy's log
 	Destination netip.AddrPort
 	Early       *net.TCPConn // when set, bytes that can be read from it at once leave with the hello
+	Label       byte         // of the scheme of a stream
 }
 
 // Conn is an open carrying connection. Its answer must be read with Answer
 // before anything else is read.
 type Conn struct {
-	*net.TCPConn
-	*netx.Watch
+	relay.Stream
 	Early int       // how many bytes of the request's Early left with the hello
 	Sent  time.Time // when the hello left
+
+	// TCP is the connection, with its subflows; nil for a stream of a session.
+	TCP    *net.TCPConn
+	watch  *netx.Watch
+	stream *session.Stream // nil: none
 
 	dialer *Dialer
 	nonce  [wire.NonceSize]byte
@@ -77,6 +90,9 @@ type Conn struct {
 // Open connects to the proxy and sends the hello, without waiting for the
 // answer: it costs no round trip beyond the connection's own.
 func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
+	if d.Streams != nil {
+		return d.openStream(request)
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	tcp, err := d.Options.Dial(ctx, d.Proxy)
@@ -88,12 +104,8 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 	}
 	hello := wire.NewHello(request.Command, request.Source, request.Destination)
 	message := hello.Append(make([]byte, 0, 1<<10), d.Secret)
-	conn := &Conn{TCPConn: tcp, Watch: netx.NewWatch(tcp, d.Options.Multipath), dialer: d, nonce: hello.Nonce}
-	if request.Early != nil {
-		early := make([]byte, maxEarly)
-		conn.Early = netx.ReadNow(request.Early, early)
-		message = append(message, early[:conn.Early]...)
-	}
+	conn := &Conn{Stream: tcp, TCP: tcp, watch: netx.NewWatch(tcp, d.Options.Multipath), dialer: d, nonce: hello.Nonce}
+	message, conn.Early = request.appendEarly(message)
 	conn.Sent = time.Now()
 	if _, err := tcp.Write(message); err != nil {
 		netx.Abort(tcp)
@@ -102,13 +114,52 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 	return conn, nil
 }
 
+// appendEarly appends the application's bytes that are there already.
+func (r *Request) appendEarly(message []byte) ([]byte, int) {
+	if r.Early == nil {
+		return message, 0
+	}
+	early := make([]byte, maxEarly)
+	n := netx.ReadNow(r.Early, early)
+	return append(message, early[:n]...), n
+}
+
+// openStream opens a stream of the session: its first message says what it is
+// for.
+func (d *Dialer) openStream(request Request) (*Conn, error) {
+	stream, err := d.Streams.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProxy, err)
+	}
+	open := wire.Open{Command: request.Command, Label: request.Label, Source: request.Source, Destination: request.Destination}
+	conn := &Conn{Stream: stream, stream: stream, dialer: d, Sent: time.Now()}
+	message, n := request.appendEarly(open.Append(make([]byte, 0, 1<<10)))
+	conn.Early = n
+	if _, err := stream.Write(message); err != nil {
+		netx.Abort(stream)
+		return nil, fmt.Errorf("%w: %w", ErrProxy, err)
+	}
+	return conn, nil
+}
+
+// status reads the proxy's answer. On a stream it is a byte: the path has
+// proved who it comes from.
+func (c *Conn) status() (wire.Status, error) {
+	if c.stream == nil {
+		return wire.ReadStatus(c.TCP, c.dialer.Secret, c.nonce)
+	}
+	var b [1]byte
+	_, err := io.ReadFull(c.stream, b[:])
+	return wire.Status(b[0]), err
+}
+
 // Answer waits for the proxy's answer. It returns nil when the destination is
 // connected.
 func (c *Conn) Answer() error {
 	if err := c.SetReadDeadline(time.Now().Add(statusTimeout)); err != nil {
 		return err
 	}
-	status, err := wire.ReadStatus(c.TCPConn, c.dialer.Secret, c.nonce)
+	status, err := c.status()
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return ErrNoAnswer
@@ -121,11 +172,31 @@ func (c *Conn) Answer() error {
 	return c.SetReadDeadline(time.Time{})
 }
 
+// Sample looks at the subflows of the connection, now and then.
+func (c *Conn) Sample() {
+	if c.watch != nil {
+		c.watch.Sample()
+	}
+}
+
 // Describe fills in what a record says of the carrying connection.
 func (c *Conn) Describe(record *connlog.Connection) {
+	if c.stream != nil {
+		DescribeStream(c.stream, record)
+		return
+	}
 	record.Local.AddrPort = netx.AddrPort(c.LocalAddr())
 	record.Remote.AddrPort = netx.AddrPort(c.RemoteAddr())
-	record.Multipath, record.Fallback, record.Subflows = c.State()
+	record.Multipath, record.Fallback, record.Subflows = c.watch.State()
+}
+
+// DescribeStream fills in what a record says of a stream: how much each path
+// carried of it.
+func DescribeStream(stream *session.Stream, record *connlog.Connection) {
+	for _, p := range stream.Status().Paths {
+		record.Paths = append(record.Paths, connlog.Path{Interface: p.Name, BytesOut: p.Out, BytesIn: p.In, CopiesOut: p.Copies})
+	}
+	record.Stream, record.Subflows = stream.ID(), len(record.Paths)
 }
 
 // Outcome is how the log calls the end of a carried connection.

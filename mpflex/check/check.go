@@ -77,7 +77,10 @@ func run(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result)
 			return timely(ctx, o, err)
 		}
 	}
-	result.CongestionControl = netx.Congestion(conn.TCPConn)
+	if conn.TCP == nil {
+		return nil
+	}
+	result.CongestionControl = netx.Congestion(conn.TCP)
 	return waitSubflows(ctx, conn, o, result)
 }
 
@@ -106,7 +109,7 @@ func exchange(conn relay.Stream) error {
 // waitSubflows waits until the connection has as many subflows as asked for.
 func waitSubflows(ctx context.Context, conn *carrier.Conn, o Options, result *Result) error {
 	for {
-		paths := netx.ReadPaths(conn.TCPConn)
+		paths := netx.ReadPaths(conn.TCP)
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d of %d subflows after %s", result.Subflows, o.WaitSubflows, o.Timeout)
 		}

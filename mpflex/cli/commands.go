@@ -85,7 +85,7 @@ func proxyCommand() *cobra.Command {
 				return &exitError{exitNotReady, err}
 			}
 			line := readyLine{Role: "proxy", Listen: map[string]connlog.Endpoint{}}
-			for _, transport := range []string{config.TCP, config.MPTCP} {
+			for transport := range c.Listen.All() {
 				if address := p.Listening(transport); address.IsValid() {
 					line.Listen[transport] = connlog.Endpoint{AddrPort: address}
 				}

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +26,13 @@ const (
 
 // Transports of an agent.
 const (
-	TCP   = "tcp"
-	MPTCP = "mptcp"
+	TCP    = "tcp"
+	MPTCP  = "mptcp"
+	MPFlex = "mpflex"
 )
+
+// The listener of the proxy for paths that are not private.
+const MPFlexPlain = "mpflex_plain"
 
 // Proxy is the configuration of the proxy.
 type Proxy struct {
@@ -39,14 +44,18 @@ type Proxy struct {
 	MaxConnections    int         `json:"max_connections"`    // 0: DefaultMaxConnections
 	IdleTimeoutS      float64     `json:"idle_timeout_s"`     // 0: DefaultIdleTimeout
 
+	Session ProxySession `json:"session"`
+
 	Secret  []byte `json:"-"`
 	Allowed Allow  `json:"-"`
 }
 
 // ProxyListen are the proxy's listeners; at least one is needed.
 type ProxyListen struct {
-	TCP   Address `json:"tcp"`
-	MPTCP Address `json:"mptcp"`
+	TCP         Address `json:"tcp"`
+	MPTCP       Address `json:"mptcp"`
+	MPFlex      Address `json:"mpflex"`       // paths of sessions, private
+	MPFlexPlain Address `json:"mpflex_plain"` // paths of sessions, for measurements: anybody on the way can read them
 }
 
 // Agent is the configuration of the agent.
@@ -54,8 +63,10 @@ type Agent struct {
 	Listen            AgentListen `json:"listen"`
 	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set
 	Proxy             Address     `json:"proxy"`
-	Transport         string      `json:"transport"` // TCP or MPTCP
-	Device            string      `json:"device"`    // "": the routes decide
+	Transport         string      `json:"transport"` // TCP, MPTCP or MPFlex
+	Device            string      `json:"device"`    // "": the routes decide; not with MPFlex
+	Paths             []AgentPath `json:"paths"`     // of MPFlex, at least one
+	Plain             bool        `json:"plain"`     // the paths of MPFlex are not private
 	Mark              int         `json:"mark"`      // 0: none
 	SecretFile        string      `json:"secret_file"`
 	CongestionControl string      `json:"congestion_control"`
@@ -63,7 +74,15 @@ type Agent struct {
 	MaxConnections    int         `json:"max_connections"`
 	IdleTimeoutS      float64     `json:"idle_timeout_s"`
 
+	Session AgentSession `json:"session"`
+
 	Secret []byte `json:"-"`
+}
+
+// AgentPath is an interface that carries a session.
+type AgentPath struct {
+	Device string `json:"device"`
+	Backup bool   `json:"backup"` // used only when no other path can be
 }
 
 // AgentListen are the agent's listeners.
@@ -127,11 +146,11 @@ func (c Proxy) IdleTimeout() time.Duration { return seconds(c.IdleTimeoutS) }
 func (c Agent) IdleTimeout() time.Duration { return seconds(c.IdleTimeoutS) }
 
 func (c *Proxy) check() error {
-	if !c.Listen.TCP.IsValid() && !c.Listen.MPTCP.IsValid() {
-		return errors.New("listen: give tcp, mptcp, or both")
+	if err := c.Listen.check(); err != nil {
+		return err
 	}
-	if c.Listen.TCP == c.Listen.MPTCP && c.Listen.TCP.Port() != 0 {
-		return fmt.Errorf("listen: tcp and mptcp are both %s; they need an address each", c.Listen.TCP)
+	if err := c.Session.check(); err != nil {
+		return err
 	}
 	if len(c.Allow) == 0 {
 		return errors.New(`allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`)
@@ -143,14 +162,47 @@ func (c *Proxy) check() error {
 	return checkLimits(&c.MaxConnections, &c.IdleTimeoutS)
 }
 
+// All are the listeners by the transport that they are for.
+func (l ProxyListen) All() map[string]Address {
+	return map[string]Address{TCP: l.TCP, MPTCP: l.MPTCP, MPFlex: l.MPFlex, MPFlexPlain: l.MPFlexPlain}
+}
+
+func (l ProxyListen) check() error {
+	all, taken := l.All(), map[Address]string{}
+	for _, transport := range sortedKeys(all) {
+		address := all[transport]
+		if !address.IsValid() {
+			continue
+		}
+		if other, ok := taken[address]; ok && address.Port() != 0 {
+			return fmt.Errorf("listen: %s and %s are both %s; they need an address each", other, transport, address)
+		}
+		taken[address] = transport
+	}
+	if len(taken) == 0 {
+		return errors.New("listen: give at least one of tcp, mptcp, mpflex, mpflex_plain")
+	}
+	return nil
+}
+
 func (c *Agent) check() error {
+	if c.Transport == MPFlex {
+		if err := c.checkPaths(); err != nil {
+			return err
+		}
+	}
+	if err := c.Session.check(); err != nil {
+		return err
+	}
 	switch {
+	case c.Transport != MPFlex && (len(c.Paths) > 0 || c.Plain):
+		return fmt.Errorf(`paths, plain: only the transport "mpflex" has them, not %q`, c.Transport)
 	case !c.Listen.Redirect.IsValid():
 		return errors.New("listen.redirect: missing; give the address that connections are redirected to")
 	case !c.Proxy.IsValid():
 		return errors.New("proxy: missing; give the proxy's address and port")
-	case c.Transport != TCP && c.Transport != MPTCP:
-		return fmt.Errorf(`transport: %q is not known; give "tcp" or "mptcp"`, c.Transport)
+	case c.Transport != TCP && c.Transport != MPTCP && c.Transport != MPFlex:
+		return fmt.Errorf(`transport: %q is not known; give "tcp", "mptcp" or "mpflex"`, c.Transport)
 	case c.Listen.DNS.IsValid() && !c.DNSServer.IsValid():
 		return errors.New("dns_server: missing; listen.dns needs a server to ask")
 	case len(c.Device) > 15:
@@ -159,6 +211,29 @@ func (c *Agent) check() error {
 		return fmt.Errorf("mark: %d is not within 0 and 4294967295", c.Mark)
 	}
 	return checkLimits(&c.MaxConnections, &c.IdleTimeoutS)
+}
+
+// maxPaths is how many paths a session may have.
+const maxPaths = 64
+
+func (c *Agent) checkPaths() error {
+	if c.Device != "" {
+		return errors.New(`device: the transport "mpflex" has one for each of paths`)
+	}
+	if len(c.Paths) == 0 || len(c.Paths) > maxPaths {
+		return fmt.Errorf("paths: %d are given; between 1 and %d are needed", len(c.Paths), maxPaths)
+	}
+	for i, p := range c.Paths {
+		if len(p.Device) > 15 {
+			return fmt.Errorf("paths: %q is longer than an interface name can be (15)", p.Device)
+		}
+		for _, other := range c.Paths[:i] {
+			if other.Device == p.Device {
+				return fmt.Errorf("paths: %q is there twice", p.Device)
+			}
+		}
+	}
+	return nil
 }
 
 func checkLimits(connections *int, idleS *float64) error {
@@ -202,10 +277,13 @@ func load(path string, target any) error {
 func explain(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: a %s was found where %s is needed", kind.Field, kind.Value, article(kind.Type))
+		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, "[$1]"), kind.Value, article(kind.Type))
 	}
 	return err
 }
+
+// index is a place in a list, as package json tells it.
+var index = regexp.MustCompile(`\.(\d+)`)
 
 func article(t reflect.Type) string {
 	switch t.Kind() {
@@ -248,14 +326,39 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 		if !known {
 			return fmt.Errorf("%s%s: unknown key; known here: %s", path, key, strings.Join(sortedKeys(fields), ", "))
 		}
-		if strings.HasPrefix(field.Name(), "Proxy") || strings.HasPrefix(field.Name(), "Agent") {
+		if nested(field) {
 			if err := checkKeys(path+key+".", object[key], field); err != nil {
+				return err
+			}
+			continue
+		}
+		if field.Kind() == reflect.Slice && nested(field.Elem()) {
+			if err := checkList(path+key, object[key], field.Elem()); err != nil {
 				return err
 			}
 			continue
 		}
 		if err := checkAddress(object[key], field); err != nil {
 			return fmt.Errorf("%s%s: %w", path, key, err)
+		}
+	}
+	return nil
+}
+
+// nested says whether a key holds an object of this package.
+func nested(t reflect.Type) bool {
+	return strings.HasPrefix(t.Name(), "Proxy") || strings.HasPrefix(t.Name(), "Agent")
+}
+
+// checkList is checkKeys for each object of a list.
+func checkList(path string, data []byte, t reflect.Type) error {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		return nil // left to the decoder
+	}
+	for i, item := range list {
+		if err := checkKeys(fmt.Sprintf("%s[%d].", path, i), item, t); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,13 +39,14 @@ func TestGoodFiles(t *testing.T) {
 // paths.
 func TestBadFiles(t *testing.T) {
 	const agentRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"`
+	const flexRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "mpflex"`
 	const proxyRest = `"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:*"]`
 	cases := []struct{ role, text, want string }{
 		{"agent", ``, `FILE: line 1: unexpected end of JSON input`},
 		{"agent", `[]`, `FILE: not a JSON object`},
 		{"agent", "{\n\"mark\": }", `FILE: line 2: invalid character '}' looking for beginning of value`},
-		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, proxy, secret_file, transport`},
-		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, proxy, secret_file, transport`},
+		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, proxy, secret_file, session, transport`},
+		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, proxy, secret_file, session, transport`},
 		{"agent", `{"listen": {"redirekt": "x"}}`, `FILE: listen.redirekt: unknown key; known here: dns, redirect`},
 		{"agent", `{"listen": {"redirect": "localhost:1"}}`, `FILE: listen.redirect: "localhost:1" is not ADDRESS:PORT with a numeric address`},
 		{"agent", `{"listen": 7}`, `FILE: listen: a number was found where an object is needed`},
@@ -53,14 +54,23 @@ func TestBadFiles(t *testing.T) {
 		{"agent", `{"proxy": 7}`, `FILE: proxy: a number was found where a string is needed`},
 		{"agent", `{}`, `FILE: listen.redirect: missing; give the address that connections are redirected to`},
 		{"agent", `{"listen": {"redirect": "127.0.0.1:1"}}`, `FILE: proxy: missing; give the proxy's address and port`},
-		{"agent", `{"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "sctp"}`, `FILE: transport: "sctp" is not known; give "tcp" or "mptcp"`},
+		{"agent", `{"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "sctp"}`, `FILE: transport: "sctp" is not known; give "tcp", "mptcp" or "mpflex"`},
 		{"agent", `{"listen": {"redirect": "127.0.0.1:1", "dns": "127.0.0.1:2"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: dns_server: missing; listen.dns needs a server to ask`},
 		{"agent", `{` + agentRest + `, "mark": -1}`, `FILE: mark: -1 is not within 0 and 4294967295`},
 		{"agent", `{` + agentRest + `, "device": "an-interface-of-length"}`, `FILE: device: "an-interface-of-length" is longer than an interface name can be (15)`},
 		{"agent", `{` + agentRest + `, "idle_timeout_s": -1}`, `FILE: idle_timeout_s: -1 is not within 0 and 1000000`},
 		{"agent", `{` + agentRest + `}`, `FILE: secret_file: missing; give the file with the secret that agent and proxy share`},
-		{"proxy", `{}`, `FILE: listen: give tcp, mptcp, or both`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1", "mptcp": "127.0.0.1:1"}}`, `FILE: listen: tcp and mptcp are both 127.0.0.1:1; they need an address each`},
+		{"agent", `{` + agentRest + `, "plain": true}`, `FILE: paths, plain: only the transport "mpflex" has them, not "tcp"`},
+		{"agent", `{` + flexRest + `}`, `FILE: paths: 0 are given; between 1 and 64 are needed`},
+		{"agent", `{` + flexRest + `, "device": "wlan0"}`, `FILE: device: the transport "mpflex" has one for each of paths`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}, {"device": "wlan0"}]}`, `FILE: paths: "wlan0" is there twice`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}, {"devise": "lte0"}]}`, `FILE: paths[1].devise: unknown key; known here: backup, device`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": 3}]}`, `FILE: paths[0].device: a number was found where a string is needed`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"scheduler": "best"}}`, `FILE: session.scheduler: no scheduler "best"; there are backup, earliest, minrtt, redundant, roundrobin, single, txdelay`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"reinjection": {"eta": 2}}}`, `FILE: session.reinjection.eta: 2 is not within 0.05 and 1`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"window_bytes": 7}}`, `FILE: session.window_bytes: 7 is not within 65536 and 268435456`},
+		{"proxy", `{}`, `FILE: listen: give at least one of tcp, mptcp, mpflex, mpflex_plain`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1", "mptcp": "127.0.0.1:1"}}`, `FILE: listen: mptcp and tcp are both 127.0.0.1:1; they need an address each`},
 		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}}`, `FILE: allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`},
 		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": "10.0.0.0/8:*"}`, `FILE: allow: a string was found where a list is needed`},
 		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8"]}`, `FILE: allow[0]: "10.0.0.0/8": give the ports, for example "10.65.0.0/16:80,443" or "10.65.0.0/16:*"`},

@@ -36,9 +36,20 @@ type Connection struct {
 	PID       int      `json:"pid"` // -1 when unknown
 	Process   string   `json:"process"`
 
+	Stream uint32 `json:"stream,omitempty"` // of the session
+	Paths  []Path `json:"paths,omitempty"`  // that carried the stream
+
 	CongestionControl string `json:"congestion_control"`
 	Status            Status `json:"status"`
 	Error             string `json:"error"`
+}
+
+// Path is what one path of a session carried of a stream, in bytes.
+type Path struct {
+	Interface string `json:"interface"`
+	BytesOut  int64  `json:"bytes_out"` // the first time
+	BytesIn   int64  `json:"bytes_in"`  // copies too
+	CopiesOut int64  `json:"copies_out"`
 }
 
 // Lookup is the record of one DNS lookup.

@@ -54,8 +54,8 @@ func startAgent(t testing.TB, changes values) *program {
 
 func proxyConfig(t testing.TB, changes values) values {
 	c := values{
-		"listen":             values{"tcp": "10.64.3.2:7001", "mptcp": "10.64.3.2:7002"},
-		"secret_file":        secretFile(t, "a secret for the tests"),
+		"listen":             values{"tcp": "10.64.3.2:7001", "mptcp": "10.64.3.2:7002", "mpflex": "10.64.3.2:7003", "mpflex_plain": "10.64.3.2:7004"},
+		"secret_file":        secretFile(t, "a secret for the tests of mpflex alone"),
 		"allow":              []string{"10.65.0.0/16:53,80,443,8080"},
 		"congestion_control": "cubic",
 		"log":                filepath.Join(t.TempDir(), "proxy.jsonl"),
@@ -71,7 +71,7 @@ func agentConfig(t testing.TB, changes values) values {
 		"proxy":              "10.64.3.2:7002",
 		"transport":          "mptcp",
 		"mark":               0x6d70,
-		"secret_file":        secretFile(t, "a secret for the tests"),
+		"secret_file":        secretFile(t, "a secret for the tests of mpflex alone"),
 		"congestion_control": "cubic",
 		"log":                filepath.Join(t.TempDir(), "agent.jsonl"),
 	}

@@ -17,6 +17,7 @@ import (
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/downlink"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
@@ -45,6 +46,7 @@ type Proxy struct {
 	listeners []listener
 	replay    *wire.Replay
 	group     *accept.Group
+	sessions  *downlink.Server // nil: there is no listener for paths
 	lastID    atomic.Uint64
 }
 
@@ -65,7 +67,12 @@ func New(c config.Proxy, log *connlog.Log) (*Proxy, error) {
 	if err := p.onward.Probe(); err != nil {
 		return nil, err
 	}
-	for transport, address := range map[string]config.Address{config.TCP: c.Listen.TCP, config.MPTCP: c.Listen.MPTCP} {
+	if c.Listen.MPFlex.IsValid() || c.Listen.MPFlexPlain.IsValid() {
+		if err := p.newSessions(); err != nil {
+			return nil, err
+		}
+	}
+	for transport, address := range c.Listen.All() {
 		if !address.IsValid() {
 			continue
 		}
@@ -105,11 +112,18 @@ func (p *Proxy) Run(ctx context.Context) {
 		})
 	}
 	<-ctx.Done()
+	if p.sessions != nil {
+		p.group.Go(p.sessions.Close)
+	}
 	p.group.Wait(shutdownWait)
 }
 
 // serve carries one connection from its accept to its record.
 func (p *Proxy) serve(ctx context.Context, conn *net.TCPConn, transport string) {
+	if transport == config.MPFlex || transport == config.MPFlexPlain {
+		p.takePath(ctx, conn, transport)
+		return
+	}
 	record := connlog.Connection{
 		Event: "connection", Opened: connlog.Unix(time.Now()), Transport: transport,
 		Local:  connlog.Endpoint{AddrPort: netx.AddrPort(conn.LocalAddr())},
@@ -135,10 +149,8 @@ func (p *Proxy) serve(ctx context.Context, conn *net.TCPConn, transport string) 
 // admit reads the hello of an agent that knows the secret. Anybody else gets
 // an error and, from the caller, not a byte.
 func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (wire.Hello, error) {
-	if p.config.CongestionControl != "" {
-		if err := netx.SetCongestion(conn, p.config.CongestionControl); err != nil {
-			return wire.Hello{}, err
-		}
+	if err := p.prepare(conn); err != nil {
+		return wire.Hello{}, err
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return wire.Hello{}, err
@@ -153,6 +165,14 @@ func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (wire.Hello, error
 		return wire.Hello{}, err
 	}
 	return hello, conn.SetReadDeadline(time.Time{})
+}
+
+// prepare sets what is configured for accepted connections.
+func (p *Proxy) prepare(conn *net.TCPConn) error {
+	if p.config.CongestionControl == "" {
+		return nil
+	}
+	return netx.SetCongestion(conn, p.config.CongestionControl)
 }
 
 // fulfil does what an authentic hello asks for.

@@ -101,7 +101,7 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 			s.Abort(err)
 			return
 		}
-		n, err := io.Copy(dst, &io.LimitedReader{R: src, N: chunk})
+		n, err := move(dst, src)
 		if n > 0 {
 			count.Add(n)
 			s.touch()
@@ -123,6 +123,20 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 			return
 		}
 	}
+}
+
+// copier is a source that writes what it has without copying it.
+type copier interface {
+	// CopyTo writes n bytes or some more, and less only at the end or with an error.
+	CopyTo(w io.Writer, n int64) (int64, error)
+}
+
+// move relays up to about a chunk; less than that at the end of the stream.
+func move(dst, src Stream) (int64, error) {
+	if c, ok := src.(copier); ok {
+		return c.CopyTo(dst, chunk)
+	}
+	return io.Copy(dst, &io.LimitedReader{R: src, N: chunk})
 }
 
 func (s *Session) sample() {

@@ -1,0 +1,239 @@
+package integration
+
+import (
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"mplab/mpflex/connlog"
+)
+
+// flex are the settings of an agent with a session over both interfaces.
+func flex(plain bool) values {
+	v := values{
+		"transport": "mpflex", "proxy": "10.64.3.2:7003", "plain": plain,
+		"paths": []values{{"device": "wlan0"}, {"device": "rmnet0"}},
+	}
+	if plain {
+		v["proxy"] = "10.64.3.2:7004"
+	}
+	return v
+}
+
+// interfaces are those that carried a connection, sorted.
+func interfaces(c connlog.Connection) []string {
+	var names []string
+	for _, p := range c.Paths {
+		if p.BytesIn+p.BytesOut > 0 {
+			names = append(names, p.Interface)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestSessionOverTwoPaths(t *testing.T) {
+	private(t, func(t *testing.T, plain bool) {
+		s := start(t, flex(plain))
+		serveOrigin(t, web, echo)
+		const size = 8 << 20
+		conn := dialPhone(t, web)
+		roundTrip(t, conn, payload(1, size))
+		conn.Close()
+		got := connections(t, s.agent, web, 1)[0]
+		if got.Status != connlog.Closed || got.BytesUp != size || got.BytesDown != size || got.Transport != "mpflex" || got.Stream == 0 {
+			t.Errorf("agent: %+v", got)
+		}
+		if names := interfaces(got); !slices.Equal(names, []string{"rmnet0", "wlan0"}) {
+			t.Errorf("carried by %v", names)
+		}
+		there := connections(t, s.proxy, web, 1)[0]
+		if there.Status != connlog.Closed || there.BytesUp != size || there.BytesDown != size || there.Src != got.Src {
+			t.Errorf("proxy: %+v", there)
+		}
+	})
+}
+
+// private runs a test with private paths and with plain ones.
+func private(t *testing.T, test func(t *testing.T, plain bool)) {
+	t.Run("private", func(t *testing.T) { test(t, false) })
+	t.Run("plain", func(t *testing.T) { test(t, true) })
+}
+
+func TestManyConnectionsOverASession(t *testing.T) {
+	s := start(t, flex(false))
+	serveOrigin(t, web, echo)
+	var all sync.WaitGroup
+	for i := range 100 {
+		conn := dialPhone(t, web)
+		all.Go(func() {
+			roundTrip(t, conn, payload(uint64(i), 1<<(i%18)))
+			conn.Close()
+		})
+	}
+	all.Wait()
+	for _, c := range connections(t, s.agent, web, 100) {
+		if c.Status != connlog.Closed {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestSessionSurvivesItsPaths: an interface goes while a download runs, and
+// comes back; the download ends with every byte right.
+func TestSessionSurvivesItsPaths(t *testing.T) {
+	private(t, func(t *testing.T, plain bool) {
+		s := start(t, flex(plain))
+		sent := payload(9, 24<<20)
+		serveOrigin(t, web, func(conn *net.TCPConn) {
+			defer conn.Close()
+			for part := range slices.Chunk(sent, 256<<10) {
+				if _, err := conn.Write(part); err != nil {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+		conn := dialPhone(t, web)
+		go func() {
+			time.Sleep(200 * time.Millisecond)
+			for _, device := range []string{"wlan0", "rmnet0", "wlan0"} {
+				output(t, "phone", "ip", "link", "set", device, "down")
+				time.Sleep(300 * time.Millisecond)
+				restore(t, device)
+				time.Sleep(300 * time.Millisecond)
+			}
+		}()
+		received, err := io.ReadAll(conn)
+		if err != nil || !slices.Equal(received, sent) {
+			t.Errorf("%d of %d bytes, %v", len(received), len(sent), err)
+		}
+		conn.Close()
+		if got := connections(t, s.agent, web, 1)[0]; got.Status != connlog.Closed {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// restore brings an interface of the phone back as buildLab made it.
+func restore(t *testing.T, device string) {
+	t.Helper()
+	gateway, table, metric := "10.64.1.1", "1", "100"
+	if device == "rmnet0" {
+		gateway, table, metric = "10.64.2.1", "2", "200"
+	}
+	output(t, "phone", "ip", "link", "set", device, "up")
+	output(t, "phone", "ip", "route", "replace", "default", "via", gateway, "dev", device, "metric", metric)
+	output(t, "phone", "ip", "route", "replace", "default", "via", gateway, "dev", device, "table", table)
+}
+
+// TestProxyRestart: streams are reset, and a new session carries the next ones.
+func TestProxyRestart(t *testing.T) {
+	s := start(t, flex(false))
+	serveOrigin(t, web, echo)
+	first := dialPhone(t, web)
+	if _, err := first.Write([]byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(first, make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	s.proxy.stop(t)
+	_ = first.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := first.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection went on without its proxy")
+	}
+	startProxy(t, nil)
+	for try := 0; ; try++ { // until the agent knows that there is another proxy
+		conn := dialPhone(t, web)
+		_, err := conn.Write([]byte("after"))
+		if err == nil {
+			_, err = io.ReadFull(conn, make([]byte, 5))
+		}
+		if err == nil {
+			return
+		}
+		if try == 100 {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func TestRefusedOverASession(t *testing.T) {
+	start(t, flex(false))
+	if err := exchangeOnce(t, "10.65.0.9:81", true); err == nil {
+		t.Error("a destination outside of the allow list was reached")
+	}
+	if err := exchangeOnce(t, "10.65.0.9:80", true); err == nil {
+		t.Error("a destination that nobody serves was reached")
+	}
+}
+
+// pathEvents are the records of what happened to the paths of an agent.
+func pathEvents(t *testing.T, p *program) (what []string) {
+	for _, e := range records[connlog.PathEvent](t, p.log, "path") {
+		what = append(what, e.What+" "+e.Interface)
+	}
+	return what
+}
+
+// TestBlackHole: an interface stays up and loses everything. What it held goes
+// over the other one, and it is used again when it is back.
+func TestBlackHole(t *testing.T) {
+	private(t, func(t *testing.T, plain bool) {
+		s := start(t, flex(plain))
+		const size = 16 << 20
+		sent := payload(3, size)
+		halfway := make(chan bool)
+		serveOrigin(t, web, func(conn *net.TCPConn) {
+			defer conn.Close()
+			_, _ = conn.Write(sent[:size/2])
+			<-halfway
+			_, _ = conn.Write(sent[size/2:])
+		})
+		conn := dialPhone(t, web)
+		received := make([]byte, size)
+		if _, err := io.ReadFull(conn, received[:size/2]); err != nil {
+			t.Fatal(err)
+		}
+		hole(t, true)
+		defer hole(t, false)
+		close(halfway)
+		if n, err := io.ReadFull(conn, received[size/2:]); err != nil || !slices.Equal(received, sent) {
+			t.Fatalf("%d bytes while the path was a hole, %v", n, err)
+		}
+		conn.Close()
+		hole(t, false)
+		for try := 0; ; try++ { // until both carry data again
+			before := len(records[connlog.Connection](t, s.agent.log, "connection"))
+			conn := dialPhone(t, web)
+			if _, err := io.Copy(io.Discard, conn); err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+			all := connections(t, s.agent, web, before+1)
+			if names := interfaces(all[len(all)-1]); len(names) == 2 {
+				return
+			}
+			if try == 100 {
+				t.Fatalf("the path is not used again: %v", pathEvents(t, s.agent))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// hole makes the router lose all packets of the WiFi network, or no more.
+func hole(t *testing.T, on bool) {
+	t.Helper()
+	output(t, "router", "nft", "add", "table", "ip", "hole")
+	output(t, "router", "nft", "delete", "table", "ip", "hole")
+	if on {
+		output(t, "router", "nft", "add table ip hole; add chain ip hole forward { type filter hook forward priority 0; }; "+
+			"add rule ip hole forward iifname wlan drop; add rule ip hole forward oifname wlan drop")
+	}
+}

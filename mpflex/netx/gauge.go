@@ -1,0 +1,165 @@
+package netx
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// State is what the kernel knows of the sending side of a TCP connection
+// (tcp(7): TCP_INFO, SIOCOUTQ). Sizes are in bytes, rates in bytes a second.
+type State struct {
+	RTT, Variation, MinRTT time.Duration // MinRTT: of the last minutes; 0 before the first sample
+	MSS                    int
+	Window                 int // congestion window
+	Flight                 int // sent, and neither acknowledged nor lost
+	Unacked                int // written and not acknowledged, whether sent or not
+	Unsent                 int // written and not sent
+	Rate                   float64 // that was delivered last
+	Pacing                 float64 // at which the kernel sends, where congestion control paces
+	RateLimited            bool // the sender did not send enough for Rate to say what the path can do
+	Backoff                int  // how often the retransmission timer has doubled
+	Recovering             bool // fast recovery, or after a timeout
+	Retransmitted          uint32
+}
+
+// Gauge reads the state of a connection. It is not safe for concurrent use.
+type Gauge struct {
+	raw   syscall.RawConn
+	info  unix.TCPInfo
+	queue int
+	err   error
+	read  func(fd uintptr)
+}
+
+// NewGauge returns a gauge of a connection that is not MPTCP.
+func NewGauge(conn *net.TCPConn) (*Gauge, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gauge{raw: raw}
+	g.read = g.readFD
+	return g, nil
+}
+
+func (g *Gauge) readFD(fd uintptr) {
+	size := uint32(unsafe.Sizeof(g.info))
+	if g.err = getsockopt(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&g.info), &size); g.err != nil {
+		return
+	}
+	g.queue, g.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+}
+
+// Read returns the state now.
+func (g *Gauge) Read() (State, error) {
+	if err := g.raw.Control(g.read); err != nil {
+		return State{}, err
+	}
+	if g.err != nil {
+		return State{}, g.err
+	}
+	i := &g.info
+	mss := int(i.Snd_mss)
+	flight := int(i.Unacked) - int(i.Sacked) - int(i.Lost) + int(i.Retrans)
+	s := State{
+		RTT: microseconds(i.Rtt), Variation: microseconds(i.Rttvar), MSS: mss, Window: int(i.Snd_cwnd) * mss,
+		Flight: max(0, flight) * mss, Unacked: g.queue, Unsent: int(i.Notsent_bytes), Rate: float64(i.Delivery_rate), Pacing: float64(i.Pacing_rate),
+		RateLimited: appLimited(i), Backoff: int(i.Backoff), Recovering: i.Ca_state >= caRecovery, Retransmitted: i.Total_retrans,
+	}
+	if i.Min_rtt != 1<<32-1 {
+		s.MinRTT = microseconds(i.Min_rtt)
+	}
+	return s, nil
+}
+
+// caRecovery is TCP_CA_Recovery; TCP_CA_Loss is above it.
+const caRecovery = 3
+
+// appLimited is the bit field tcpi_delivery_rate_app_limited, which package
+// unix leaves out: the lowest bit of the byte before tcpi_rto.
+func appLimited(i *unix.TCPInfo) bool {
+	return (*[unsafe.Offsetof(unix.TCPInfo{}.Rto)]byte)(unsafe.Pointer(i))[unsafe.Offsetof(unix.TCPInfo{}.Rto)-1]&1 != 0
+}
+
+func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// Gate keeps what a connection holds in the kernel short: writers wait until
+// less than a bound is unsent.
+type Gate struct {
+	conn    *net.TCPConn
+	raw     syscall.RawConn
+	low     int
+	limited bool // a deadline is set
+}
+
+// NewGate returns a gate for a connection.
+func NewGate(conn *net.TCPConn) (*Gate, error) {
+	raw, err := conn.SyscallConn()
+	return &Gate{conn: conn, raw: raw}, err
+}
+
+// Wait waits until less than bound bytes are unsent, or for so long; 0: for
+// ever. The kernel tells of room when an acknowledgement has made some, not when
+// pacing has.
+func (g *Gate) Wait(bound int, atMost time.Duration) error {
+	var failure error
+	deadline := time.Time{}
+	if atMost > 0 {
+		deadline = time.Now().Add(atMost)
+	}
+	if atMost > 0 || g.limited {
+		g.limited = atMost > 0
+		if err := g.conn.SetWriteDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	err := g.raw.Write(func(fd uintptr) bool {
+		if bound != g.low {
+			// The kernel calls a socket writable below half of it.
+			if failure = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, 2*bound); failure != nil {
+				return true
+			}
+			g.low = bound
+		}
+		unsent, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD)
+		if err != nil {
+			failure = err
+			return true
+		}
+		if unsent < bound {
+			return true
+		}
+		// Asking makes the kernel tell when it becomes writable.
+		ready := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		n, _ := unix.Poll(ready[:], 0)
+		return n > 0
+	})
+	if errors.Is(err, os.ErrDeadlineExceeded) && atMost > 0 {
+		g.limited = false
+		return g.conn.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
+		return err
+	}
+	return failure
+}
+
+// WaitReadable waits until a read returns at once: with data, the end of the
+// stream or an error. It spares those that wait a buffer.
+func WaitReadable(conn *net.TCPConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var b [1]byte
+	return raw.Read(func(fd uintptr) bool {
+		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		return err != unix.EAGAIN && err != unix.EINTR
+	})
+}

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"net"
+	"slices"
+	"sync"
+)
+
+// blockSize is how much memory a stream takes at a time.
+const blockSize = 16 << 10
+
+// block is memory of streams. Whoever uses it holds a reference; all of them
+// are counted under the session's lock.
+type block struct {
+	b    [blockSize]byte
+	refs int32
+}
+
+var blocks = sync.Pool{New: func() any { return new(block) }}
+
+func newBlock() *block {
+	b := blocks.Get().(*block)
+	b.refs = 1
+	return b
+}
+
+func (b *block) drop() {
+	if b.refs--; b.refs == 0 {
+		blocks.Put(b)
+	}
+}
+
+// outgoing are the bytes of a stream that were written and are not known to
+// have arrived: offsets from base to end.
+type outgoing struct {
+	blocks    []*block // the first one has base in it; each begins at a multiple of blockSize
+	base, end uint64
+}
+
+// place returns where the next bytes go, at least one, with a reference to
+// their block; they count when end is set behind them.
+func (o *outgoing) place() ([]byte, *block) {
+	if o.base&^(blockSize-1)+uint64(len(o.blocks))*blockSize <= o.end {
+		o.blocks = append(o.blocks, newBlock())
+	}
+	last := o.blocks[len(o.blocks)-1]
+	last.refs++
+	return last.b[o.end%blockSize:], last
+}
+
+// slices appends the bytes [lo, hi) to what is to be written, and a reference
+// to each of their blocks to held.
+func (o *outgoing) slices(lo, hi uint64, to net.Buffers, held []*block) (net.Buffers, []*block) {
+	first := o.base &^ (blockSize - 1)
+	for lo < hi {
+		b := o.blocks[(lo-first)/blockSize]
+		n := min(hi-lo, blockSize-lo%blockSize)
+		to = append(to, b.b[lo%blockSize:lo%blockSize+n])
+		b.refs++
+		held = append(held, b)
+		lo += n
+	}
+	return to, held
+}
+
+// release gives back what lies below an offset.
+func (o *outgoing) release(to uint64) {
+	first := o.base &^ (blockSize - 1)
+	n := 0
+	for n < len(o.blocks) && first+uint64(n+1)*blockSize <= to {
+		o.blocks[n].drop()
+		n++
+	}
+	o.blocks = slices.Delete(o.blocks, 0, n)
+	o.base = to
+	if o.base == o.end && len(o.blocks) > 0 && o.blocks[0].refs == 1 { // nobody fills it
+		o.blocks[0].drop()
+		o.blocks = o.blocks[:0]
+	}
+}
+
+// clear gives back everything.
+func (o *outgoing) clear() {
+	for _, b := range o.blocks {
+		b.drop()
+	}
+	o.blocks, o.base = nil, o.end
+}
+
+// piece is a run of received bytes that begins at an offset.
+type piece struct {
+	lo   uint64
+	data []byte
+	held *buffer
+}
+
+func (p *piece) hi() uint64 { return p.lo + uint64(len(p.data)) }
+
+// incoming are the bytes of a stream that arrived and were not taken.
+type incoming struct {
+	next    uint64  // all below has arrived
+	ready   []piece // the bytes below next that were not taken, in order
+	later   []piece // what lies behind a gap, ascending; none begins where another one does
+	waiting int     // bytes of both
+}
+
+// add takes received bytes, and keeps those that are new. It says whether the
+// piece is held.
+func (in *incoming) add(p piece) bool {
+	if p.hi() <= in.next {
+		return false
+	}
+	if p.lo > in.next {
+		return in.keep(p)
+	}
+	in.append(p)
+	n := 0
+	for n < len(in.later) && in.later[n].lo <= in.next {
+		late := in.later[n]
+		in.waiting -= len(late.data)
+		if late.hi() > in.next {
+			in.append(late)
+		} else {
+			late.held.free()
+		}
+		n++
+	}
+	in.later = slices.Delete(in.later, 0, n)
+	return true
+}
+
+// append takes a piece that begins at next or below and ends above.
+func (in *incoming) append(p piece) {
+	p.data = p.data[in.next-p.lo:]
+	p.lo = in.next
+	in.next = p.hi()
+	in.waiting += len(p.data)
+	in.ready = append(in.ready, p)
+}
+
+// keep keeps a piece behind a gap, unless all of it is there.
+func (in *incoming) keep(p piece) bool {
+	i, same := slices.BinarySearchFunc(in.later, p.lo, func(p piece, lo uint64) int {
+		switch {
+		case p.lo < lo:
+			return -1
+		case p.lo > lo:
+			return 1
+		}
+		return 0
+	})
+	if i > 0 && in.later[i-1].hi() >= p.hi() {
+		return false
+	}
+	if same {
+		if in.later[i].hi() >= p.hi() {
+			return false
+		}
+		in.waiting += len(p.data) - len(in.later[i].data)
+		in.later[i].held.free()
+		in.later[i] = p
+		return true
+	}
+	in.later = slices.Insert(in.later, i, p)
+	in.waiting += len(p.data)
+	return true
+}
+
+// clear gives back everything.
+func (in *incoming) clear() {
+	for _, list := range [][]piece{in.ready, in.later} {
+		for _, p := range list {
+			p.held.free()
+		}
+	}
+	in.ready, in.later, in.waiting = nil, nil, 0
+}
+
+// buffer is memory for one received payload.
+type buffer struct {
+	b     []byte
+	class int
+}
+
+// classes are the sizes of buffers: for a message of one segment, of several,
+// and for the largest.
+var (
+	classes = [...]int{2 << 10, 8 << 10, 32 << 10, 64 << 10}
+	buffers [len(classes)]sync.Pool
+)
+
+func newBuffer(size int) *buffer {
+	class := 0
+	for classes[class] < size {
+		class++
+	}
+	b, _ := buffers[class].Get().(*buffer)
+	if b == nil {
+		b = &buffer{b: make([]byte, classes[class]), class: class}
+	}
+	return b
+}
+
+func (b *buffer) free() { buffers[b.class].Put(b) }

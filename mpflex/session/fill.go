@@ -1,0 +1,300 @@
+package session
+
+import (
+	"net"
+	"slices"
+
+	"mplab/mpflex/frame"
+	"mplab/mpflex/sched"
+)
+
+// batch is what is written to a path at once.
+type batch struct {
+	headers []byte
+	bytes   net.Buffers
+	held    []*block
+	copies  []byte // for TLS: all of it in one piece
+	size    int
+	entries int // messages of it, the last of the path's
+}
+
+const (
+	batchSize   = 256 << 10
+	batchFrames = 64
+)
+
+func (b *batch) reset() {
+	b.headers, b.bytes, b.held, b.size, b.entries = b.headers[:0], b.bytes[:0], b.held[:0], 0, 0
+	if b.headers == nil {
+		b.headers = make([]byte, 0, batchFrames*frame.HeaderSize) // grows never: bytes points into it
+	}
+}
+
+// drop gives back the memory that the batch held, with the session locked.
+func (b *batch) drop() {
+	for _, block := range b.held {
+		block.drop()
+	}
+	clear(b.bytes)
+	b.held = b.held[:0]
+}
+
+// full says whether another message fits.
+func (b *batch) full() bool {
+	return b.size >= batchSize || len(b.headers)+2*frame.HeaderSize > cap(b.headers)
+}
+
+// send writes a batch and returns how many bytes were written.
+func (p *Path) send(b *batch) (int, error) {
+	if p.link.Counter == nil {
+		n, err := b.bytes.WriteTo(p.conn)
+		return int(n), err
+	}
+	b.copies = b.copies[:0]
+	for _, bytes := range b.bytes {
+		b.copies = append(b.copies, bytes...)
+	}
+	return p.conn.Write(b.copies)
+}
+
+// fill makes the batch that a path is to write next; false: there is nothing
+// for it now. The path has room, and the session is locked.
+func (s *Session) fill(p *Path, b *batch) bool {
+	b.reset()
+	s.fillControl(p, b)
+	for p.room > 0 && !b.full() && (s.fillLost(p, b) || s.fillData(p, b) || s.fillCopy(p, b)) {
+	}
+	return b.size > 0
+}
+
+// fillControl takes what is no data: of the path itself, and of the session
+// when the path is the best one for it.
+func (s *Session) fillControl(p *Path, b *batch) {
+	c := p.control
+	p.control = nil
+	if s.hasControl() && s.leads(p) {
+		c = s.appendControl(c)
+	}
+	if len(c) == 0 {
+		return
+	}
+	b.bytes = append(b.bytes, c)
+	b.size += len(c)
+	p.room -= len(c)
+	p.stats.ControlOut += int64(len(c))
+	p.stats.Framed += uint64(len(c))
+}
+
+func (s *Session) hasControl() bool {
+	return len(s.control.list) > 0 || len(s.ends) > 0 || len(s.datagrams) > 0
+}
+
+// leads says whether a path is the one for control: the quickest that is not
+// stalled and not waiting for room; and lets that one work when it is another.
+func (s *Session) leads(p *Path) bool {
+	best := p
+	for _, q := range s.paths {
+		if q.stalled || q.blocked {
+			continue
+		}
+		if best.stalled || q.minRTT < best.minRTT {
+			best = q
+		}
+	}
+	if best != p && best.idle {
+		best.work.Signal()
+	}
+	return best == p
+}
+
+// appendControl appends the frames of the session that are due.
+func (s *Session) appendControl(c []byte) []byte {
+	const most = 16 << 10
+	for len(s.ends) > 0 {
+		c = s.ends[0].append(c)
+		s.ends = s.ends[1:]
+	}
+	n := 0
+	for ; n < len(s.control.list) && len(c) < most; n++ {
+		c = s.control.list[n].appendControl(c)
+	}
+	s.control.list = s.control.list[:copy(s.control.list, s.control.list[n:])]
+	for len(s.datagrams) > 0 && len(c) < most {
+		d := s.datagrams[0]
+		s.datagrams = s.datagrams[1:]
+		c = frame.Header{Type: frame.Datagram, Size: uint16(len(d.payload)), Stream: d.association}.Append(c)
+		c = append(c, d.payload...)
+		s.totals.DatagramsOut++
+	}
+	return c
+}
+
+// fillData takes one message of a stream, when a scheduler gives the path one.
+func (s *Session) fillData(p *Path, b *batch) bool {
+	for i := range s.groups {
+		g := s.groups[(s.turn+i)%len(s.groups)]
+		for len(g.waiting) > 0 && !g.waiting[0].eager() { // its window closed
+			g.waiting[0].queued = false
+			g.waiting = g.waiting[1:]
+		}
+		if len(g.waiting) == 0 {
+			continue
+		}
+		st := g.waiting[0]
+		chosen := s.choose(g, st)
+		if !slices.Contains(chosen, p) {
+			for _, q := range chosen {
+				if q.idle {
+					q.work.Signal()
+				}
+			}
+			continue
+		}
+		g.chosen = g.chosen[:0]
+		g.waiting = g.waiting[1:]
+		st.queued = false
+		size := min(int(st.sendable()), p.message())
+		for _, q := range chosen {
+			if q != p {
+				s.duplicate(q, st, size)
+			}
+		}
+		s.place(p, b, st, size)
+		st.enter()
+		s.turn = (s.turn + i + 1) % len(s.groups)
+		return true
+	}
+	return false
+}
+
+// choose returns the paths that are to carry the next message of a stream,
+// none when it is to wait. A choice holds until it is carried out, or cannot be
+// any more: else paths that ask in turn could each be sent to the other.
+func (s *Session) choose(g *group, st *Stream) []*Path {
+	if len(g.chosen) > 0 && !slices.ContainsFunc(g.chosen, func(p *Path) bool { return p.stalled || !p.ready() }) {
+		return g.chosen
+	}
+	g.chosen = g.chosen[:0]
+	var few [8]sched.Path
+	views, paths, size := few[:0], s.scratch[:0], int(st.sendable())
+	for _, p := range s.paths {
+		allowed, backup := true, false
+		if g.scheme.Paths != nil {
+			allowed, backup = g.scheme.Paths(p.link.Name)
+		}
+		if allowed {
+			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message())
+		}
+	}
+	s.scratch = paths
+	where := g.scheme.Scheduler.Place(sched.Message{Size: size, Left: int(st.out.end-st.next) - size, Sent: st.next}, views)
+	for i, p := range paths {
+		if where.Has(i) && p.ready() {
+			g.chosen = append(g.chosen, p)
+		}
+	}
+	return g.chosen
+}
+
+// ready says whether the path takes a message now, or in a moment.
+func (p *Path) ready() bool { return p.state == up && !p.blocked && p.room > 0 }
+
+// place puts the next size bytes of a stream into a batch, and its end with them.
+func (s *Session) place(p *Path, b *batch, st *Stream, size int) {
+	flags := frame.Flags(0)
+	lo := st.next
+	st.next += uint64(size)
+	s.unsent -= size
+	if st.finished && st.next == st.out.end {
+		st.finSent = true
+		flags = frame.Fin
+	}
+	s.put(p, b, st, lo, size, flags)
+	s.copyBudget = min(s.copyBudget+float64(size)*s.config.Reinjection.Share, copyBudgetMost)
+	if st.mayWrite() {
+		st.writable.Signal()
+	}
+}
+
+// put appends a message to a batch and to the path's list of them.
+func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags frame.Flags) {
+	at := len(b.headers)
+	b.headers = frame.Header{Type: frame.Data, Flags: flags, Size: uint16(size), Stream: st.id, Seq: uint32(lo)}.Append(b.headers)
+	b.bytes = append(b.bytes, b.headers[at:])
+	b.bytes, b.held = st.out.slices(lo, lo+uint64(size), b.bytes, b.held)
+	total := frame.HeaderSize + size
+	b.size += total
+	b.entries++
+	p.room -= total
+	p.stats.Framed += uint64(total)
+	p.stats.MessagesOut++
+	p.stats.BytesOut += int64(size)
+	if flags&frame.Again != 0 {
+		st.stats.carried(p).Copies += int64(size)
+	} else {
+		st.stats.carried(p).Out += int64(size)
+	}
+	p.sent.push(entry{
+		st: st, lo: lo, size: uint32(size), end: p.written + uint64(b.size), framed: p.stats.Framed, timeNS: s.nowNS(),
+		again: flags&frame.Again != 0, fin: flags&frame.Fin != 0,
+	})
+}
+
+// entry is a message that was sent on a path.
+type entry struct {
+	st     *Stream
+	lo     uint64
+	end    uint64 // of what was written to TCP, behind it
+	framed uint64 // of the frames of the path, behind it
+	timeNS int64
+	size   uint32
+	fin    bool
+	again  bool // a copy, or copied: not to be copied any more
+}
+
+// arrived says whether the other side has the message.
+func (e *entry) arrived() bool {
+	upTo := e.lo + uint64(e.size)
+	if e.fin {
+		upTo++
+	}
+	return e.st.reset != nil || e.st.acked >= upTo
+}
+
+// entries are the messages that were sent on a path and are not known to have
+// arrived, in their order.
+type entries struct {
+	list  []entry
+	acked int // of list: the other side's TCP has them
+}
+
+func (q *entries) push(e entry) {
+	if len(q.list) == cap(q.list) {
+		q.tidy()
+	}
+	q.list = append(q.list, e)
+}
+
+// tidy forgets what has arrived.
+func (q *entries) tidy() {
+	n := 0
+	for n < q.acked && q.list[n].arrived() {
+		n++
+	}
+	if n > 0 {
+		rest := copy(q.list, q.list[n:])
+		clear(q.list[rest:])
+		q.list = q.list[:rest]
+		q.acked -= n
+	}
+}
+
+// delivered takes note of how much the other side's TCP has acknowledged.
+func (q *entries) delivered(upTo uint64) {
+	for q.acked < len(q.list) && q.list[q.acked].end <= upTo {
+		q.acked++
+	}
+}
+
+// flying are the messages that TCP has not delivered.
+func (q *entries) flying() []entry { return q.list[q.acked:] }

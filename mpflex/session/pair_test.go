@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// pair are both ends of a session, over TCP on loopback.
+type pair struct {
+	t            testing.TB
+	agent, proxy *Session
+	mu           sync.Mutex
+	incarnation  map[uint8]uint32
+}
+
+func newPair(t testing.TB, c Config, paths int) *pair {
+	t.Helper()
+	k := &pair{t: t, incarnation: map[uint8]uint32{}}
+	var err error
+	if k.agent, err = New(Agent, c); err != nil {
+		t.Fatal(err)
+	}
+	if k.proxy, err = New(Proxy, c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = k.agent.Close()
+		_ = k.proxy.Close()
+	})
+	for i := range paths {
+		k.attach(uint8(i))
+	}
+	return k
+}
+
+// link is a connection on loopback; both ends of it.
+func link(t testing.TB) (a, b *net.TCPConn) {
+	t.Helper()
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialed, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dialed, accepted
+}
+
+// attach sets up a path anew, and returns it as the agent sees it.
+func (k *pair) attach(id uint8) *Path {
+	k.t.Helper()
+	k.mu.Lock()
+	k.incarnation[id]++
+	n := k.incarnation[id]
+	k.mu.Unlock()
+	a, b := link(k.t)
+	name := "path" + string('0'+rune(id))
+	pa, err := k.agent.Attach(Link{Conn: a, TCP: a, ID: id, Incarnation: n, Name: name})
+	if err != nil {
+		k.t.Error(err)
+		return nil
+	}
+	if _, err := k.proxy.Attach(Link{Conn: b, TCP: b, ID: id, Incarnation: n, Name: name}); err != nil {
+		k.t.Error(err)
+	}
+	return pa
+}
+
+// stream opens a stream by writing first, and returns both ends.
+func (k *pair) stream(first string) (agent, proxy *Stream) {
+	k.t.Helper()
+	st, err := k.agent.Open()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if _, err := st.Write([]byte(first)); err != nil {
+		k.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	other, err := k.proxy.Accept(ctx)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return st, other
+}
+
+// settled waits until no stream is left on either side.
+func (k *pair) settled() {
+	k.t.Helper()
+	for range 500 {
+		if k.agent.Status().Streams == 0 && k.proxy.Status().Streams == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	k.t.Errorf("streams are left: agent %+v, proxy %+v", k.agent.Streams(), k.proxy.Streams())
+}

@@ -1,0 +1,380 @@
+package session
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"mplab/mpflex/frame"
+	"mplab/mpflex/netx"
+	"mplab/mpflex/sched"
+)
+
+// Link is an open connection that becomes a path.
+type Link struct {
+	Conn        net.Conn // to read and write: TCP itself, or TLS over it
+	TCP         *net.TCPConn
+	Counter     *Counter // of what is written to TCP, when Conn is not TCP itself
+	ID          uint8    // of the path, the same whenever it is set up again
+	Incarnation uint32   // counts how often it was
+	Name        string   // of the interface
+	Overhead    int      // bytes that Conn adds to each write
+}
+
+// Counter counts the bytes that are written to a connection.
+type Counter struct {
+	net.Conn
+	written uint64
+}
+
+// Write implements net.Conn.
+func (c *Counter) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.written += uint64(n)
+	return n, err
+}
+
+type pathState uint8
+
+const (
+	up pathState = iota
+	gone
+)
+
+// Path is one connection of a session, from its attachment to its end.
+type Path struct {
+	s    *Session
+	link Link
+	conn net.Conn
+
+	// Guarded by the session's lock:
+	state    pathState
+	work     sync.Cond // there is something to send
+	idle     bool      // the writer waits for that
+	blocked  bool      // … for room in the kernel
+	room     int       // bytes that may be written now
+	written  uint64    // to TCP, as far as is known
+	delivery uint64    // of written, acknowledged by the other side's TCP
+	sent     entries
+	info     netx.State
+	rate     rateMax
+	minRTT   time.Duration
+	progress int64 // when delivery last grew, or something was written to an empty connection
+	stalled  bool
+	control  []byte  // frames for this path alone
+	twins    []entry // messages that go over this path too
+	taken    uint64  // bytes of frames that were read and done with
+	heardNS  int64   // when something was read
+	pingNS   int64   // when a ping was sent that was not answered; 0: none
+	pings    uint64
+	stats    PathStatus
+	over     chan struct{}
+	once     sync.Once // closes over
+
+	goAway     bool   // the other side is to be told that the session ends
+	endedThere bool   // the other side took the path for ended,
+	tookThere  uint64 // after so many bytes of frames
+
+	gauge *netx.Gauge
+	gate  *netx.Gate
+}
+
+// Attach makes a path of an open connection. The path of an earlier
+// incarnation ends. Done of the path is closed when it has ended.
+func (s *Session) Attach(l Link) (*Path, error) {
+	gauge, err := netx.NewGauge(l.TCP)
+	if err != nil {
+		return nil, err
+	}
+	gate, err := netx.NewGate(l.TCP)
+	if err != nil {
+		return nil, err
+	}
+	p := &Path{s: s, link: l, conn: l.Conn, gauge: gauge, gate: gate, over: make(chan struct{})}
+	p.work.L = &s.mu
+	if p.info, err = gauge.Read(); err != nil {
+		return nil, err
+	}
+	p.minRTT = p.info.RTT
+	p.stats.Attached = time.Now()
+
+	s.mu.Lock()
+	if s.err != nil {
+		s.mu.Unlock()
+		return nil, s.err
+	}
+	var former *Path
+	for _, other := range s.paths {
+		if other.link.ID == l.ID {
+			former = other
+		}
+	}
+	p.heardNS, p.progress = s.nowNS(), s.nowNS()
+	p.room = p.space()
+	if l.Counter != nil {
+		l.Counter.written = 0
+	}
+	s.paths = append(s.paths, p)
+	s.pathless = time.Time{}
+	s.config.Log(p.event("attached", nil))
+	s.mu.Unlock()
+	if former != nil {
+		former.Abandon()
+	}
+	go p.write()
+	go p.read()
+	s.mu.Lock()
+	s.wake()
+	s.mu.Unlock()
+	return p, nil
+}
+
+// Done is closed when the path has ended.
+func (p *Path) Done() <-chan struct{} { return p.over }
+
+// Stalled says whether the path makes no progress.
+func (p *Path) Stalled() bool {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	return p.stalled
+}
+
+func (p *Path) event(what string, err error) Event {
+	return Event{Time: time.Now(), What: what, Path: p.link.ID, Name: p.link.Name, Incarnation: p.link.Incarnation, Err: err}
+}
+
+// view is what a scheduler sees of the path.
+func (p *Path) view(backup bool) sched.Path {
+	room := p.room
+	if p.blocked {
+		room = 0
+	}
+	rtt := p.info.RTT
+	if p.info.Unacked == 0 && p.minRTT < rtt { // it says little of now
+		rtt = p.minRTT
+	}
+	return sched.Path{
+		ID: p.link.ID, Backup: backup, RTT: rtt, MinRTT: p.minRTT, Rate: p.rate.max(p.s.nowNS()), Window: p.info.Window,
+		Queued: int(p.written - p.delivery), Room: room, Stalled: p.stalled,
+	}
+}
+
+// slack is how many bytes may wait in the kernel beyond what it sends at once:
+// two segments, or what leaves within a millisecond.
+func (p *Path) slack() int {
+	return max(2*p.mss(), int(p.rate.max(p.s.nowNS())/1000))
+}
+
+func (p *Path) mss() int {
+	if p.info.MSS > 0 {
+		return p.info.MSS
+	}
+	return 1448
+}
+
+// space is how many bytes may be written after the gauge was read. What the
+// congestion window has room for leaves at once, so only what is unsent counts.
+func (p *Path) space() int { return p.slack() - p.info.Unsent }
+
+// patience is after how long there may be room without an acknowledgement: when
+// it is not the congestion window that holds bytes back, pacing sends them on.
+func (p *Path) patience() time.Duration {
+	const least, most = 200 * time.Microsecond, 20 * time.Millisecond
+	if p.info.Flight >= p.info.Window || p.info.Pacing <= 0 {
+		return 0
+	}
+	return min(max(time.Duration(float64(p.mss()-p.space())/p.info.Pacing*float64(time.Second)), least), most)
+}
+
+// message is how many bytes of payload a message has on this path: a segment,
+// or on a fast path what leaves within a millisecond.
+func (p *Path) message() int {
+	const large = 32 << 10
+	segment := p.mss() - frame.HeaderSize - p.link.Overhead
+	if p.link.Overhead > 0 {
+		segment = 4<<10 - frame.HeaderSize // so that the overhead of a record stays below a hundredth
+	}
+	quick := int(p.rate.max(p.s.nowNS()) / 1000)
+	if quick > 2*large {
+		return large
+	}
+	return max(segment, 512)
+}
+
+// refresh reads the gauge and takes note of what was delivered.
+func (p *Path) refresh() error {
+	info, err := p.gauge.Read()
+	if err != nil {
+		return err
+	}
+	now := p.s.nowNS()
+	p.info = info
+	if info.MinRTT > 0 {
+		p.minRTT = info.MinRTT
+	} else if p.minRTT == 0 || info.RTT < p.minRTT {
+		p.minRTT = info.RTT
+	}
+	if !info.RateLimited || info.Rate > p.rate.max(now) {
+		p.rate.add(now, info.Rate)
+	}
+	if unacked := uint64(info.Unacked); unacked <= p.written {
+		if delivered := p.written - unacked; delivered > p.delivery {
+			p.delivery, p.progress = delivered, now
+			p.sent.delivered(delivered)
+			if p.stalled {
+				p.stalled = false
+				p.s.config.Log(p.event("recovered", nil))
+				p.s.wake()
+			}
+		}
+	}
+	return nil
+}
+
+// write sends what the session has for the path until it ends.
+func (p *Path) write() {
+	s := p.s
+	var b batch
+	var failure error
+	s.mu.Lock()
+	for p.state == up && failure == nil {
+		if !s.fill(p, &b) {
+			p.idle = true
+			p.work.Wait()
+			p.idle = false
+			continue
+		}
+		s.mu.Unlock()
+		n, err := p.send(&b)
+		s.mu.Lock()
+		b.drop()
+		p.account(&b, n)
+		if failure = err; failure != nil {
+			break
+		}
+		if failure = p.refresh(); failure != nil {
+			break
+		}
+		for p.room = p.space(); p.room <= 0 && failure == nil && p.state == up; p.room = p.space() {
+			bound, patience := p.slack(), p.patience()
+			p.blocked = true
+			s.watchOver()
+			s.mu.Unlock()
+			failure = p.gate.Wait(bound, patience)
+			s.mu.Lock()
+			p.blocked = false
+			if failure == nil {
+				failure = p.refresh()
+			}
+		}
+	}
+	over, tell := s.err != nil, p.goAway
+	s.mu.Unlock()
+	if !over {
+		p.end(failure)
+		return
+	}
+	if tell && failure == nil {
+		_, _ = p.conn.Write(frame.Header{Type: frame.GoAway}.Append(nil))
+	}
+	_ = p.conn.Close()
+	p.once.Do(func() { close(p.over) })
+}
+
+// account counts a batch, of which n bytes were written.
+func (p *Path) account(b *batch, n int) {
+	if p.written == p.delivery {
+		p.progress = p.s.nowNS()
+	}
+	if p.link.Counter == nil {
+		p.written += uint64(n)
+		return
+	}
+	p.written = p.link.Counter.written
+	list := p.sent.list
+	for i := max(0, len(list)-b.entries); i < len(list); i++ {
+		list[i].end = p.written
+	}
+}
+
+// read takes what the other side sends until the path ends.
+func (p *Path) read() {
+	r := bufio.NewReaderSize(p.conn, 64<<10)
+	var err error
+	for err == nil {
+		err = p.readFrame(r)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	p.end(err)
+	p.s.mu.Lock()
+	p.s.tookAll(p)
+	p.s.mu.Unlock()
+}
+
+// end ends the path: its messages go over others.
+func (p *Path) end(err error) {
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(err, ErrProtocol) {
+		go s.end(err, true)
+		return
+	}
+	defer p.once.Do(func() { close(p.over) })
+	if p.state == gone {
+		return
+	}
+	p.state = gone
+	p.work.Broadcast()
+	for i, other := range s.paths {
+		if other == p {
+			s.paths = append(s.paths[:i], s.paths[i+1:]...)
+			break
+		}
+	}
+	_ = p.refresh()
+	s.lose(p)
+	if len(s.paths) == 0 {
+		s.pathless = time.Now()
+	}
+	s.config.Log(p.event("ended", err))
+	_ = p.link.TCP.CloseWrite()
+	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // what has arrived is still read
+	s.wake()
+}
+
+// drainTime bounds how long a path that has ended is read.
+const drainTime = 50 * time.Millisecond
+
+// Abandon ends the path.
+func (p *Path) Abandon() { p.end(errAbandoned) }
+
+var errAbandoned = errors.New("given up")
+
+// rateMax is the highest delivery rate of the last seconds.
+type rateMax struct {
+	best, next     float64
+	bestNS, nextNS int64
+}
+
+// rateMemory is how long a rate counts.
+const rateMemory = int64(10 * time.Second)
+
+func (r *rateMax) add(nowNS int64, rate float64) {
+	switch {
+	case rate >= r.best:
+		r.best, r.bestNS, r.next, r.nextNS = rate, nowNS, 0, nowNS
+	case nowNS-r.bestNS > rateMemory:
+		r.best, r.bestNS = max(r.next, rate), nowNS
+		r.next, r.nextNS = 0, nowNS
+	case rate >= r.next || nowNS-r.nextNS > rateMemory/2:
+		r.next, r.nextNS = rate, nowNS
+	}
+}
+
+func (r *rateMax) max(int64) float64 { return r.best }

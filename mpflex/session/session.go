@@ -1,0 +1,327 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mplab/mpflex/sched"
+)
+
+// Errors with which a session ends.
+var (
+	ErrClosed   = errors.New("the session was closed")
+	ErrNoPath   = errors.New("the session had no path for too long")
+	ErrGoAway   = errors.New("the other side ended the session")
+	ErrProtocol = errors.New("the other side broke the protocol")
+	ErrStreams  = errors.New("the session has as many streams as it may")
+)
+
+// Session is all that an agent and a proxy have together. Its methods may be
+// used by several goroutines.
+type Session struct {
+	config Config
+	role   Role
+	begun  time.Time
+
+	mu           sync.Mutex
+	streams      map[uint32]*Stream
+	nextID       uint32 // of streams that this side opens
+	seen         idSet  // of streams that the other side opened
+	accepted     []*Stream
+	acceptable   sync.Cond
+	groups       []*group
+	turn         int // the group that is asked first
+	defaultGroup *group
+	control      controlQueue
+	paths        []*Path       // that are attached
+	settled      int64         // streams that are over
+	former       []*formerPath // that ended, until the other side has told what it took
+	lost         []entry       // messages to be sent again
+	ends         []pathEnd     // to be told
+	ended        []pathEnd     // that were told; again when that may have been lost
+	unsent       int           // bytes of all streams that were not placed
+	received     int           // bytes of all streams that wait for their readers
+	pathless     time.Time     // since when there is no path; zero: there is one
+	copyBudget   float64       // bytes of tail copies that may be made
+	err          error
+	done         chan struct{}
+	tick         chan struct{} // there may be something to watch
+	watching     sync.WaitGroup
+	datagram     func(association uint32, payload []byte)
+	datagrams    []datagram // to be sent
+	totals       Counters
+	scratch      []*Path
+}
+
+// New begins a session without paths. Close ends it.
+func New(role Role, c Config) (*Session, error) {
+	c.complete()
+	s := &Session{
+		config: c, role: role, begun: time.Now(), streams: map[uint32]*Stream{}, nextID: 1, done: make(chan struct{}),
+		tick: make(chan struct{}, 1), pathless: time.Now(),
+	}
+	if role == Proxy {
+		s.nextID = 2
+	}
+	scheduler, err := sched.New(c.Scheduler)
+	if err != nil {
+		return nil, err
+	}
+	s.defaultGroup = s.groupOf(&Scheme{Scheduler: scheduler})
+	s.acceptable.L = &s.mu
+	s.watching.Go(s.watch)
+	return s, nil
+}
+
+// Open makes a stream. It costs nothing: the other side learns of it with the
+// first bytes.
+func (s *Session) Open() (*Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case len(s.streams) >= s.config.MaxStreams:
+		return nil, ErrStreams
+	}
+	st := s.newStream(s.nextID)
+	s.nextID += 2
+	st.openWindow()
+	return st, nil
+}
+
+// openWindow tells the other side that it may send more than at first.
+func (st *Stream) openWindow() {
+	if window := st.s.window(); window > st.granted {
+		st.granted = window
+		st.dueAck()
+	}
+}
+
+// Accept waits for a stream that the other side opens.
+func (s *Session) Accept(ctx context.Context) (*Stream, error) {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.acceptable.Broadcast()
+	})
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.err != nil:
+			return nil, s.err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case len(s.accepted) > 0:
+			st := s.accepted[0]
+			s.accepted = s.accepted[1:]
+			return st, nil
+		}
+		s.acceptable.Wait()
+	}
+}
+
+// peerStream finds the stream of a frame, and makes it when this is the first
+// that is heard of it: any frame of a stream may come first. It returns nil for
+// a stream that is over.
+func (s *Session) peerStream(id uint32) (*Stream, error) {
+	if st := s.streams[id]; st != nil {
+		return st, nil
+	}
+	own := id&1 == s.nextID&1
+	switch {
+	case id == 0:
+		return nil, fmt.Errorf("%w: a frame of stream 0", ErrProtocol)
+	case own && id >= s.nextID:
+		return nil, fmt.Errorf("%w: a frame of stream %d, which was not opened", ErrProtocol, id)
+	case own:
+		return nil, nil
+	}
+	fresh, ok := s.seen.add(id >> 1)
+	if !ok {
+		return nil, fmt.Errorf("%w: stream %d is too far ahead of others", ErrProtocol, id)
+	}
+	if !fresh {
+		return nil, nil
+	}
+	st := s.newStream(id)
+	if len(s.streams) > s.config.MaxStreams {
+		st.abort(TooMany)
+		return nil, nil
+	}
+	st.openWindow()
+	s.accepted = append(s.accepted, st)
+	s.acceptable.Signal()
+	return st, nil
+}
+
+// window is how much a stream may have under way.
+func (s *Session) window() uint64 {
+	if s.received > s.config.Memory {
+		return uint64(s.config.InitialWindow)
+	}
+	return uint64(s.config.Window)
+}
+
+// wake lets the paths look whether there is something for them.
+func (s *Session) wake() {
+	for _, p := range s.paths {
+		if p.idle {
+			p.work.Signal()
+		}
+	}
+	s.watchOver()
+}
+
+// watchOver makes the watch look at the session until nothing is under way.
+func (s *Session) watchOver() {
+	select {
+	case s.tick <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the session: all streams are reset, and the paths closed.
+func (s *Session) Close() error {
+	s.end(ErrClosed, true)
+	s.watching.Wait()
+	return nil
+}
+
+// Done is closed when the session has ended, Err says why.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err is why the session ended; nil as long as it has not.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// end ends the session for a reason; the first one counts. With tell the other
+// side is told, when there is a path that can be written to at once.
+func (s *Session) end(why error, tell bool) {
+	s.mu.Lock()
+	if s.err != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.err = why
+	for _, st := range s.streams {
+		st.over(&ResetError{SessionOver})
+	}
+	clear(s.streams)
+	paths := s.paths
+	s.paths = nil
+	for _, p := range paths {
+		p.state, p.goAway = gone, tell
+		_ = p.link.TCP.SetWriteDeadline(time.Now().Add(goAwayTimeout))
+		p.work.Broadcast()
+	}
+	s.acceptable.Broadcast()
+	close(s.done)
+	s.mu.Unlock()
+}
+
+// goAwayTimeout bounds the writing of the last frame.
+const goAwayTimeout = 100 * time.Millisecond
+
+// nowNS is the time of the session.
+func (s *Session) nowNS() int64 { return int64(time.Since(s.begun)) }
+
+// idSet is a set of stream numbers, nearly all of which come in their order.
+type idSet struct {
+	below uint32 // all below are in the set
+	above map[uint32]bool
+}
+
+// mostAhead bounds the numbers that may come before others.
+const mostAhead = 1 << 15
+
+// add says whether a number is new, and whether it could be told.
+func (s *idSet) add(id uint32) (fresh, ok bool) {
+	switch {
+	case id < s.below || s.above[id]:
+		return false, true
+	case id >= s.below+mostAhead:
+		return false, false
+	}
+	if id > s.below {
+		if s.above == nil {
+			s.above = map[uint32]bool{}
+		}
+		s.above[id] = true
+		return true, true
+	}
+	for s.below++; s.above[s.below]; s.below++ {
+		delete(s.above, s.below)
+	}
+	return true, true
+}
+
+// group are the streams with one scheme that have something to send, in turn.
+type group struct {
+	scheme  *Scheme
+	waiting []*Stream
+	chosen  []*Path // for the next message of the first of them
+}
+
+func (s *Session) groupOf(scheme *Scheme) *group {
+	for _, g := range s.groups {
+		if g.scheme == scheme {
+			return g
+		}
+	}
+	g := &group{scheme: scheme}
+	s.groups = append(s.groups, g)
+	return g
+}
+
+// sendable is how many bytes of a stream may be placed.
+func (st *Stream) sendable() uint64 {
+	if st.limit <= st.next {
+		return 0
+	}
+	return min(st.out.end, st.limit) - st.next
+}
+
+// eager says whether a stream has something for a path.
+func (st *Stream) eager() bool {
+	return st.reset == nil && (st.sendable() > 0 || st.finished && !st.finSent && st.next == st.out.end)
+}
+
+// enter puts a stream into the queue of its group, when it has something to send.
+func (st *Stream) enter() {
+	if !st.queued && st.eager() {
+		st.queued = true
+		st.group.waiting = append(st.group.waiting, st)
+	}
+}
+
+// leave takes it out.
+func (st *Stream) leave() {
+	if !st.queued {
+		return
+	}
+	st.queued = false
+	g := st.group
+	for i, other := range g.waiting {
+		if other == st {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// controlQueue are the streams of which something else than data is due.
+type controlQueue struct{ list []*Stream }
+
+func (q *controlQueue) push(st *Stream) { q.list = append(q.list, st) }
+
+// Config returns the settings, with what was left to the defaults.
+func (s *Session) Config() Config { return s.config }

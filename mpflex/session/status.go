@@ -1,0 +1,150 @@
+package session
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+var errSilent = errors.New("no answer to a ping")
+
+// Counters are those of a session. Bytes are of payload.
+type Counters struct {
+	CopiedTail      int64 `json:"copied_tail_bytes"`
+	CopiedStall     int64 `json:"copied_stall_bytes"`
+	CopiedBuffer    int64 `json:"copied_buffer_bytes"`
+	CopiedRedundant int64 `json:"copied_redundant_bytes"`
+	SentAgain       int64 `json:"sent_again_bytes"` // after a path had ended
+	Duplicates      int64 `json:"duplicate_bytes"`  // that were received
+	DatagramsOut    int64 `json:"datagrams_out"`
+	DatagramsIn     int64 `json:"datagrams_in"`
+}
+
+// PathStatus is what a path did and how it is. Bytes are of payload unless
+// they say otherwise.
+type PathStatus struct {
+	ID            uint8     `json:"path"`
+	Name          string    `json:"interface"`
+	Incarnation   uint32    `json:"incarnation"`
+	Local         string    `json:"local"`
+	Remote        string    `json:"remote"`
+	Attached      time.Time `json:"attached"`
+	Stalled       bool      `json:"stalled"`
+	BytesOut      int64     `json:"bytes_out"`
+	BytesIn       int64     `json:"bytes_in"`
+	MessagesOut   int64     `json:"messages_out"`
+	MessagesIn    int64     `json:"messages_in"`
+	CopiesOut     int64     `json:"copies_out_bytes"`
+	CopiesIn      int64     `json:"copies_in_bytes"`
+	ControlOut    int64     `json:"control_out_bytes"`
+	Framed        uint64    `json:"framed_out_bytes"` // with headers
+	RTTMS         float64   `json:"rtt_ms"`
+	MinRTTMS      float64   `json:"min_rtt_ms"`
+	RateBPS       float64   `json:"rate_bps"` // best delivery rate of late, bits a second
+	WindowBytes   int       `json:"cwnd_bytes"`
+	QueuedBytes   int       `json:"queued_bytes"`
+	Retransmitted uint32    `json:"retransmitted_segments"`
+}
+
+// StreamStatus is what a stream did.
+type StreamStatus struct {
+	ID       uint32    `json:"stream"`
+	Opened   time.Time `json:"opened"`
+	BytesOut int64     `json:"bytes_out"`
+	BytesIn  int64     `json:"bytes_in"`
+	Unsent   int64     `json:"unsent_bytes"`
+	Paths    []Carried `json:"paths"`
+	Waiting  int64     `json:"waiting_bytes"` // received, for the reader or for what is missing
+}
+
+// Carried is what a path carried of a stream, in bytes.
+type Carried struct {
+	ID     uint8  `json:"path"`
+	Name   string `json:"interface"`
+	Out    int64  `json:"bytes_out"` // the first time
+	In     int64  `json:"bytes_in"`  // copies too
+	Copies int64  `json:"copies_out_bytes"`
+}
+
+// carried is the account of a path.
+func (row *StreamStatus) carried(p *Path) *Carried {
+	for i := range row.Paths {
+		if row.Paths[i].ID == p.link.ID {
+			return &row.Paths[i]
+		}
+	}
+	row.Paths = append(row.Paths, Carried{ID: p.link.ID, Name: p.link.Name})
+	return &row.Paths[len(row.Paths)-1]
+}
+
+// Status tells what the stream did so far.
+func (st *Stream) Status() StreamStatus {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return st.status()
+}
+
+func (st *Stream) status() StreamStatus {
+	row := st.stats
+	row.ID, row.Unsent, row.Waiting = st.id, int64(st.out.end-st.next), int64(st.in.waiting)
+	row.Paths = slices.Clone(row.Paths)
+	return row
+}
+
+// Status is a session at one moment.
+type Status struct {
+	Paths    []PathStatus `json:"paths"`
+	Streams  int          `json:"streams"`
+	Ended    int64        `json:"streams_ended"`
+	Unsent   int          `json:"unsent_bytes"`
+	Received int          `json:"received_bytes"` // that wait for readers
+	Counters Counters     `json:"counters"`
+}
+
+// Status tells how the session is.
+func (s *Session) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := Status{Streams: len(s.streams), Ended: s.settled, Unsent: s.unsent, Received: s.received, Counters: s.totals}
+	for _, p := range s.paths {
+		status.Paths = append(status.Paths, p.status())
+	}
+	slices.SortFunc(status.Paths, func(a, b PathStatus) int { return int(a.ID) - int(b.ID) })
+	return status
+}
+
+// Streams tells how each stream is, in the order of their numbers.
+func (s *Session) Streams() []StreamStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]StreamStatus, 0, len(s.streams))
+	for _, st := range s.streams {
+		list = append(list, st.status())
+	}
+	slices.SortFunc(list, func(a, b StreamStatus) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// Status tells what the path did, also after its end.
+func (p *Path) Status() PathStatus {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	return p.status()
+}
+
+func (p *Path) status() PathStatus {
+	row := p.stats
+	row.ID, row.Name, row.Incarnation, row.Stalled = p.link.ID, p.link.Name, p.link.Incarnation, p.stalled
+	row.Local, row.Remote = p.link.TCP.LocalAddr().String(), p.link.TCP.RemoteAddr().String()
+	row.RTTMS, row.MinRTTMS = milliseconds(p.info.RTT), milliseconds(p.minRTT)
+	row.RateBPS, row.WindowBytes, row.QueuedBytes = 8*p.rate.best, p.info.Window, int(p.written-p.delivery)
+	row.Retransmitted = p.info.Retransmitted
+	return row
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

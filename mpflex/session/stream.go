@@ -1,0 +1,487 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"mplab/mpflex/frame"
+	"mplab/mpflex/netx"
+)
+
+// Reason is why a stream was reset.
+type Reason uint32
+
+// The reasons of resets.
+const (
+	Aborted     Reason = 1 // by the application, or its connection
+	TooMany     Reason = 2 // more streams than the other side takes
+	SessionOver Reason = 3 // the session has ended
+	Violation   Reason = 4 // the other side broke the protocol
+)
+
+var reasons = map[Reason]string{
+	Aborted: "reset by the other end", TooMany: "too many streams", SessionOver: "the session is over", Violation: "the protocol was broken",
+}
+
+// ResetError is the error of a stream that was reset.
+type ResetError struct{ Reason Reason }
+
+// Error implements error.
+func (e *ResetError) Error() string {
+	if text, ok := reasons[e.Reason]; ok {
+		return text
+	}
+	return fmt.Sprintf("reset, reason %d", e.Reason)
+}
+
+// unsentMost is how many bytes a stream may hold that were not sent: more of
+// them do not make it faster, and are memory.
+const (
+	unsentMost  = 512 << 10
+	unsentLeast = 32 << 10
+)
+
+// Stream is a pair of byte streams, one each way. Its methods may be used by
+// several goroutines; those that write, and those that read, by one at a time.
+type Stream struct {
+	s  *Session
+	id uint32
+
+	// All below is guarded by the session's lock.
+	out      outgoing
+	next     uint64 // of out: not placed yet
+	limit    uint64 // to which the other side takes
+	acked    uint64 // below: arrived; one more with the end of the stream
+	group    *group
+	queued   bool // stands in group
+	finished bool // nothing follows out.end
+	finSent  bool
+
+	in       incoming
+	taken    uint64 // by the reader
+	granted  uint64 // limit that was told
+	finAt    uint64 // end of in, with finSeen
+	finSeen  bool
+	ackedNow uint64 // what the last acknowledgement told
+	ackDue   bool
+	ackSoon  bool // an acknowledgement waits for more to come with it
+
+	reset    error  // not nil: over
+	told     Reason // by us; 0: not
+	resetDue bool
+	closed   bool // nobody reads or writes any more
+	linger   int
+
+	readable, writable      sync.Cond
+	readTimeout, writeTimer *time.Timer
+	readLate, writeLate     bool
+	stats                   StreamStatus
+}
+
+func (s *Session) newStream(id uint32) *Stream {
+	st := &Stream{
+		s: s, id: id, limit: uint64(s.config.InitialWindow), granted: uint64(s.config.InitialWindow), group: s.defaultGroup, linger: -1,
+	}
+	st.readable.L, st.writable.L = &s.mu, &s.mu
+	st.stats.Opened = time.Now()
+	s.streams[id] = st
+	return st
+}
+
+// ID is the stream's number in its session.
+func (st *Stream) ID() uint32 { return st.id }
+
+// SetScheme sets how what the stream sends from now on is spread over the paths.
+func (st *Stream) SetScheme(scheme *Scheme) {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	waiting := st.queued
+	st.leave()
+	if st.group = st.s.groupOf(scheme); waiting {
+		st.enter()
+	}
+}
+
+// mayWrite says whether the stream takes another byte from the application.
+func (st *Stream) mayWrite() bool {
+	unsent := st.out.end - st.next
+	return unsent < unsentLeast || unsent < unsentMost && st.s.unsent < st.s.config.Memory
+}
+
+// await waits until a byte may be written, with the session locked.
+func (st *Stream) await() error {
+	for {
+		switch {
+		case st.reset != nil:
+			return st.reset
+		case st.finished:
+			return net.ErrClosed
+		case st.writeLate:
+			return os.ErrDeadlineExceeded
+		case st.mayWrite():
+			return nil
+		}
+		st.writable.Wait()
+	}
+}
+
+// added counts n bytes that were put in their place.
+func (st *Stream) added(n int, b *block) {
+	st.out.end += uint64(n)
+	st.s.unsent += n
+	st.stats.BytesOut += int64(n)
+	b.drop()
+	if n > 0 {
+		st.enter()
+		st.s.wake()
+	}
+}
+
+// Write implements io.Writer: it returns when the bytes wait to be sent.
+func (st *Stream) Write(p []byte) (int, error) {
+	s, n := st.s, 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(p) > 0 {
+		if err := st.await(); err != nil {
+			return n, err
+		}
+		place, b := st.out.place()
+		k := copy(place, p)
+		st.added(k, b)
+		p, n = p[k:], n+k
+	}
+	return n, nil
+}
+
+// ReadFrom implements io.ReaderFrom: what is read is not copied.
+func (st *Stream) ReadFrom(r io.Reader) (int64, error) {
+	s, total := st.s, int64(0)
+	source := r
+	limited, _ := r.(*io.LimitedReader)
+	if limited != nil {
+		source = limited.R
+	}
+	tcp, _ := source.(*net.TCPConn)
+	for {
+		if limited != nil && limited.N <= 0 {
+			return total, nil
+		}
+		if tcp != nil {
+			if err := netx.WaitReadable(tcp); err != nil {
+				return total, err
+			}
+		}
+		s.mu.Lock()
+		if err := st.await(); err != nil {
+			s.mu.Unlock()
+			return total, err
+		}
+		place, b := st.out.place()
+		s.mu.Unlock()
+		n, err := r.Read(place)
+		s.mu.Lock()
+		if st.reset != nil {
+			b.drop()
+			s.mu.Unlock()
+			return total, st.reset
+		}
+		st.added(n, b)
+		s.mu.Unlock()
+		total += int64(n)
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// Flushed says whether all that was written has arrived.
+func (st *Stream) Flushed() bool {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return st.acked >= st.out.end
+}
+
+// CloseWrite ends what the stream sends; it may still be read.
+func (st *Stream) CloseWrite() error {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.reset != nil {
+		return st.reset
+	}
+	if !st.finished {
+		st.finished = true
+		st.enter()
+		s.wake()
+	}
+	return nil
+}
+
+// Read implements io.Reader.
+func (st *Stream) Read(p []byte) (int, error) {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := st.awaitData(); err != nil {
+		return 0, err
+	}
+	n := 0
+	for n < len(p) && len(st.in.ready) > 0 {
+		first := &st.in.ready[0]
+		k := copy(p[n:], first.data)
+		n += k
+		if first.data = first.data[k:]; len(first.data) == 0 {
+			first.held.free()
+			st.in.ready = st.in.ready[1:]
+		}
+	}
+	st.consumed(n)
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo: received bytes are not copied.
+func (st *Stream) WriteTo(w io.Writer) (int64, error) { return st.CopyTo(w, math.MaxInt64) }
+
+// CopyTo is WriteTo that stops as soon as n bytes, or some more, are written.
+func (st *Stream) CopyTo(w io.Writer, n int64) (int64, error) {
+	s, total := st.s, int64(0)
+	var list []piece
+	var bytes net.Buffers
+	for total < n {
+		s.mu.Lock()
+		err := st.awaitData()
+		if err != nil {
+			s.mu.Unlock()
+			if err == io.EOF {
+				err = nil
+			}
+			return total, err
+		}
+		const most = 64
+		n := min(len(st.in.ready), most)
+		list = append(list[:0], st.in.ready[:n]...)
+		clear(st.in.ready[:n])
+		if st.in.ready = st.in.ready[n:]; len(st.in.ready) == 0 {
+			st.in.ready = nil
+		}
+		s.mu.Unlock()
+		bytes = bytes[:0]
+		for _, p := range list {
+			bytes = append(bytes, p.data)
+		}
+		whole := bytes
+		k, err := bytes.WriteTo(w)
+		bytes = whole
+		clear(bytes)
+		total += k
+		for i := range list {
+			list[i].held.free()
+		}
+		s.mu.Lock()
+		st.consumed(int(k))
+		s.mu.Unlock()
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// awaitData waits until there is something to read, with the session locked.
+func (st *Stream) awaitData() error {
+	for {
+		switch {
+		case len(st.in.ready) > 0 && st.reset == nil:
+			return nil
+		case st.finSeen && st.in.next == st.finAt && st.taken == st.finAt && (st.reset == nil || st.closed):
+			return io.EOF
+		case st.reset != nil:
+			return st.reset
+		case st.readLate:
+			return os.ErrDeadlineExceeded
+		}
+		st.readable.Wait()
+	}
+}
+
+// consumed counts what the reader took, and opens the window for more.
+func (st *Stream) consumed(n int) {
+	st.taken += uint64(n)
+	st.stats.BytesIn += int64(n)
+	if st.reset != nil {
+		return
+	}
+	st.in.waiting -= n
+	st.s.received -= n
+	if window := st.s.window(); st.taken+window >= st.granted+window/4 && !(st.finSeen && st.in.next == st.finAt) {
+		st.granted = max(st.granted, st.taken+window)
+		st.dueAck()
+	}
+	st.settle()
+}
+
+// Close ends both directions: in order when the other side has ended its own
+// and all was read, else by a reset of what it still sends.
+func (st *Stream) Close() error {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.closed = true
+	if st.linger == 0 || st.reset == nil && !(st.finSeen && st.taken == st.finAt) {
+		st.abort(Aborted)
+		return nil
+	}
+	if st.reset == nil && !st.finished {
+		st.finished = true
+		st.enter()
+		s.wake()
+	}
+	st.settle()
+	return nil
+}
+
+// SetLinger with 0 makes Close reset the stream, as that of net.TCPConn does.
+func (st *Stream) SetLinger(sec int) error {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	st.linger = sec
+	return nil
+}
+
+// Abort resets the stream.
+func (st *Stream) Abort(why Reason) {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	st.abort(why)
+}
+
+// abort resets the stream, unless it is over, with the session locked.
+func (st *Stream) abort(why Reason) {
+	if st.reset != nil || st.done() {
+		st.settle()
+		return
+	}
+	st.over(&ResetError{why})
+	st.told, st.resetDue = why, true
+	st.s.control.push(st)
+	st.s.wake()
+}
+
+// over ends the stream at once.
+func (st *Stream) over(err error) {
+	if st.reset == nil {
+		st.reset = err
+	}
+	st.leave()
+	st.s.unsent -= int(st.out.end - st.next)
+	st.next = st.out.end
+	st.out.clear()
+	st.s.received -= st.in.waiting
+	st.in.clear()
+	st.readable.Broadcast()
+	st.writable.Broadcast()
+}
+
+// done says whether both directions have ended, and the other side knows.
+func (st *Stream) done() bool {
+	return st.finSent && st.acked > st.out.end && st.finSeen && st.in.next == st.finAt && st.ackedNow > st.finAt
+}
+
+// settle forgets a stream that is over for both sides.
+func (st *Stream) settle() {
+	if st.reset != nil && st.told == 0 || st.reset == nil && st.done() && st.taken == st.finAt {
+		if st.s.streams[st.id] == st {
+			delete(st.s.streams, st.id)
+			st.s.settled++
+		}
+	}
+}
+
+// dueAck asks for an acknowledgement to be sent at once.
+func (st *Stream) dueAck() {
+	if st.reset == nil && !st.ackDue {
+		st.ackDue = true
+		st.s.control.push(st)
+		st.s.wake()
+	}
+}
+
+// appendControl appends the frames that are due of a stream.
+func (st *Stream) appendControl(b []byte) []byte {
+	if st.resetDue {
+		st.resetDue = false
+		b = frame.Header{Type: frame.Reset, Stream: st.id, Seq: uint32(st.told)}.Append(b)
+	}
+	if st.ackDue && st.reset == nil {
+		upTo := st.in.next
+		if st.finSeen && upTo == st.finAt {
+			upTo++
+		}
+		st.ackedNow = upTo
+		b = frame.Header{Type: frame.Ack, Size: 4, Stream: st.id, Seq: uint32(upTo)}.Append(b)
+		b = append(b, byte(st.granted>>24), byte(st.granted>>16), byte(st.granted>>8), byte(st.granted))
+	}
+	st.ackDue, st.ackSoon = false, false
+	st.settle()
+	return b
+}
+
+// LocalAddr and RemoteAddr name the stream; it has no address.
+func (st *Stream) LocalAddr() net.Addr  { return address(st.id) }
+func (st *Stream) RemoteAddr() net.Addr { return address(st.id) }
+
+type address uint32
+
+func (address) Network() string  { return "mpflex" }
+func (a address) String() string { return fmt.Sprintf("stream %d", uint32(a)) }
+
+// SetDeadline implements net.Conn.
+func (st *Stream) SetDeadline(t time.Time) error {
+	return errors.Join(st.SetReadDeadline(t), st.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements net.Conn.
+func (st *Stream) SetReadDeadline(t time.Time) error {
+	st.deadline(t, &st.readTimeout, &st.readLate, &st.readable)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (st *Stream) SetWriteDeadline(t time.Time) error {
+	st.deadline(t, &st.writeTimer, &st.writeLate, &st.writable)
+	return nil
+}
+
+func (st *Stream) deadline(t time.Time, timer **time.Timer, late *bool, cond *sync.Cond) {
+	mu := &st.s.mu
+	mu.Lock()
+	defer mu.Unlock()
+	if *timer != nil {
+		(*timer).Stop()
+		*timer = nil
+	}
+	*late = false
+	if t.IsZero() {
+		return
+	}
+	var own *time.Timer
+	own = time.AfterFunc(time.Until(t), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if *timer == own {
+			*late = true
+			cond.Broadcast()
+		}
+	})
+	*timer = own
+}

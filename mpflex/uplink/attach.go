@@ -1,0 +1,109 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"mplab/mpflex/netx"
+	"mplab/mpflex/session"
+	"mplab/mpflex/wire"
+)
+
+// errUnknown: the proxy has no such session.
+var errUnknown = errors.New(wire.UnknownSession.String())
+
+// ErrNoAnswer: the proxy closed the connection instead of answering.
+var ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret, or another clock)")
+
+// recordOverhead is what TLS 1.3 adds to a write: header, content type and tag
+// of a record (RFC 8446 §5.2).
+const recordOverhead = 22
+
+// attach opens a connection on an interface and makes a path of it.
+func (u *Uplink) attach(ctx context.Context, r *run, i int) (*session.Path, error) {
+	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
+	defer cancel()
+	options := u.options.Socket
+	options.Device, options.Multipath = u.options.Paths[i].Device, false
+	tcp, err := options.Dial(ctx, u.options.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	link, binding, err := u.secure(ctx, tcp)
+	if err != nil {
+		netx.Abort(tcp)
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	r.numbers[i]++
+	link.ID, link.Incarnation, link.Name = uint8(i), r.numbers[i], options.Device
+	path, err := u.introduce(r, link, binding)
+	if err != nil {
+		netx.Abort(tcp)
+		return nil, err
+	}
+	return path, nil
+}
+
+// secure prepares a connection and makes it private, when that is asked for.
+func (u *Uplink) secure(ctx context.Context, tcp *net.TCPConn) (session.Link, wire.Binding, error) {
+	if err := session.Prepare(tcp); err != nil {
+		return session.Link{}, wire.Unbound, err
+	}
+	if u.options.Private == nil {
+		return session.Link{Conn: tcp, TCP: tcp}, wire.Unbound, nil
+	}
+	counter := &session.Counter{Conn: tcp}
+	private, err := u.options.Private.Handshake(ctx, counter)
+	if err != nil {
+		return session.Link{}, wire.Unbound, err
+	}
+	return session.Link{Conn: private, TCP: tcp, Counter: counter, Overhead: recordOverhead}, private.Binding, nil
+}
+
+// introduce says which path the connection is to be, and hears the answer.
+func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*session.Path, error) {
+	u.mu.Lock()
+	fresh := !r.known
+	u.mu.Unlock()
+	config := r.session.Config()
+	message := wire.Attach{
+		Session: r.id, Path: link.ID, Incarnation: link.Incarnation, Interface: link.Name, Fresh: fresh,
+		Settings: wire.Settings{
+			MaxStreams: uint32(config.MaxStreams), InitialWindow: uint32(config.InitialWindow), KeepAlive: config.Keepalive,
+			Schemes: u.options.Schemes,
+		},
+	}
+	message.Stamp()
+	b, err := message.Append(nil, u.options.Secret, binding)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := link.Conn.Write(b); err != nil {
+		return nil, err
+	}
+	answer, err := wire.ReadAttached(link.Conn, u.options.Secret, binding, message.Nonce)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return nil, ErrNoAnswer
+	case err != nil:
+		return nil, err
+	case answer.Status == wire.UnknownSession:
+		return nil, errUnknown
+	case answer.Status != wire.OK:
+		return nil, fmt.Errorf("the proxy takes no path: %s", answer.Status)
+	}
+	u.mu.Lock()
+	r.known = true
+	u.mu.Unlock()
+	if err := link.TCP.SetDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return r.session.Attach(link)
+}

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/netip"
+)
+
+// Open is how a stream of a session begins, agent to proxy: what it is for.
+// The application's bytes follow at once. It needs no proof of its own: the
+// path has given it.
+type Open struct {
+	Command     Command        // Connect or Echo
+	Label       byte           // of the scheme that the stream has; 0: the default one
+	Source      netip.AddrPort // the application's address, for the log; may be the zero AddrPort
+	Destination netip.AddrPort // none with Echo
+}
+
+// Sizes in bytes.
+const (
+	openHeader = 4
+	minOpen    = openHeader + 1 + 1
+	maxOpen    = openHeader + 19 + 19
+)
+
+// Append appends the encoded record to b.
+func (o Open) Append(b []byte) []byte {
+	start := len(b)
+	b = append(b, 0, 0, byte(o.Command), o.Label)
+	b = appendAddr(b, o.Source)
+	b = appendAddr(b, o.Destination)
+	binary.BigEndian.PutUint16(b[start:], uint16(len(b)-start))
+	return b
+}
+
+// ReadOpen reads one record and not a byte more.
+func ReadOpen(r io.Reader) (Open, error) {
+	var b [maxOpen]byte
+	if _, err := io.ReadFull(r, b[:2]); err != nil {
+		return Open{}, fmt.Errorf("reading how a stream begins: %w", err)
+	}
+	size := int(binary.BigEndian.Uint16(b[:]))
+	if size < minOpen || size > maxOpen {
+		return Open{}, fmt.Errorf("%w: a stream begins with %d bytes", ErrFormat, size)
+	}
+	if _, err := io.ReadFull(r, b[2:size]); err != nil {
+		return Open{}, fmt.Errorf("reading how a stream begins: %w", err)
+	}
+	o := Open{Command: Command(b[2]), Label: b[3]}
+	var err error
+	rest := b[openHeader:size]
+	if o.Source, rest, err = parseAddr(rest); err != nil {
+		return Open{}, err
+	}
+	if o.Destination, rest, err = parseAddr(rest); err != nil {
+		return Open{}, err
+	}
+	switch {
+	case len(rest) != 0:
+		return Open{}, fmt.Errorf("%w: %d bytes after the addresses", ErrFormat, len(rest))
+	case o.Command != Connect && o.Command != Echo:
+		return o, fmt.Errorf("%w: %d", ErrCommand, o.Command)
+	case o.Command == Connect && !o.Destination.IsValid():
+		return o, fmt.Errorf("%w: connect without a destination", ErrFormat)
+	}
+	return o, nil
+}
