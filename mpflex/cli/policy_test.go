@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mplab/mpflex/policy"
+	"mplab/mpflex/sched"
 )
 
 const manual = "docs/policy.md"
@@ -105,7 +106,8 @@ func TestFilesOfTheManual(t *testing.T) {
 	}
 }
 
-// The manual names every condition, in the order in which they are looked at.
+// The manual names every scheduler, and every condition in the order in which
+// they are looked at.
 func TestManualIsComplete(t *testing.T) {
 	text := readManual(t)
 	_, err := policy.Parse("FILE", []byte("policy: 1\nrules: [{name: a, match: {x: 1}, action: block}]\ndefault: {}\n"), policy.Options{})
@@ -120,6 +122,11 @@ func TestManualIsComplete(t *testing.T) {
 	for _, key := range keys {
 		if !strings.Contains(text, "| `"+key+"` |") {
 			t.Errorf("%s has no row for the condition %s", manual, key)
+		}
+	}
+	for _, scheduler := range sched.Names() {
+		if !strings.Contains(text, "`"+scheduler+"`") {
+			t.Errorf("%s has no scheduler %s", manual, scheduler)
 		}
 	}
 	order := "protocol, port, uid, battery, wifi_throughput, plan_left, address, process, package, domain, time."

@@ -46,9 +46,8 @@ func (e *FileError) Error() string {
 
 // reader reads a YAML document strictly: it collects what is wrong and goes on.
 type reader struct {
-	schedulers []string // those that there are
-	devices    []string // the interfaces that there are; nil when not known
-	problems   []Problem
+	devices  []string // the interfaces that there are; nil when not known
+	problems []Problem
 }
 
 func (r *reader) bad(line int, place, format string, args ...any) {

@@ -21,7 +21,6 @@ const (
 
 // Options are what a rule file is checked against.
 type Options struct {
-	Schedulers []string // nil: the variable Schedulers
 	Interfaces []string // that rules may name; nil: every name of which the kind is known
 }
 
@@ -54,10 +53,7 @@ func Parse(file string, data []byte, options Options) (*Policy, error) {
 }
 
 func parse(file string, data []byte, options Options, previous *Table) (*Policy, error) {
-	r := &reader{schedulers: options.Schedulers, devices: options.Interfaces}
-	if r.schedulers == nil {
-		r.schedulers = Schedulers
-	}
+	r := &reader{devices: options.Interfaces}
 	p := &Policy{File: file}
 	if root := r.document(data); root != nil {
 		r.policy(field{root, "", root.Line}, p)
@@ -141,7 +137,7 @@ func (r *reader) scheme(f field) *Scheme {
 		return scheme
 	}
 	if scheduler, given := fields["scheduler"]; given {
-		scheme.Scheduler, _ = valueOf(r, scheduler, "the name of a scheduler", r.parseScheduler)
+		scheme.Scheduler, _ = valueOf(r, scheduler, "the name of a scheduler", parseScheduler)
 	}
 	if paths, given := fields["paths"]; given {
 		scheme.Paths, _ = valuesOf(r, paths, "the name of a path", r.parsePath)
@@ -162,9 +158,9 @@ func (r *reader) scheme(f field) *Scheme {
 	return scheme
 }
 
-func (r *reader) parseScheduler(text string) (string, error) {
-	if !slices.Contains(r.schedulers, text) {
-		return "", errors.New(unknown("scheduler", text, r.schedulers))
+func parseScheduler(text string) (string, error) {
+	if known := schedulers(); !slices.Contains(known, text) {
+		return "", errors.New(unknown("scheduler", text, known))
 	}
 	return text, nil
 }

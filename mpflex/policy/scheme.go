@@ -1,17 +1,18 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"mplab/mpflex/sched"
 )
 
 // DefaultScheduler is the name that stands for the session's own scheduler.
 const DefaultScheduler = "default"
 
-// Schedulers are the names that a rule file may give when Options names none.
-var Schedulers = []string{DefaultScheduler, "minrtt", "roundrobin", "txdelay", "single", "redundant", "backup"}
+// schedulers returns the names that a rule file may give.
+func schedulers() []string { return append(sched.Names(), DefaultScheduler) }
 
 const (
 	maxPaths     = 8  // in one scheme
@@ -120,5 +121,3 @@ func isScheduler(text string) bool {
 	}
 	return text != "" && len(text) <= maxScheduler
 }
-
-var errTooManySchemes = errors.New("more than 255 schemes")

@@ -82,7 +82,7 @@ default: {scheduler: single, paths: wifi}
 
 // randomScheme is one of about 400.
 func randomScheme(random *rand.Rand) *Scheme {
-	s := &Scheme{Scheduler: Schedulers[random.IntN(len(Schedulers))]}
+	s := &Scheme{Scheduler: schedulers()[random.IntN(len(schedulers()))]}
 	names := []string{"wifi", "cellular", "wlan0", "rmnet0", "eth0"}
 	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
@@ -103,7 +103,7 @@ func randomScheme(random *rand.Rand) *Scheme {
 func TestLabelsOverManyReloads(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	var table *Table
-	reused := false
+	reused, given := false, map[byte]string{}
 	for step := range 400 {
 		var schemes []*Scheme
 		for range random.IntN(40) {
@@ -131,12 +131,16 @@ func TestLabelsOverManyReloads(t *testing.T) {
 				t.Fatalf("step %d: %s had the label %d and has %d", step, scheme, old, label)
 			}
 		}
+		if size := next.size(); size > MaxTableSize {
+			t.Fatalf("step %d: %d bytes", step, size)
+		}
 		if table != nil {
 			changed := 0
 			for label, scheme := range next.All() {
 				if old, known := table.Scheme(label); !known || old != scheme {
 					changed++
-					reused = reused || known
+					before, again := given[label]
+					reused, given[label] = reused || again && before != scheme.String(), scheme.String()
 				}
 			}
 			if (changed > 0) != (next.Generation == table.Generation+1) || (changed == 0) != (next.Generation == table.Generation) {
@@ -157,7 +161,7 @@ func TestLabelsOverManyReloads(t *testing.T) {
 // With all labels taken, the one that is out of use for the longest time is
 // given away first.
 func TestLabelsRunOut(t *testing.T) {
-	scheme := func(i int) *Scheme { return &Scheme{Scheduler: "single", Paths: []string{fmt.Sprintf("eth%d", i)}} }
+	scheme := func(i int) *Scheme { return &Scheme{Scheduler: "s", Paths: []string{fmt.Sprintf("e%d", i)}} }
 	var all []*Scheme
 	for i := range maxLabel {
 		all = append(all, scheme(i+1))
@@ -269,20 +273,36 @@ func TestBadTables(t *testing.T) {
 	}
 }
 
-func TestLargestTable(t *testing.T) {
-	var schemes []*Scheme
-	for i := range maxLabel {
+// What is out of use makes room for what is new, the oldest first; what is in
+// use does not.
+func TestLargeTables(t *testing.T) {
+	scheme := func(n int) *Scheme {
 		s := &Scheme{Scheduler: strings.Repeat("s", maxScheduler)}
-		for j := range maxPaths {
-			s.Paths = append(s.Paths, fmt.Sprintf("%0*d-%d", maxInterface-2, i, j))
+		for i := range maxPaths {
+			s.Paths = append(s.Paths, fmt.Sprintf("%0*d-%d", maxInterface-2, n, i))
 		}
-		schemes = append(schemes, s)
+		return s
 	}
-	table := must(tableOf(schemes, nil))
-	data := must(table.MarshalBinary())
-	back, err := ParseTable(data)
-	if err != nil || len(data) != MaxTableSize || !bytes.Equal(must(back.MarshalBinary()), data) {
-		t.Errorf("%d bytes, %d at most: %v", len(data), MaxTableSize, err)
+	const large = 1 + 1 + maxScheduler + 2 + maxPaths*(1+maxInterface) // bytes of one
+	const fitting = (MaxTableSize - tableHeader) / large
+	var schemes []*Scheme
+	for i := range fitting + 1 {
+		schemes = append(schemes, scheme(i))
+	}
+	table := must(tableOf(schemes[:fitting], nil))
+	if back, err := ParseTable(must(table.MarshalBinary())); err != nil || !back.entries[fitting].scheme.equal(schemes[fitting-1]) {
+		t.Error(err)
+	}
+	want := fmt.Sprintf("the schemes take %d bytes; there is room for %d", tableHeader+(fitting+1)*large, MaxTableSize)
+	if _, err := tableOf(schemes, table); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	table = must(tableOf(schemes[2:fitting], table)) // 0 and 1 retire
+	table = must(tableOf(schemes[2:], table))
+	for i, s := range schemes {
+		if _, known := table.label(s); known != (i > 0) {
+			t.Errorf("scheme %d: %v", i, known)
+		}
 	}
 }
 

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"mplab/mpflex/wire"
 )
 
 // maxLabel is the largest label; label 0 is no entry of a table.
 const maxLabel = 255
 
-// MaxTableSize bounds an encoded table, in bytes.
-const MaxTableSize = tableHeader + maxLabel*(1+1+maxScheduler+2+maxPaths*(1+maxInterface))
+// MaxTableSize bounds an encoded table, in bytes: what the message that sets a
+// path up has room for.
+const MaxTableSize = wire.MaxSchemes
 
 const (
 	tableVersion = 1
@@ -72,7 +75,8 @@ func (t *Table) label(scheme *Scheme) (byte, bool) {
 // tableOf gives labels to schemes in their order. Those in the previous table
 // keep theirs, so that the labels of open flows go on to mean what they did;
 // others get the lowest label that is free, and when none is, the one that is
-// out of use for the longest time.
+// out of use for the longest time. Those out of use go, too, when the table
+// would be too large.
 func tableOf(schemes []*Scheme, previous *Table) (*Table, error) {
 	t := &Table{}
 	if previous != nil {
@@ -111,18 +115,45 @@ func tableOf(schemes []*Scheme, previous *Table) (*Table, error) {
 	if !changed {
 		t.Generation = previous.Generation
 	}
-	return t, nil
+	return t, t.fit(&used)
+}
+
+var errTooManySchemes = errors.New("more than 255 schemes")
+
+// fit takes out schemes that are out of use until the table is small enough.
+func (t *Table) fit(used *[maxLabel + 1]bool) error {
+	for size := t.size(); size > MaxTableSize; size = t.size() {
+		oldest := t.oldest(used)
+		if oldest == 0 {
+			return fmt.Errorf("the schemes take %d bytes; there is room for %d", size, MaxTableSize)
+		}
+		t.entries[oldest] = entry{}
+	}
+	return nil
+}
+
+func (t *Table) size() int {
+	data, _ := t.AppendBinary(nil) // never fails
+	return len(data)
 }
 
 // free returns the label to use next; 0 when all are in use.
 func (t *Table) free(used *[maxLabel + 1]bool) byte {
+	for label := 1; label <= maxLabel; label++ {
+		if t.entries[label].scheme == nil {
+			return byte(label)
+		}
+	}
+	return t.oldest(used)
+}
+
+// oldest returns the label that is out of use for the longest time; 0 when none
+// is.
+func (t *Table) oldest(used *[maxLabel + 1]bool) byte {
 	oldest := 0
 	for label := 1; label <= maxLabel; label++ {
 		e := t.entries[label]
-		if e.scheme == nil {
-			return byte(label)
-		}
-		if !used[label] && (oldest == 0 || e.retired < t.entries[oldest].retired) {
+		if e.scheme != nil && !used[label] && (oldest == 0 || e.retired < t.entries[oldest].retired) {
 			oldest = label
 		}
 	}
