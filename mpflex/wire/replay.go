@@ -9,8 +9,8 @@ import (
 // over the whole window.
 const DefaultReplayEntries = 1 << 17
 
-// Replay refuses hellos whose time is off and those seen before. A nonce is
-// remembered for twice MaxSkew: a hello may be dated MaxSkew ahead and is
+// Replay refuses hellos and attaches whose time is off and those seen before. A
+// nonce is remembered for twice MaxSkew: a hello may be dated MaxSkew ahead and is
 // accepted until MaxSkew after its date. When the memory is full further
 // hellos are refused, so an old one can never pass.
 type Replay struct {
@@ -35,20 +35,25 @@ func NewReplay(limit int) *Replay {
 // Accept returns nil the first time an authentic hello of about now is shown,
 // ErrSkew, ErrReplay or ErrReplayFull otherwise.
 func (r *Replay) Accept(hello Hello, now time.Time) error {
-	if off := now.Sub(hello.Time); off > MaxSkew || off < -MaxSkew {
+	return r.Once(hello.Time, hello.Nonce, now)
+}
+
+// Once is Accept for any authentic message of a time and a nonce.
+func (r *Replay) Once(at time.Time, nonce [NonceSize]byte, now time.Time) error {
+	if off := now.Sub(at); off > MaxSkew || off < -MaxSkew {
 		return ErrSkew
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(now)
-	if _, seen := r.seen[hello.Nonce]; seen {
+	if _, seen := r.seen[nonce]; seen {
 		return ErrReplay
 	}
 	if len(r.seen) >= r.limit {
 		return ErrReplayFull
 	}
-	r.seen[hello.Nonce] = struct{}{}
-	r.queue = append(r.queue, replayEntry{hello.Nonce, now.Add(2 * MaxSkew)})
+	r.seen[nonce] = struct{}{}
+	r.queue = append(r.queue, replayEntry{nonce, now.Add(2 * MaxSkew)})
 	return nil
 }
 

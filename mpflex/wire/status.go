@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// Status is the proxy's one answer to a hello.
+// Status is the proxy's one answer to a hello, and the first of its answer to
+// an attach.
 type Status byte
 
 // The answers.
@@ -23,6 +24,14 @@ const (
 	Bad Status = 4
 	// Denied: the destination is outside the proxy's allow list.
 	Denied Status = 5
+	// UnknownSession: the client has no such session, or has it no more.
+	UnknownSession Status = 6
+	// Draining: the proxy is about to end and takes no more paths.
+	Draining Status = 7
+	// Limit: the client has as many sessions or paths as it may have.
+	Limit Status = 8
+	// Stale: the path is attached with this incarnation or a later one.
+	Stale Status = 9
 )
 
 var statusNames = map[Status]string{
@@ -32,6 +41,11 @@ var statusNames = map[Status]string{
 	Timeout:     "the destination did not answer the proxy in time",
 	Bad:         "the proxy did not accept the request",
 	Denied:      "the destination is not in the proxy's allow list",
+
+	UnknownSession: "the proxy does not know the session",
+	Draining:       "the proxy is about to end",
+	Limit:          "the proxy's limit of sessions or paths is reached",
+	Stale:          "a later connection of the path is attached",
 }
 
 // String says what the status means.

@@ -1,5 +1,6 @@
 // Package wire is the format of what agent and proxy say to each other before
-// the application's bytes: one hello, one status. See ../spec.md.
+// anything else on a connection: one hello and one status on a carrying
+// connection, one attach and its answer on a path. See ../spec.md.
 package wire
 
 import (
@@ -31,10 +32,12 @@ const (
 
 var magic = [4]byte{'M', 'P', 'F', 'X'}
 
-// Labels keep the MACs of the two messages apart.
+// Labels keep the MACs of the messages apart.
 const (
-	helloLabel  = "mpflex 1 hello\x00"
-	statusLabel = "mpflex 1 status\x00"
+	helloLabel    = "mpflex 1 hello\x00"
+	statusLabel   = "mpflex 1 status\x00"
+	attachLabel   = "mpflex 1 attach\x00"
+	attachedLabel = "mpflex 1 attached\x00"
 )
 
 // Errors of the format: the peer speaks something else, or another version.

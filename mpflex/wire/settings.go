@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Bounds of the settings.
+const (
+	MaxStreams   = 1 << 20 // streams open at a time
+	MinWindow    = 1 << 10 // bytes
+	MaxWindow    = 1 << 30 // bytes
+	MinKeepAlive = 100 * time.Millisecond
+	MaxKeepAlive = time.Hour
+	MaxSchemes   = 4096 // bytes
+)
+
+// settingsSize is the size of settings without the schemes, in bytes.
+const settingsSize = 4 + 4 + 4 + 2
+
+// Settings are what the sender of an Attach or an Attached puts up with and
+// asks for. Those of a session are the ones with which it was made; KeepAlive
+// is taken from each attach for its path.
+type Settings struct {
+	// MaxStreams is how many streams the other side may have open at a time,
+	// 1 to MaxStreams.
+	MaxStreams uint32
+	// InitialWindow is how many bytes of each stream the other side may send
+	// before it is given more, MinWindow to MaxWindow.
+	InitialWindow uint32
+	// KeepAlive is after what silence a path with open streams is probed, to
+	// the millisecond, MinKeepAlive to MaxKeepAlive; 0: never.
+	KeepAlive time.Duration
+	// Schemes is what the agent's labels mean, at most MaxSchemes bytes that
+	// mean nothing to this package.
+	Schemes []byte
+}
+
+func (s Settings) check() error {
+	switch {
+	case s.MaxStreams < 1 || s.MaxStreams > MaxStreams:
+		return fmt.Errorf("%w: %d streams", ErrFormat, s.MaxStreams)
+	case s.InitialWindow < MinWindow || s.InitialWindow > MaxWindow:
+		return fmt.Errorf("%w: a window of %d bytes", ErrFormat, s.InitialWindow)
+	case s.KeepAlive != 0 && (s.KeepAlive < MinKeepAlive || s.KeepAlive > MaxKeepAlive):
+		return fmt.Errorf("%w: a keep-alive period of %v", ErrFormat, s.KeepAlive)
+	case len(s.Schemes) > MaxSchemes:
+		return fmt.Errorf("%w: %d bytes of schemes", ErrFormat, len(s.Schemes))
+	}
+	return nil
+}
+
+func (s Settings) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, s.MaxStreams)
+	b = binary.BigEndian.AppendUint32(b, s.InitialWindow)
+	b = binary.BigEndian.AppendUint32(b, uint32(s.KeepAlive.Milliseconds()))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(s.Schemes)))
+	return append(b, s.Schemes...)
+}
+
+// parseSettings reads settings that fill b.
+func parseSettings(b []byte) (Settings, error) {
+	if len(b) < settingsSize || len(b) != settingsSize+int(binary.BigEndian.Uint16(b[12:])) {
+		return Settings{}, fmt.Errorf("%w: settings of %d bytes", ErrFormat, len(b))
+	}
+	s := Settings{
+		MaxStreams:    binary.BigEndian.Uint32(b),
+		InitialWindow: binary.BigEndian.Uint32(b[4:]),
+		KeepAlive:     time.Duration(binary.BigEndian.Uint32(b[8:])) * time.Millisecond,
+	}
+	if len(b) > settingsSize {
+		s.Schemes = append([]byte(nil), b[settingsSize:]...)
+	}
+	return s, s.check()
+}
