@@ -1,0 +1,93 @@
+package identity
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// cannedConn is a connection on which some bytes arrive, and then the end.
+type cannedConn struct {
+	net.Conn // of which nothing is used
+	rest     []byte
+	written  int
+}
+
+func (c *cannedConn) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func (c *cannedConn) Write(b []byte) (int, error)     { c.written += len(b); return len(b), nil }
+func (c *cannedConn) Close() error                    { return nil }
+func (c *cannedConn) SetDeadline(time.Time) error     { return nil }
+func (c *cannedConn) SetReadDeadline(time.Time) error { return nil }
+func (c *cannedConn) SetWriteDeadline(time.Time) error {
+	return nil
+}
+
+// clientHello is what a handshake begins with.
+func clientHello(f *testing.F, agent *Agent) []byte {
+	client, server := net.Pipe()
+	go func() { _, _ = agent.Handshake(context.Background(), client) }()
+	b := make([]byte, 4096)
+	n, err := server.Read(b)
+	if err != nil {
+		f.Fatal(err)
+	}
+	_ = server.Close()
+	return b[:n]
+}
+
+// Whatever a stranger sends, the proxy says nothing and takes nobody in.
+func FuzzStranger(f *testing.F) {
+	f.Add(clientHello(f, newAgent(f, secretC)))
+	f.Add([]byte{22, 3, 1, 0, 4, 1, 0, 0, 0})
+	f.Add([]byte("GET / HTTP/1.1\r\n"))
+	proxy := newProxy(f, Options{}, alice)
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		conn := &cannedConn{rest: sent}
+		if _, err := proxy.Handshake(context.Background(), conn); err == nil || conn.written != 0 {
+			t.Errorf("%d bytes, %v", conn.written, err)
+		}
+		if proxy.strangers.queue.Len() != 0 {
+			t.Error("its place is kept")
+		}
+	})
+}
+
+// Whatever answers the agent without the proxy's key, the agent takes it not.
+func FuzzFalseProxy(f *testing.F) {
+	f.Add([]byte{22, 3, 3, 0, 4, 2, 0, 0, 0})
+	f.Add([]byte{21, 3, 3, 0, 2, 2, 40})
+	agent := newAgent(f, secretA)
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		if _, err := agent.Handshake(context.Background(), &cannedConn{rest: sent}); err == nil {
+			t.Error("taken for the proxy")
+		}
+	})
+}
+
+// What is read as a server name is written the same again.
+func FuzzServerName(f *testing.F) {
+	f.Add(goldenName)
+	f.Add("proxy.example.org")
+	f.Fuzz(func(t *testing.T, text string) {
+		name, ok := parseName(text)
+		if !ok {
+			return
+		}
+		if again := nameEncoding.EncodeToString(append(name.signed, name.tag...)); again != text {
+			t.Errorf("%q is written %q", text, again)
+		}
+		if len(name.tag) != nameMAC || name.at.UnixMilli()>>(8*nameTime) != 0 {
+			t.Errorf("%+v", name)
+		}
+	})
+}

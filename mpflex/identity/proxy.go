@@ -1,0 +1,153 @@
+package identity
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"mplab/mpflex/wire"
+)
+
+// Credential is a secret and what the proxy calls who holds it.
+type Credential struct {
+	Name   string
+	Secret []byte
+}
+
+// Proxy takes connections of agents whose secrets it knows.
+type Proxy struct {
+	options   Options
+	clients   atomic.Pointer[[]known]
+	replay    *wire.Replay
+	strangers *strangers
+}
+
+// known is a client with the keys of its secret.
+type known struct {
+	Client
+	naming []byte
+	config *tls.Config
+}
+
+// NewProxy returns a proxy that knows these clients.
+func NewProxy(credentials []Credential, options Options) (*Proxy, error) {
+	options = options.withDefaults()
+	p := &Proxy{
+		options:   options,
+		replay:    wire.NewReplay(wire.DefaultReplayEntries),
+		strangers: newStrangers(options.MaxStrangers),
+	}
+	return p, p.SetClients(credentials)
+}
+
+// SetClients replaces the clients; on an error nothing is changed. Connections
+// that are open stay so: whoever keeps them asks Knows and closes those of
+// clients that are gone.
+func (p *Proxy) SetClients(credentials []Credential) error {
+	clients := make([]known, 0, len(credentials))
+	names := make(map[ID]string, len(credentials))
+	for _, credential := range credentials {
+		client, err := p.know(credential)
+		if err != nil {
+			return fmt.Errorf("client %q: %w", credential.Name, err)
+		}
+		if other, twice := names[client.ID]; twice {
+			return fmt.Errorf("clients %q and %q have the same secret; each needs one of its own", other, client.Name)
+		}
+		names[client.ID] = client.Name
+		clients = append(clients, client)
+	}
+	p.clients.Store(&clients)
+	return nil
+}
+
+func (p *Proxy) know(credential Credential) (known, error) {
+	keys, err := derive(credential.Secret)
+	if err != nil {
+		return known{}, err
+	}
+	certificate, err := certify(keys.proxy)
+	if err != nil {
+		return known{}, err
+	}
+	config := base(p.options, certificate, public(keys.agent))
+	config.ClientAuth = tls.RequireAnyClientCert // base's VerifyConnection judges it
+	client := Client{Name: credential.Name, ID: ID(public(keys.agent)), Secret: credential.Secret}
+	return known{client, keys.naming, config}, nil
+}
+
+// Clients returns the clients that are known now. On a connection without TLS,
+// wire.ReadAttach is given all of their secrets.
+func (p *Proxy) Clients() []Client {
+	clients := make([]Client, 0, len(*p.clients.Load()))
+	for _, client := range *p.clients.Load() {
+		clients = append(clients, client.Client)
+	}
+	return clients
+}
+
+// Knows tells whether a client is known now.
+func (p *Proxy) Knows(id ID) bool {
+	for _, client := range *p.clients.Load() {
+		if client.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Handshake makes conn private and finds out who the client is. It ends with
+// ctx or after the timeout. On an error conn is closed; who did not show that it
+// knows a secret has got no byte by then.
+func (p *Proxy) Handshake(ctx context.Context, conn net.Conn) (*Conn, error) {
+	guarded := &guard{Conn: conn, left: maxClientHello}
+	leave := p.strangers.enter(conn)
+	defer leave()
+	var client *known
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			var err error
+			if client, err = p.recognise(hello.ServerName, time.Now()); err != nil {
+				return nil, err
+			}
+			guarded.admit()
+			leave()
+			return client.config, nil
+		},
+	}
+	secure, err := handshake(ctx, conn, p.options.Timeout, tls.Server(guarded, config), func() Client { return client.Client })
+	switch {
+	case err == nil:
+		guarded.done = true
+		return secure, nil
+	case client != nil:
+		return nil, fmt.Errorf("client %q: %w", client.Name, err)
+	case errors.Is(err, net.ErrClosed) && ctx.Err() == nil:
+		return nil, ErrCrowded
+	}
+	return nil, err
+}
+
+// recognise finds the client that sealed a server name just now.
+func (p *Proxy) recognise(name string, now time.Time) (*known, error) {
+	opened, ok := parseName(name)
+	if !ok {
+		return nil, ErrStranger
+	}
+	clients := *p.clients.Load()
+	for i := range clients {
+		if !opened.by(clients[i].naming) {
+			continue
+		}
+		if err := p.replay.Once(opened.at, opened.nonce, now); err != nil {
+			return nil, fmt.Errorf("client %q: %w", clients[i].Name, err)
+		}
+		return &clients[i], nil
+	}
+	return nil, ErrStranger
+}
