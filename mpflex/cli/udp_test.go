@@ -15,7 +15,7 @@ import (
 )
 
 // run runs a command line and returns what it prints and its exit code.
-func run(ctx context.Context, stdout io.Writer, args ...string) (int, error) {
+func execute(ctx context.Context, stdout io.Writer, args ...string) (int, error) {
 	root := command()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -34,7 +34,7 @@ func startEcho(t *testing.T) string {
 	reader, writer := io.Pipe()
 	var running sync.WaitGroup
 	running.Go(func() {
-		code, err := run(ctx, writer, "udp-echo", "--listen", "127.0.0.1:0")
+		code, err := execute(ctx, writer, "udp-echo", "--listen", "127.0.0.1:0")
 		if code != 0 || err != nil {
 			t.Errorf("udp-echo ended with %d, %v", code, err)
 		}
@@ -56,7 +56,7 @@ func TestUDPJitter(t *testing.T) {
 	echo := startEcho(t)
 	args := []string{"udp-jitter", "--target", echo, "--period", "1ms", "--seconds", "0.02", "--size", "100"}
 	var output bytes.Buffer
-	if code, err := run(t.Context(), &output, append(args, "--json")...); code != 0 || err != nil {
+	if code, err := execute(t.Context(), &output, append(args, "--json")...); code != 0 || err != nil {
 		t.Fatalf("%d, %v", code, err)
 	}
 	var result struct {
@@ -79,7 +79,7 @@ func TestUDPJitter(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 	output.Reset()
-	if code, err := run(t.Context(), &output, args...); code != 0 || err != nil || !strings.HasPrefix(output.String(), "20 datagrams of 100 bytes") {
+	if code, err := execute(t.Context(), &output, args...); code != 0 || err != nil || !strings.HasPrefix(output.String(), "20 datagrams of 100 bytes") {
 		t.Errorf("%d, %v: %s", code, err, output.String())
 	}
 }
@@ -102,13 +102,13 @@ func TestBadUDPCommands(t *testing.T) {
 		{"udp-jitter --target 127.0.0.1:7 --socks 127.0.0.1:1", exitFailed, "SOCKS server 127.0.0.1:1"},
 	} {
 		var output bytes.Buffer
-		code, err := run(t.Context(), &output, strings.Fields(c.args)...)
+		code, err := execute(t.Context(), &output, strings.Fields(c.args)...)
 		if code != c.code || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d, %v", c.args, code, err)
 		}
 	}
 	var output bytes.Buffer
-	code, err := run(t.Context(), &output, "udp-jitter", "--target", "127.0.0.1:7", "--socks", "127.0.0.1:1", "--json")
+	code, err := execute(t.Context(), &output, "udp-jitter", "--target", "127.0.0.1:7", "--socks", "127.0.0.1:1", "--json")
 	var result failed
 	if err := errors.Join(err, json.Unmarshal(output.Bytes(), &result)); code != exitFailed || err != nil || result.OK || !strings.Contains(result.Error, "127.0.0.1:1") {
 		t.Errorf("%d, %v: %s", code, err, output.String())

@@ -16,6 +16,7 @@ import (
 type flood struct {
 	address string
 	proxy   *Proxy
+	came    atomic.Int64 // connections accepted
 	inside  atomic.Int64 // handshakes under way
 	refused atomic.Int64
 	crowded atomic.Int64
@@ -36,6 +37,7 @@ func startFlood(t *testing.T, options Options) *flood {
 				return
 			}
 			f.inside.Add(1)
+			f.came.Add(1)
 			f.done.Go(func() { f.serve(conn) })
 		}
 	})
@@ -88,7 +90,9 @@ func TestFlood(t *testing.T) {
 			_ = conn.Close()
 		}
 	})
+	came := int64(0)
 	for i := range rounds {
+		came++
 		conn, err := net.Dial("tcp", f.address)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +101,9 @@ func TestFlood(t *testing.T) {
 		if i%2 == 0 {
 			_, _ = conn.Write(begun)
 		}
-		if i%100 == 99 {
+		if i%100 == 50 {
+			settle(t, "all are in or out", func() bool { return f.came.Load() == came && f.inside.Load() <= limit })
+			came++
 			client, err := net.Dial("tcp", f.address)
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +133,8 @@ func TestFlood(t *testing.T) {
 	if now := heap(); now > memory+limit*64<<10+rounds<<10 {
 		t.Errorf("%d kB more", (now-memory)>>10)
 	}
-	for i, conn := range held[:rounds-limit] {
+	for i, conn := range held {
+		_ = conn.(*net.TCPConn).CloseWrite() // so that the last are dropped, too
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("connection %d read %d bytes, %v", i, n, err)
 		}
