@@ -64,6 +64,7 @@ type Path struct {
 	minRTT   time.Duration
 	progress int64 // when delivery last grew, or something was written to an empty connection
 	stalled  bool
+	copied   int     // of sent: looked at for copies since the path is stalled
 	control  []byte  // frames for this path alone
 	twins    []entry // messages that go over this path too
 	taken    uint64  // bytes of frames that were read and done with
