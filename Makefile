@@ -65,13 +65,14 @@ $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 
 # --- For those who work on mplab -----------------------------------------------------------------------------
 
-bench: bench-linkem bench-mpflex bench-mptrace  ## all benchmarks
+bench: BENCH_MPFLEX = -quick
+bench: bench-linkem bench-mpflex bench-mptrace  ## all benchmarks, that of mpflex in its short form
 
 bench-linkem: setup  ## accuracy and rate of the link emulator
 	go run ./linkem/cmd/linkem-bench
 
-bench-mpflex: setup  ## relay throughput of agent and proxy
-	go test -run "^$$" -bench . ./mpflex/integration
+bench-mpflex: setup  ## MPFlex beside MPTCP, TCP and yamux on emulated links: hours; BENCH_MPFLEX=-quick: minutes
+	go run ./mpflex/cmd/mpflex-bench $(BENCH_MPFLEX)
 
 bench-mptrace: setup  ## speed and memory of the trace engine beside tcptrace, tshark and mptcptrace
 	go run ./analysis/mptrace/cmd/mptrace-bench

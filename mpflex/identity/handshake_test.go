@@ -319,3 +319,22 @@ func TestEndOfContext(t *testing.T) {
 		t.Errorf("at the agent: %v", err)
 	}
 }
+
+// The timeout is of the handshake: later a connection may be silent for long.
+func TestSilenceAfterTheHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		done := serve(newProxy(t, Options{}, alice), server)
+		agent, err := newAgent(t, secretA).Handshake(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := (<-done).conn
+		time.Sleep(time.Hour)
+		go func() { _, _ = agent.Write([]byte("late")) }()
+		buffer := make([]byte, 4)
+		if _, err := io.ReadFull(proxy, buffer); err != nil || string(buffer) != "late" {
+			t.Errorf("%q, %v", buffer, err)
+		}
+	})
+}

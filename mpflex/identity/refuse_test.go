@@ -121,6 +121,7 @@ func TestProxyRefuses(t *testing.T) {
 			if got.err == nil || !strings.Contains(got.err.Error(), c.want) {
 				t.Errorf("got %v, want %s", got.err, c.want)
 			}
+			_ = server.Close()
 			if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
 				t.Errorf("the client read %d bytes, %v", n, err)
 			}

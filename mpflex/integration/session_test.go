@@ -172,3 +172,68 @@ func TestRefusedOverASession(t *testing.T) {
 		t.Error("a destination that nobody serves was reached")
 	}
 }
+
+// pathEvents are the records of what happened to the paths of an agent.
+func pathEvents(t *testing.T, p *program) (what []string) {
+	for _, e := range records[connlog.PathEvent](t, p.log, "path") {
+		what = append(what, e.What+" "+e.Interface)
+	}
+	return what
+}
+
+// TestBlackHole: an interface stays up and loses everything. What it held goes
+// over the other one, and it is used again when it is back.
+func TestBlackHole(t *testing.T) {
+	private(t, func(t *testing.T, plain bool) {
+		s := start(t, flex(plain))
+		const size = 16 << 20
+		sent := payload(3, size)
+		halfway := make(chan bool)
+		serveOrigin(t, web, func(conn *net.TCPConn) {
+			defer conn.Close()
+			_, _ = conn.Write(sent[:size/2])
+			<-halfway
+			_, _ = conn.Write(sent[size/2:])
+		})
+		conn := dialPhone(t, web)
+		received := make([]byte, size)
+		if _, err := io.ReadFull(conn, received[:size/2]); err != nil {
+			t.Fatal(err)
+		}
+		hole(t, true)
+		defer hole(t, false)
+		close(halfway)
+		if n, err := io.ReadFull(conn, received[size/2:]); err != nil || !slices.Equal(received, sent) {
+			t.Fatalf("%d bytes while the path was a hole, %v", n, err)
+		}
+		conn.Close()
+		hole(t, false)
+		for try := 0; ; try++ { // until both carry data again
+			before := len(records[connlog.Connection](t, s.agent.log, "connection"))
+			conn := dialPhone(t, web)
+			if _, err := io.Copy(io.Discard, conn); err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+			all := connections(t, s.agent, web, before+1)
+			if names := interfaces(all[len(all)-1]); len(names) == 2 {
+				return
+			}
+			if try == 100 {
+				t.Fatalf("the path is not used again: %v", pathEvents(t, s.agent))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// hole makes the router lose all packets of the WiFi network, or no more.
+func hole(t *testing.T, on bool) {
+	t.Helper()
+	output(t, "router", "nft", "add", "table", "ip", "hole")
+	output(t, "router", "nft", "delete", "table", "ip", "hole")
+	if on {
+		output(t, "router", "nft", "add table ip hole; add chain ip hole forward { type filter hook forward priority 0; }; "+
+			"add rule ip hole forward iifname wlan drop; add rule ip hole forward oifname wlan drop")
+	}
+}

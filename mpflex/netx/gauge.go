@@ -1,7 +1,9 @@
 package netx
 
 import (
+	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 	"unsafe"
@@ -14,14 +16,15 @@ import (
 type State struct {
 	RTT, Variation, MinRTT time.Duration // MinRTT: of the last minutes; 0 before the first sample
 	MSS                    int
-	Window                 int // congestion window
-	Flight                 int // sent, and neither acknowledged nor lost
-	Unacked                int // written and not acknowledged, whether sent or not
-	Unsent                 int // written and not sent
-	Rate                   float64
-	RateLimited            bool // the sender did not send enough for Rate to say what the path can do
-	Backoff                int  // how often the retransmission timer has doubled
-	Recovering             bool // fast recovery, or after a timeout
+	Window                 int     // congestion window
+	Flight                 int     // sent, and neither acknowledged nor lost
+	Unacked                int     // written and not acknowledged, whether sent or not
+	Unsent                 int     // written and not sent
+	Rate                   float64 // that was delivered last
+	Pacing                 float64 // at which the kernel sends, where congestion control paces
+	RateLimited            bool    // the sender did not send enough for Rate to say what the path can do
+	Backoff                int     // how often the retransmission timer has doubled
+	Recovering             bool    // fast recovery, or after a timeout
 	Retransmitted          uint32
 }
 
@@ -66,7 +69,7 @@ func (g *Gauge) Read() (State, error) {
 	flight := int(i.Unacked) - int(i.Sacked) - int(i.Lost) + int(i.Retrans)
 	s := State{
 		RTT: microseconds(i.Rtt), Variation: microseconds(i.Rttvar), MSS: mss, Window: int(i.Snd_cwnd) * mss,
-		Flight: max(0, flight) * mss, Unacked: g.queue, Unsent: int(i.Notsent_bytes), Rate: float64(i.Delivery_rate),
+		Flight: max(0, flight) * mss, Unacked: g.queue, Unsent: int(i.Notsent_bytes), Rate: float64(i.Delivery_rate), Pacing: float64(i.Pacing_rate),
 		RateLimited: appLimited(i), Backoff: int(i.Backoff), Recovering: i.Ca_state >= caRecovery, Retransmitted: i.Total_retrans,
 	}
 	if i.Min_rtt != 1<<32-1 {
@@ -89,19 +92,27 @@ func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Micro
 // Gate keeps what a connection holds in the kernel short: writers wait until
 // less than a bound is unsent.
 type Gate struct {
-	raw syscall.RawConn
-	low int
+	conn *net.TCPConn
+	raw  syscall.RawConn
+	low  int
 }
 
 // NewGate returns a gate for a connection.
 func NewGate(conn *net.TCPConn) (*Gate, error) {
 	raw, err := conn.SyscallConn()
-	return &Gate{raw: raw}, err
+	return &Gate{conn: conn, raw: raw}, err
 }
 
-// Wait waits until less than bound bytes are unsent.
-func (g *Gate) Wait(bound int) error {
+// Wait waits until less than bound bytes are unsent, or for so long; 0: for
+// ever. The kernel tells of room when an acknowledgement has made some, not when
+// pacing has.
+func (g *Gate) Wait(bound int, atMost time.Duration) error {
 	var failure error
+	if atMost > 0 {
+		if err := g.conn.SetWriteDeadline(time.Now().Add(atMost)); err != nil {
+			return err
+		}
+	}
 	err := g.raw.Write(func(fd uintptr) bool {
 		if bound != g.low {
 			// The kernel calls a socket writable below half of it.
@@ -123,6 +134,14 @@ func (g *Gate) Wait(bound int) error {
 		n, _ := unix.Poll(ready[:], 0)
 		return n > 0
 	})
+	if atMost > 0 {
+		if cleared := g.conn.SetWriteDeadline(time.Time{}); cleared != nil {
+			return cleared
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ func (s *Session) duplicate(q *Path, st *Stream, size int) {
 	}
 }
 
-// fillCopy takes a copy of a message that is late on another path.
-func (s *Session) fillCopy(p *Path, b *batch) bool {
+// fillLate takes a copy that cannot wait: one that a scheduler asked for, or of
+// a message that a stalled path holds, or that the receiver's buffer waits for.
+func (s *Session) fillLate(p *Path, b *batch) bool {
 	for len(p.twins) > 0 {
 		e := p.twins[0]
 		p.twins = p.twins[1:]
@@ -34,11 +35,29 @@ func (s *Session) fillCopy(p *Path, b *batch) bool {
 			return true
 		}
 	}
+	return s.copyFrom(p, b, s.late)
+}
+
+// fillTail takes a copy of the end of a stream, when that would arrive earlier.
+func (s *Session) fillTail(p *Path, b *batch) bool {
+	if s.config.Reinjection.NoTail || s.copyBudget <= 0 {
+		return false
+	}
+	return s.copyFrom(p, b, s.tail)
+}
+
+// copyFrom takes a copy of a message that find finds on another path.
+func (s *Session) copyFrom(p *Path, b *batch, find func(flying []entry, from, to *Path) *entry) bool {
+	if p.stalled {
+		return false
+	}
 	for _, q := range s.paths {
-		if q == p || p.stalled || !s.mayCopy(q, p) {
+		flying := q.sent.flying()
+		if q == p || len(flying) == 0 {
 			continue
 		}
-		if e := s.late(q, p); e != nil {
+		if e := find(flying, q, p); e != nil {
+			e.again = true
 			s.repeat(p, b, e)
 			return true
 		}
@@ -46,51 +65,37 @@ func (s *Session) fillCopy(p *Path, b *batch) bool {
 	return false
 }
 
-// mayCopy says whether what q holds may go over p.
-func (s *Session) mayCopy(q, p *Path) bool {
-	if p.stalled {
-		return false
-	}
-	return len(q.sent.flying()) > 0
-}
-
-// late returns the message on q that is to be copied to p next, marked; nil:
-// none.
-func (s *Session) late(q, p *Path) *entry {
+// late finds the first message that a stalled path holds, or the one that a
+// receiver's buffer waits for.
+func (s *Session) late(flying []entry, from, to *Path) *entry {
 	r := &s.config.Reinjection
-	flying := q.sent.flying()
-	if q.stalled && !r.NoStall {
-		for i := range flying {
-			if e := &flying[i]; !e.again && !e.arrived() && s.allowed(e.st, p) {
-				e.again = true
+	if from.stalled {
+		for from.copied = max(from.copied, from.sent.acked); from.copied < len(from.sent.list) && !r.NoStall; from.copied++ {
+			if e := &from.sent.list[from.copied]; !e.again && !e.arrived() && s.allowed(e.st, to) {
 				s.totals.CopiedStall += int64(e.size)
 				return e
 			}
 		}
 		return nil
 	}
-	if !r.NoBuffer {
-		if e := &flying[0]; !e.again && !e.arrived() && s.allowed(e.st, p) && s.holdsUp(e) {
-			e.again = true
-			s.totals.CopiedBuffer += int64(e.size)
-			return e
-		}
+	if e := &flying[0]; !r.NoBuffer && !e.again && !e.arrived() && s.allowed(e.st, to) && s.holdsUp(e) {
+		s.totals.CopiedBuffer += int64(e.size)
+		return e
 	}
-	if r.NoTail || s.copyBudget <= 0 {
-		return nil
-	}
+	return nil
+}
+
+// tail finds the last message on a path, when nothing of its stream waits and
+// it would arrive earlier on the other path.
+func (s *Session) tail(flying []entry, from, to *Path) *entry {
 	for i := len(flying) - 1; i >= 0; i-- {
 		e := &flying[i]
 		if e.again || e.arrived() {
 			continue
 		}
-		if e.st.next != e.st.out.end || !s.allowed(e.st, p) {
+		if e.st.next != e.st.out.end || !s.allowed(e.st, to) || !s.faster(e, from, to) {
 			return nil
 		}
-		if !s.faster(e, q, p) {
-			return nil
-		}
-		e.again = true
 		s.copyBudget -= float64(e.size)
 		s.totals.CopiedTail += int64(e.size)
 		return e

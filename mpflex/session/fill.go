@@ -62,7 +62,7 @@ func (p *Path) send(b *batch) (int, error) {
 func (s *Session) fill(p *Path, b *batch) bool {
 	b.reset()
 	s.fillControl(p, b)
-	for p.room > 0 && !b.full() && (s.fillLost(p, b) || s.fillData(p, b) || s.fillCopy(p, b)) {
+	for p.room > 0 && !b.full() && (s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b)) {
 	}
 	return b.size > 0
 }
@@ -153,7 +153,7 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 		g.chosen = g.chosen[:0]
 		g.waiting = g.waiting[1:]
 		st.queued = false
-		size := min(int(st.sendable()), p.message())
+		size := min(int(st.sendable()), p.message(st))
 		for _, q := range chosen {
 			if q != p {
 				s.duplicate(q, st, size)
@@ -183,7 +183,7 @@ func (s *Session) choose(g *group, st *Stream) []*Path {
 			allowed, backup = g.scheme.Paths(p.link.Name)
 		}
 		if allowed {
-			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message())
+			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message(st))
 		}
 	}
 	s.scratch = paths
@@ -234,7 +234,7 @@ func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags 
 	} else {
 		st.stats.carried(p).Out += int64(size)
 	}
-	p.sent.push(entry{
+	p.copied -= p.sent.push(entry{
 		st: st, lo: lo, size: uint32(size), end: p.written + uint64(b.size), framed: p.stats.Framed, timeNS: s.nowNS(),
 		again: flags&frame.Again != 0, fin: flags&frame.Fin != 0,
 	})
@@ -268,15 +268,17 @@ type entries struct {
 	acked int // of list: the other side's TCP has them
 }
 
-func (q *entries) push(e entry) {
+// push appends a message, and says how many were forgotten for it.
+func (q *entries) push(e entry) (forgotten int) {
 	if len(q.list) == cap(q.list) {
-		q.tidy()
+		forgotten = q.tidy()
 	}
 	q.list = append(q.list, e)
+	return forgotten
 }
 
-// tidy forgets what has arrived.
-func (q *entries) tidy() {
+// tidy forgets what has arrived, and says how many messages that were.
+func (q *entries) tidy() int {
 	n := 0
 	for n < q.acked && q.list[n].arrived() {
 		n++
@@ -287,6 +289,7 @@ func (q *entries) tidy() {
 		q.list = q.list[:rest]
 		q.acked -= n
 	}
+	return n
 }
 
 // delivered takes note of how much the other side's TCP has acknowledged.

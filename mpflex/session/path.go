@@ -64,6 +64,7 @@ type Path struct {
 	minRTT   time.Duration
 	progress int64 // when delivery last grew, or something was written to an empty connection
 	stalled  bool
+	copied   int     // of sent: looked at for copies since the path is stalled
 	control  []byte  // frames for this path alone
 	twins    []entry // messages that go over this path too
 	taken    uint64  // bytes of frames that were read and done with
@@ -175,18 +176,32 @@ func (p *Path) mss() int {
 	return 1448
 }
 
-// space is how many bytes may be written after the gauge was read.
-func (p *Path) space() int {
-	return max(0, p.info.Window-p.info.Flight) + p.slack() - p.info.Unsent
+// space is how many bytes may be written after the gauge was read. What the
+// congestion window has room for leaves at once, so only what is unsent counts.
+func (p *Path) space() int { return p.slack() - p.info.Unsent }
+
+// patience is after how long there may be room without an acknowledgement: when
+// it is not the congestion window that holds bytes back, pacing sends them on.
+func (p *Path) patience() time.Duration {
+	const least, most = 200 * time.Microsecond, 20 * time.Millisecond
+	if p.info.Flight >= p.info.Window || p.info.Pacing <= 0 {
+		return 0
+	}
+	return min(max(time.Duration(float64(p.mss()-p.space())/p.info.Pacing*float64(time.Second)), least), most)
 }
 
-// message is how many bytes of payload a message has on this path: a segment,
-// or on a fast path what leaves within a millisecond.
-func (p *Path) message() int {
-	const large = 32 << 10
+// message is how many bytes of payload a message of a stream has on this path:
+// a segment, or on a fast path what leaves within a millisecond. Where each
+// message is a record of its own, those of long streams are larger, so that
+// headers stay below a hundredth.
+func (p *Path) message(st *Stream) int {
+	const (
+		large = 32 << 10
+		long  = 256 << 10
+	)
 	segment := p.mss() - frame.HeaderSize - p.link.Overhead
-	if p.link.Overhead > 0 {
-		segment = 4<<10 - frame.HeaderSize // so that the overhead of a record stays below a hundredth
+	if p.link.Overhead > 0 && st.next >= long {
+		segment = 4<<10 - frame.HeaderSize - p.link.Overhead
 	}
 	quick := int(p.rate.max(p.s.nowNS()) / 1000)
 	if quick > 2*large {
@@ -250,11 +265,11 @@ func (p *Path) write() {
 			break
 		}
 		for p.room = p.space(); p.room <= 0 && failure == nil && p.state == up; p.room = p.space() {
-			bound := p.slack()
+			bound, patience := p.slack(), p.patience()
 			p.blocked = true
 			s.watchOver()
 			s.mu.Unlock()
-			failure = p.gate.Wait(bound)
+			failure = p.gate.Wait(bound, patience)
 			s.mu.Lock()
 			p.blocked = false
 			if failure == nil {
@@ -316,6 +331,7 @@ func (p *Path) end(err error) {
 		go s.end(err, true)
 		return
 	}
+	defer p.once.Do(func() { close(p.over) })
 	if p.state == gone {
 		return
 	}
@@ -333,7 +349,6 @@ func (p *Path) end(err error) {
 		s.pathless = time.Now()
 	}
 	s.config.Log(p.event("ended", err))
-	p.once.Do(func() { close(p.over) })
 	_ = p.link.TCP.CloseWrite()
 	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // what has arrived is still read
 	s.wake()

@@ -118,7 +118,7 @@ func (s *Session) stall(p *Path, now int64) {
 	if time.Duration(now-p.progress) <= patience || time.Duration(now-p.oldest()) <= patience {
 		return
 	}
-	p.stalled = true
+	p.stalled, p.copied = true, 0
 	s.config.Log(p.event("stalled", nil))
 	s.wake()
 }

@@ -17,6 +17,7 @@ const AttachPath Command = 3
 const (
 	SessionSize  = 16
 	BindingSize  = 32
+	BirthSize    = 8
 	MaxInterface = 15 // of an interface's name (IFNAMSIZ - 1)
 
 	attachFixed = fixedSize + SessionSize + 1 + 1 + 4 + 1 // up to the interface's name
@@ -166,6 +167,11 @@ func checkInterface(name string) error {
 // Attached is the proxy's one answer to an attach.
 type Attached struct {
 	Status Status
+	// Birth is drawn at random by the proxy when it makes a session, and the
+	// same in all answers of that session. Where it differs from an earlier
+	// answer's, the session that the agent knew is lost. With a status other
+	// than OK it is zero.
+	Birth [BirthSize]byte
 	// Settings are the proxy's; with a status other than OK there are none.
 	Settings Settings
 }
@@ -181,7 +187,8 @@ func (a Attached) Append(b, secret []byte, binding Binding, nonce [NonceSize]byt
 		if err := a.Settings.check(); err != nil {
 			return b, err
 		}
-		b = appendHeader(b, byte(a.Status), minAttached+settingsSize+len(a.Settings.Schemes))
+		b = appendHeader(b, byte(a.Status), minAttached+BirthSize+settingsSize+len(a.Settings.Schemes))
+		b = append(b, a.Birth[:]...)
 		b = a.Settings.append(b)
 	}
 	return append(b, mac(secret, attachedLabel, binding[:], nonce[:], b[start:])...), nil
@@ -190,7 +197,7 @@ func (a Attached) Append(b, secret []byte, binding Binding, nonce [NonceSize]byt
 // Sizes of the answer in bytes.
 const (
 	minAttached = headerSize + macSize
-	maxAttached = minAttached + settingsSize + MaxSchemes
+	maxAttached = minAttached + BirthSize + settingsSize + MaxSchemes
 )
 
 // ReadAttached reads and authenticates the answer to the attach with this nonce
@@ -211,7 +218,11 @@ func ReadAttached(r io.Reader, secret []byte, binding Binding, nonce [NonceSize]
 		}
 		return answer, nil
 	}
-	if answer.Settings, err = parseSettings(signed[headerSize:]); err != nil {
+	if len(signed) < headerSize+BirthSize {
+		return Attached{}, fmt.Errorf("%w: an answer to the attach of %d bytes", ErrFormat, len(message))
+	}
+	answer.Birth = [BirthSize]byte(signed[headerSize:])
+	if answer.Settings, err = parseSettings(signed[headerSize+BirthSize:]); err != nil {
 		return Attached{}, err
 	}
 	return answer, nil

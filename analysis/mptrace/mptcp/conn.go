@@ -32,10 +32,11 @@ type Conn struct {
 
 	multi     *multi // of MPTCP
 	events    []event
-	addresses []packet.Addr // of events
 	payload   Payload
 	totals    *totals // of subflows whose rows are written
 	handovers int32
+
+	prev, next *Conn // among those that wait
 
 	first Sub // the memory of the first subflow
 	slot  [1]*Sub
@@ -48,35 +49,36 @@ type multi struct {
 	hasKey, hasToken [2]bool
 	data             *[2]direction // since the first data sequence signal
 	waitingRows      []waitingReinjection
+	addresses        []packet.Addr // of events
 }
 
 // Sub is a subflow; a plain TCP connection has one.
 type Sub struct {
 	Conn       *Conn
-	ID         int32
 	Flow       *tcp.Flow
-	Additional bool // made by MP_JOIN
-	Turned     bool // opened by the server: Flow's directions are the other way round
 	Interface  string
 	Network    string
+	ID         int32
 	AddressID  int32 // −1: not known
+	Additional bool  // made by MP_JOIN
+	Turned     bool  // opened by the server: Flow's directions are the other way round
 
-	turn    uint8 // 1 when turned: the flow's direction ^ turn is the connection's
-	watch   watch
-	syn     synSeen
-	opened  bool // the TCP handshake has ended well
-	reset   bool
-	removed bool // REMOVE_ADDR named its address
-	ended   bool
-	joined  *joinState // of additional subflows
-	side    [2]side
-	half    [2]*half // of MPTCP, since the first data sequence signal or payload
-	early   *early   // of plain TCP that may turn out to be MPTCP
-
-	progressNS  int64 // last new payload or acknowledgement of new payload
-	firstNewNS  int64 // first data that no subflow carried before; 0: none yet
+	turn        uint8 // 1 when turned: the flow's direction ^ turn is the connection's
+	watch       watch
+	syn         synSeen
+	opened      bool // the TCP handshake has ended well
+	reset       bool
+	removed     bool // REMOVE_ADDR named its address
+	ended       bool
 	firstNewDir uint8
-	resetReason int16 // −1: none
+	resetReason int16      // −1: none
+	joined      *joinState // of additional subflows
+	side        [2]side
+	half        [2]*half // of MPTCP, since the first data sequence signal or payload
+	early       *early   // of plain TCP that may turn out to be MPTCP
+
+	progressNS int64 // last new payload or acknowledgement of new payload
+	firstNewNS int64 // first data that no subflow carried before; 0: none yet
 }
 
 // synSeen says what is known of a subflow's SYN.
@@ -119,6 +121,8 @@ func (s *Sub) over() bool {
 
 // open makes the subflow of a flow, and finds or makes its connection.
 func (e *Engine) open(seg *tcp.Segment) *Sub {
+	e.warnings.FlowsEvicted += e.missed // this flow might have been of one of them
+	e.missed = 0
 	p := seg.Packet
 	syn := p.Flags&(packet.SYN|packet.ACK) == packet.SYN
 	if syn && p.Has&packet.HasJoin != 0 {
@@ -129,22 +133,23 @@ func (e *Engine) open(seg *tcp.Segment) *Sub {
 	c := e.newConn(p)
 	s := c.add(e, seg.Flow)
 	if syn && p.Has&packet.HasCapable != 0 {
-		c.becomeMPTCP(int32(p.Capable().Version))
+		e.becomeMPTCP(c, int32(p.Capable().Version))
 	}
 	e.announce(s)
 	return s
 }
 
 func (e *Engine) newConn(p *packet.Packet) *Conn {
-	c := &Conn{ID: e.nextID, startNS: p.TimeNS, lastNS: p.TimeNS, version: -1, plain: true}
+	c := e.spare.conns.take()
+	c.ID, c.startNS, c.lastNS, c.version, c.plain = e.nextID, p.TimeNS, p.TimeNS, -1, true
 	c.Subs = c.slot[:0]
 	e.nextID++
 	return c
 }
 
-func (c *Conn) becomeMPTCP(version int32) {
+func (e *Engine) becomeMPTCP(c *Conn, version int32) {
 	c.MPTCP, c.plain, c.version = true, false, version
-	c.multi = &multi{}
+	c.multi = e.spare.multis.take()
 }
 
 // add makes the next subflow of a connection.

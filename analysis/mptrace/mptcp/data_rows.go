@@ -7,13 +7,26 @@ import (
 
 // writeData writes the rows of a direction's data.
 func (e *Engine) writeData(c *Conn, dir uint8) {
-	d := &direction{}
+	row := e.out.Directions.Next()
+	row.ConnectionID, row.SubflowID, row.Level, row.Direction = c.ID, tables.NoSubflow, tables.LevelMPTCP, tables.Directions[dir]
+	t := &c.totals.side[dir]
+	row.Segments, row.DataSegments, row.WireSegments, row.Bytes, row.Mappings = t.segments, t.segments, t.wire, t.bytes, t.mappings
+	row.SegmentMax, row.SegmentMin = t.segmentMax, t.segmentMin
+	row.FirstNS, row.LastNS, row.FirstPayloadNS, row.LastPayloadNS = t.firstNS, t.lastNS, t.firstNS, t.lastNS
 	if c.multi.data != nil {
-		d = &c.multi.data[dir]
+		e.writeSeen(c, dir, row)
 	}
+	if s := seconds(t.lastNS.Value - t.firstNS.Value); s > 0 {
+		row.ThroughputB = tables.Just(float64(row.UniqueBytes) * 8 / s)
+	}
+}
+
+// writeSeen writes what was seen of a direction's data.
+func (e *Engine) writeSeen(c *Conn, dir uint8, row *tables.Direction) {
+	d := &c.multi.data[dir]
 	d.endBurst(e.out.Bursts != nil, e.options.Samples)
 	e.warnings.IntervalBytesFilled += int64(d.holes.filled + d.below.filled)
-	e.out.Directions.Add(d.directionRow(c, dir))
+	d.directionRow(row)
 	e.burstRows(c, d, int(dir))
 	if e.rates {
 		e.rateRow(c, tables.NoSubflow, tables.LevelMPTCP, dir, &d.rate)
@@ -21,19 +34,13 @@ func (e *Engine) writeData(c *Conn, dir uint8) {
 	e.seriesRows(c, tables.NoSubflow, tables.LevelMPTCP, dir, &d.rtt, &d.ackSizes)
 }
 
-// directionRow is the row of a direction's data.
-func (d *direction) directionRow(c *Conn, dir uint8) tables.Direction {
-	t := &c.totals.side[dir]
-	row := tables.Direction{
-		ConnectionID: c.ID, SubflowID: tables.NoSubflow, Level: tables.LevelMPTCP, Direction: tables.Directions[dir],
-		Segments: t.segments, DataSegments: t.segments, WireSegments: t.wire, Bytes: t.bytes,
-		UniqueBytes: int64(d.unique), MissingBytes: int64(d.holes.in(0)), ReinjectedBytes: int64(d.reinjected),
-		ZeroWindows: d.zeroWindows, FlightMax: int64(d.flightMax), InitialWindow: int64(d.initial),
-		SegmentMax: t.segmentMax, SegmentMin: t.segmentMin, IdleMaxMS: milliseconds(d.idleNS),
-		FirstNS: t.firstNS, LastNS: t.lastNS, FirstPayloadNS: t.firstNS, LastPayloadNS: t.lastNS,
-		LastFreshNS: known(d.freshNS), FirstACKNS: known(d.firstACKNS), LastACKNS: known(d.lastACKNS), FINACKNS: known(d.finACKNS),
-		Mappings: t.mappings, Bursts: d.bursts.count, Switches: d.bursts.switches(), DataFINNS: known(d.finNS),
-	}
+// directionRow fills in what is known of a direction's data.
+func (d *direction) directionRow(row *tables.Direction) {
+	row.UniqueBytes, row.MissingBytes, row.ReinjectedBytes = int64(d.unique), int64(d.holes.in(0)), int64(d.reinjected)
+	row.ZeroWindows, row.FlightMax, row.InitialWindow = d.zeroWindows, int64(d.flightMax), int64(d.initial)
+	row.IdleMaxMS, row.Bursts, row.Switches = milliseconds(d.idleNS), d.bursts.count, d.bursts.switches()
+	row.LastFreshNS, row.FirstACKNS, row.LastACKNS = known(d.freshNS), known(d.firstACKNS), known(d.lastACKNS)
+	row.FINACKNS, row.DataFINNS = known(d.finACKNS), known(d.finNS)
 	if d.windows > 0 {
 		row.WindowMin, row.WindowMax = tables.Just(int64(d.windowMin)), tables.Just(int64(d.windowMax))
 		row.WindowMean = tables.Just(float64(d.windowSum) / float64(d.windows))
@@ -44,11 +51,7 @@ func (d *direction) directionRow(c *Conn, dir uint8) tables.Direction {
 	if s := seconds(d.freshNS - d.firstFreshNS); s > 0 {
 		row.SwitchesPS = tables.Just(float64(d.bursts.switches()) / s)
 	}
-	if s := seconds(t.lastNS.Value - t.firstNS.Value); s > 0 {
-		row.ThroughputB = tables.Just(float64(d.unique) * 8 / s)
-	}
 	row.RoundTrips(&d.rtt)
-	return row
 }
 
 // seriesRows writes round trips and sizes of acknowledgements.

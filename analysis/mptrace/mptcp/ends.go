@@ -31,6 +31,7 @@ func (e *Engine) endSub(s *Sub) {
 	} else if len(c.Subs) > maxSubs && s != &c.first {
 		e.settleSub(c, s)
 		e.writeSub(s)
+		s.half = [2]*half{}
 		c.Subs = slices.DeleteFunc(c.Subs, func(other *Sub) bool { return other == s })
 	}
 }
@@ -41,13 +42,13 @@ func (e *Engine) endOrWait(c *Conn) {
 		e.endConn(c)
 		return
 	}
-	if len(e.waiting) == maxWaiting {
-		e.warnings.FlowsEvicted++
-		oldest := e.waiting[0]
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+	if e.waiting.len == maxWaiting {
+		e.missed++
+		oldest := e.waiting.head
+		e.waiting.remove(oldest)
 		e.endConn(oldest)
 	}
-	e.waiting = append(e.waiting, c)
+	e.waiting.push(c)
 	e.wakeNS = min(e.wakeNS, c.lastNS+patienceNS)
 }
 
@@ -58,8 +59,8 @@ func (c *Conn) mayGoOn() bool {
 
 // revive takes a connection back from those that wait.
 func (e *Engine) revive(c *Conn) {
-	if c.live == 0 {
-		e.waiting = slices.DeleteFunc(e.waiting, func(other *Conn) bool { return other == c })
+	if c.live == 0 && c.made > 0 {
+		e.waiting.remove(c)
 	}
 }
 
@@ -72,21 +73,51 @@ func (e *Engine) wake() {
 // of their numbers.
 func (e *Engine) endWaiting(done func(*Conn) bool) {
 	var over []*Conn
-	e.waiting = slices.DeleteFunc(e.waiting, func(c *Conn) bool {
+	e.wakeNS = math.MaxInt64
+	for c := e.waiting.head; c != nil; c = c.next {
 		if done(c) {
 			over = append(over, c)
-			return true
+		} else {
+			e.wakeNS = min(e.wakeNS, c.lastNS+patienceNS)
 		}
-		return false
-	})
+	}
 	slices.SortFunc(over, func(a, b *Conn) int { return cmp.Compare(a.ID, b.ID) })
 	for _, c := range over {
+		e.waiting.remove(c)
 		e.endConn(c)
 	}
-	e.wakeNS = math.MaxInt64
-	for _, c := range e.waiting {
-		e.wakeNS = min(e.wakeNS, c.lastNS+patienceNS)
+}
+
+// queue is a list of connections in the order in which they came.
+type queue struct {
+	head, tail *Conn
+	len        int
+}
+
+func (q *queue) push(c *Conn) {
+	c.prev, c.next = q.tail, nil
+	if q.tail == nil {
+		q.head = c
+	} else {
+		q.tail.next = c
 	}
+	q.tail = c
+	q.len++
+}
+
+func (q *queue) remove(c *Conn) {
+	if c.prev == nil {
+		q.head = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		q.tail = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	c.prev, c.next = nil, nil
+	q.len--
 }
 
 // endConn writes what is left to write of a connection and forgets it.
@@ -104,5 +135,5 @@ func (e *Engine) endConn(c *Conn) {
 		e.writeSub(s)
 	}
 	e.writeConn(c)
-	e.giveEvents(c)
+	e.recycle(c)
 }

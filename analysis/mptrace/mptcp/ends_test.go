@@ -2,6 +2,7 @@ package mptcp
 
 import (
 	"net/netip"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -155,7 +156,7 @@ func TestConnectionsEndInOrder(t *testing.T) {
 		k.send(from, server, packet.ACK, 101, 201, 0, k.capable(keyC, uint64(i)))
 	}
 	k.tracker.Close()
-	if n := len(k.engine.waiting); n != 50 {
+	if n := k.engine.waiting.len; n != 50 {
 		t.Errorf("%d connections wait", n)
 	}
 	k.engine.Close()
@@ -211,11 +212,11 @@ func TestFloods(t *testing.T) {
 		if grown := heap() - before; grown > 6<<20 {
 			t.Errorf("%s: %d MB", name, grown>>20)
 		}
-		if held := len(k.engine.tokens) + len(k.engine.orphans) + len(k.engine.waiting); held > 3*500+3*maxWaiting {
-			t.Errorf("%s: %d tokens, %d orphans, %d waiting", name, len(k.engine.tokens), len(k.engine.orphans), len(k.engine.waiting))
+		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.len; held > 3*500+3*maxWaiting {
+			t.Errorf("%s: %d tokens, %d orphans, %d waiting", name, len(k.engine.tokens), len(k.engine.orphans), k.engine.waiting.len)
 		}
 		k.end()
-		if held := len(k.engine.tokens) + len(k.engine.orphans) + len(k.engine.waiting); held != 0 {
+		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.len; held != 0 {
 			t.Errorf("%s: %d are kept at the end", name, held)
 		}
 	}
@@ -226,6 +227,90 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestMissedConnections: connections that stop waiting early count when a
+// subflow comes later that might have been theirs, and so not at the end.
+func TestMissedConnections(t *testing.T) {
+	const n = maxWaiting + 400
+	for flows, want := range map[int]int64{100: n - 100 - maxWaiting, 0: 0} {
+		k := newScript(t, 1)
+		k.tracker = tcp.NewTracker(tcp.Options{OnEnd: k.engine.EndFlow, MaxFlows: flows})
+		for i := range uint32(n) {
+			from := end{wifi.addr, uint16(1000 + i)}
+			k.send(from, server, packet.SYN, 100, 0, 0, k.capable())
+			k.send(server, from, packet.SYN|packet.ACK, 200, 101, 0, k.capable(uint64(i)))
+			k.send(from, server, packet.ACK, 101, 201, 0, k.capable(keyC, uint64(i)))
+		}
+		if r := k.end(); r.Warnings.FlowsEvicted != want || len(r.Connections) != n {
+			t.Errorf("at most %d flows: %d evicted, want %d; %d connections", flows, r.Warnings.FlowsEvicted, want, len(r.Connections))
+		}
+	}
+}
+
+// TestMemoryIsUsedAgain: a connection has the same rows when its memory was
+// that of others before.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	other := func(i int) end { return end{netip.AddrFrom4([4]byte{11, 0, byte(i >> 8), byte(i)}), 999} }
+	flood := func(k *script) {
+		for i := range 300 {
+			from := other(i)
+			switch i % 5 {
+			case 0:
+				k.send(from, server, packet.SYN, uint32(i), 0, 0)
+			case 1:
+				k.send(from, server, packet.SYN, uint32(i), 0, 0, option(0, 0, byte(1), uint64(i)))
+			case 2:
+				k.send(from, server, packet.SYN, uint32(i), 0, 0, joinSYN(uint32(i), 7, 2, 1))
+			case 3:
+				k.send(server, from, packet.RST, uint32(i), 0, 0, option(8, 1, byte(3)))
+			case 4:
+				k.open(from, server, 100, 200)
+				k.send(from, server, packet.ACK, 101, 201, 10, option(3, 1, byte(9), []byte{192, 0, 2, 1}))
+				k.send(server, from, packet.ACK, 201, 111, 20, dss(5, 1, 20))
+			}
+		}
+		k.wait(10 * 3600e3) // all are idle for too long
+	}
+	talk := func(k *script) []any {
+		k.send(lte, server, packet.SYN, 1, 0, 0)
+		first := k.conn.ID
+		k.openMPTCP()
+		k.joinFrom(end{lte.addr, 8}, 300, 400, 0)
+		k.send(server, wifi, packet.ACK, 201, 101, 100, dss(k.first(keyS), 1, 100))
+		k.send(wifi, server, packet.ACK, 101, 301, 0, dataACK(k.first(keyS)+100))
+		k.open(end{wifi.addr, 7}, server, 100, 200)
+		k.send(end{wifi.addr, 7}, server, packet.ACK, 101, 201, 10)
+		k.send(other(0), server, packet.SYN, 5, 0, 0, joinSYN(99, 7, 2, 0))
+		r := k.end()
+		return []any{
+			from(r.Connections, first), from(r.Subflows, first), from(r.Directions, first), from(r.RTT, first), from(r.Bursts, first),
+			from(r.Throughput, first), from(r.ACKSizes, first), from(r.Events, first),
+		}
+	}
+	used, fresh := newScript(t, 1), newScript(t, 1)
+	used.tracker = tcp.NewTracker(tcp.Options{OnEnd: used.engine.EndFlow, MaxFlows: 20})
+	flood(used)
+	fresh.now = used.now
+	got, want := talk(used), talk(fresh)
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) || reflect.ValueOf(got[i]).Len() == 0 {
+			t.Errorf("%+v\nwant\n%+v", got[i], want[i])
+		}
+	}
+}
+
+// from returns the rows of the connections from first on, which is number 0.
+func from[R any](rows []R, first int32) []R {
+	var later []R
+	for _, row := range rows {
+		id := reflect.ValueOf(&row).Elem().Field(0)
+		if id.Int() >= int64(first) {
+			id.SetInt(id.Int() - int64(first))
+			later = append(later, row)
+		}
+	}
+	return later
 }
 
 // TestManySubflows: of very many subflows the rows of those that ended are

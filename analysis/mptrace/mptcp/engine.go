@@ -45,14 +45,15 @@ type Engine struct {
 	nextID    int32
 	tokens    map[uint32]tokenOwner
 	orphans   map[uint32]*Conn // joins whose connection was not seen, by the token that they bear
-	waiting   []*Conn          // connections without live subflows that may get another one
+	waiting   queue            // connections without live subflows that may get another one
 	wakeNS    int64            // when the first of them has waited long enough
+	missed    int64            // of them, that ended early since the last flow began
 	rates     bool             // the table throughput is wanted
 	eventful  bool             // events are wanted, by the table or the observer
 	listening bool             // an observer or payload is served
 	interest  Interest         // of the observer
 
-	spare  [][]event          // room for events
+	spare  spares
 	spans  [2][]interval.Span // scratch
 	pieces []piece            // scratch
 

@@ -89,37 +89,45 @@ func (e *Engine) note(s *Sub, ev event) {
 	c := s.Conn
 	ev.sub = s.ID
 	if e.interest&Events != 0 {
-		row := c.eventRow(&ev)
-		e.observer.Event(s, &row)
+		row := new(tables.Event)
+		c.eventRow(&ev, row)
+		e.observer.Event(s, row)
 	}
 	if e.out.Events != nil && len(c.events) < maxEvents {
-		if c.events == nil {
-			c.events = e.takeEvents()
+		if len(c.events) == cap(c.events) {
+			e.moreEvents(c)
 		}
 		c.events = append(c.events, ev)
 	}
 }
 
 const (
-	usualEvents = 24 // of a connection with two subflows
-	maxSpare    = 256
+	fewEvents   = 2  // of a connection that nobody answers
+	usualEvents = 8  // of one that is answered
+	mostEvents  = 96 // whose room is used again
 )
 
-// takeEvents returns room for the events of a connection, used before.
-func (e *Engine) takeEvents() []event {
-	n := len(e.spare)
-	if n == 0 {
-		return make([]event, 0, usualEvents)
+// moreEvents makes room for the next events of a connection.
+func (e *Engine) moreEvents(c *Conn) {
+	before := c.events
+	switch len(before) {
+	case 0:
+		c.events = e.spare.few.take(fewEvents)
+	case fewEvents:
+		c.events = append(e.spare.events.take(usualEvents), before...)
+		e.spare.few.give(before)
+	default:
+		c.events = slices.Grow(before, len(before))
 	}
-	room := e.spare[n-1]
-	e.spare = e.spare[:n-1]
-	return room
 }
 
-// giveEvents takes the room back.
+// giveEvents takes the room of a connection's events back.
 func (e *Engine) giveEvents(c *Conn) {
-	if c.events != nil && cap(c.events) <= 4*usualEvents && len(e.spare) < maxSpare {
-		e.spare = append(e.spare, c.events[:0])
+	switch n := cap(c.events); {
+	case n == fewEvents:
+		e.spare.few.give(c.events)
+	case n <= mostEvents:
+		e.spare.events.give(c.events)
 	}
 	c.events = nil
 }
@@ -129,13 +137,12 @@ func (e *Engine) happened(s *Sub, dir uint8, kind eventKind) {
 	e.note(s, event{timeNS: e.nowNS, kind: kind, dir: dir, address: -1, addressID: -1})
 }
 
-func (c *Conn) eventRow(ev *event) tables.Event {
-	row := tables.Event{
-		ConnectionID: c.ID, SubflowID: ev.sub, TimeNS: ev.timeNS, Direction: tables.Directions[ev.dir],
-		Event: eventNames[ev.kind], Detail: noteTexts[ev.note],
-	}
+// eventRow fills in the row of an event.
+func (c *Conn) eventRow(ev *event, row *tables.Event) {
+	row.ConnectionID, row.SubflowID, row.TimeNS, row.Direction = c.ID, ev.sub, ev.timeNS, tables.Directions[ev.dir]
+	row.Event, row.Detail = eventNames[ev.kind], noteTexts[ev.note]
 	if ev.address >= 0 {
-		row.Address = c.addresses[ev.address].String()
+		row.Address = c.multi.addresses[ev.address].String()
 	}
 	if ev.port != 0 {
 		row.Port = tables.Just(int32(ev.port))
@@ -146,7 +153,6 @@ func (c *Conn) eventRow(ev *event) tables.Event {
 	if hasValue>>ev.kind&1 != 0 {
 		row.Value = tables.Just(ev.value)
 	}
-	return row
 }
 
 // eventRows writes the events of a connection in the order of their time.
@@ -156,7 +162,7 @@ func (e *Engine) eventRows(c *Conn) {
 	}
 	slices.SortStableFunc(c.events, func(a, b event) int { return cmp.Compare(a.timeNS, b.timeNS) })
 	for i := range c.events {
-		e.out.Events.Add(c.eventRow(&c.events[i]))
+		c.eventRow(&c.events[i], e.out.Events.Next())
 	}
 }
 

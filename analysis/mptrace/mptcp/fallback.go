@@ -115,15 +115,15 @@ func (e *Engine) upgrade(s *Sub, seg *tcp.Segment) bool {
 	if c.MPTCP || s.syn == synWhole || has&(packet.HasCapable|packet.HasDSS|packet.HasJoin) == 0 {
 		return false
 	}
-	c.becomeMPTCP(-1)
+	e.becomeMPTCP(c, -1)
 	c.orphan = has&packet.HasCapable == 0
 	if has&packet.HasJoin != 0 {
-		s.Additional, s.joined = true, &joinState{}
+		s.Additional, s.joined = true, e.spare.joins.take()
 	}
 	if s.early != nil {
 		for dir, seen := range s.early {
 			if seen.Bytes() > 0 {
-				newHalf(s, uint8(dir)).unmapped = seen
+				e.newHalf(s, uint8(dir)).unmapped = seen
 			}
 		}
 		s.early = nil

@@ -123,7 +123,7 @@ func (e *Engine) join(seg *tcp.Segment, j *packet.Join) *Sub {
 	}
 	e.revive(c)
 	s := c.add(e, seg.Flow)
-	s.Additional, s.joined = true, &joinState{}
+	s.Additional, s.joined = true, e.spare.joins.take()
 	if owner.side == Up {
 		s.Turned, s.turn = true, 1
 	}
@@ -134,7 +134,7 @@ func (e *Engine) join(seg *tcp.Segment, j *packet.Join) *Sub {
 // newOrphan makes a connection of joins alone.
 func (e *Engine) newOrphan(p *packet.Packet, token uint32) *Conn {
 	c := e.newConn(p)
-	c.becomeMPTCP(-1)
+	e.becomeMPTCP(c, -1)
 	c.orphan = true
 	c.multi.token[Down], c.multi.hasToken[Down] = token, true
 	e.orphans[token] = c

@@ -74,7 +74,7 @@ func (e *Engine) forgetTokens(c *Conn) {
 		if e.tokens[token].conn == c {
 			delete(e.tokens, token)
 		}
-		if e.orphans[token] == c {
+		if c.orphan && e.orphans[token] == c {
 			delete(e.orphans, token)
 		}
 	}

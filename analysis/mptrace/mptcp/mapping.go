@@ -132,7 +132,7 @@ func (h *half) findISN(seg *tcp.Segment, size uint64) bool {
 func (e *Engine) capableMapping(s *Sub, dir uint8, seg *tcp.Segment, size uint64) {
 	h := s.half[dir]
 	if h == nil {
-		h = newHalf(s, dir)
+		h = e.newHalf(s, dir)
 	}
 	side := &s.side[dir]
 	if !side.hasISN {

@@ -31,13 +31,15 @@ type half struct {
 	varNS      int64
 }
 
-func newHalf(s *Sub, dir uint8) *half {
+func (e *Engine) newHalf(s *Sub, dir uint8) *half {
 	m := s.Conn.multi
 	if m.data == nil {
-		m.data = &[2]direction{}
+		m.data = e.spare.data.take()
 	}
-	s.half[dir] = &half{sub: s, data: &m.data[dir], dir: dir, nextSeq: nowhere}
-	return s.half[dir]
+	h := e.spare.halves.take()
+	h.sub, h.data, h.dir, h.nextSeq = s, &m.data[dir], dir, nowhere
+	s.half[dir] = h
+	return h
 }
 
 // multipath takes a segment of an MPTCP connection: its data sequence signal,
@@ -49,7 +51,7 @@ func (e *Engine) multipath(s *Sub, dir uint8, seg *tcp.Segment) {
 		if p.Has&packet.HasDSS == 0 && p.Payload == 0 && p.Flags&rareFlags != 0 {
 			return
 		}
-		h = newHalf(s, dir)
+		h = e.newHalf(s, dir)
 	}
 	if p.Has&packet.HasDSS != 0 {
 		h.signals++

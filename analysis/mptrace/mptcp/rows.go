@@ -1,7 +1,8 @@
 package mptcp
 
 import (
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -49,15 +50,15 @@ func (t *sideTotals) add(d *tables.Direction) {
 func (e *Engine) writeSub(s *Sub) {
 	c := s.Conn
 	if c.totals == nil {
-		c.totals = &totals{}
+		c.totals = e.spare.totals.take()
 	}
-	row := s.row()
-	c.totals.add(&row, s)
-	e.out.Subflows.Add(row)
+	row := e.out.Subflows.Next()
+	s.row(row)
+	c.totals.add(row, s)
 	for dir := range uint8(2) {
 		e.writeDirection(s, dir)
 	}
-	for dir, h := range s.half {
+	for _, h := range s.half {
 		if h == nil {
 			continue
 		}
@@ -65,7 +66,6 @@ func (e *Engine) writeSub(s *Sub) {
 		if c.fallback == noNote {
 			e.warnings.UnmappedBytes += int64(h.unmapped.Bytes())
 		}
-		s.half[dir] = nil
 	}
 }
 
@@ -100,12 +100,12 @@ func appendNew(names []string, name string) []string {
 	return append(names, name)
 }
 
-func (s *Sub) row() tables.Subflow {
+// row fills in the row of a subflow.
+func (s *Sub) row(row *tables.Subflow) {
 	c := s.Conn
-	var row tables.Subflow
-	s.Flow.Row(&row)
+	s.Flow.Row(row)
 	if s.Turned {
-		turn(&row)
+		turn(row)
 	}
 	row.ConnectionID, row.SubflowID, row.Role = c.ID, s.ID, "initial"
 	row.Interface, row.Network, row.OpenedBy = s.Interface, s.Network, sideNames[s.turn]
@@ -124,7 +124,6 @@ func (s *Sub) row() tables.Subflow {
 	if s.resetReason >= 0 {
 		row.ResetReason = tables.Just(int32(s.resetReason))
 	}
-	return row
 }
 
 var sideNames = [2]string{"client", "server"}
@@ -146,14 +145,16 @@ func turn(row *tables.Subflow) {
 // writeDirection writes what TCP knows of a direction of a subflow.
 func (e *Engine) writeDirection(s *Sub, dir uint8) {
 	c, name, from := s.Conn, tables.Directions[dir], s.flowDir(dir)
-	var row tables.Direction
-	s.Flow.DirectionRow(from, &row)
+	row := e.out.Directions.Next()
+	s.Flow.DirectionRow(from, row)
 	row.ConnectionID, row.SubflowID, row.Level, row.Direction = c.ID, s.ID, tables.LevelTCP, name
 	if h := s.half[dir]; h != nil {
 		row.Mappings, row.ReinjectedBytes = h.mappings, int64(h.reinjected)
 	}
-	c.totals.side[dir].add(&row)
-	e.out.Directions.Add(row)
+	c.totals.side[dir].add(row)
+	if !s.Flow.Spoken() {
+		return
+	}
 	e.seriesRows(c, s.ID, tables.LevelTCP, dir, s.Flow.RTT(from), s.Flow.ACKSizes(from))
 	if r := s.side[dir].rate; r != nil {
 		e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
@@ -162,11 +163,11 @@ func (e *Engine) writeDirection(s *Sub, dir uint8) {
 
 // writeConn writes the rows of a connection; those of its subflows are written.
 func (e *Engine) writeConn(c *Conn) {
-	row := c.row()
+	row := e.out.Connections.Next()
+	c.row(row)
 	if e.options.Describe != nil {
-		e.options.Describe(&row, c)
+		e.options.Describe(row, c)
 	}
-	e.out.Connections.Add(row)
 	if !c.plain {
 		for dir := range uint8(2) {
 			e.writeData(c, dir)
@@ -174,25 +175,25 @@ func (e *Engine) writeConn(c *Conn) {
 	}
 	e.eventRows(c)
 	if e.observer != nil {
-		e.observer.End(c, &row)
+		e.observer.End(c, row)
 	}
 }
 
-func (c *Conn) row() tables.Connection {
+// row fills in the row of a connection.
+func (c *Conn) row(row *tables.Connection) {
 	t := c.totals
-	row := tables.Connection{
-		ConnectionID: c.ID, Kind: "tcp", MPTCPVersion: c.version,
-		Client: t.first.Client, ClientPort: t.first.ClientPort, Server: t.first.Server, ServerPort: t.first.ServerPort,
-		StartNS: c.startNS, DurationS: seconds(c.lastNS - c.startNS), SYNSeen: t.first.SYNSeen && t.first.Role == "initial",
-		Fallback: c.fallback != noNote, FallbackCause: noteTexts[c.fallback],
-		Subflows: t.established, SubflowsAsked: c.made, SubflowsUsed: t.used,
-		BytesUp: t.side[Up].unique, BytesDown: t.side[Down].unique,
-		Handovers: c.handovers, Closed: c.closed(),
-		Interfaces: strings.Join(t.interfaces, ","), Networks: strings.Join(t.networks, ","),
-	}
+	row.ConnectionID, row.Kind, row.MPTCPVersion = c.ID, "tcp", c.version
+	row.Client, row.ClientPort, row.Server, row.ServerPort = t.first.Client, t.first.ClientPort, t.first.Server, t.first.ServerPort
+	row.StartNS, row.DurationS = c.startNS, seconds(c.lastNS-c.startNS)
+	row.SYNSeen = t.first.SYNSeen && t.first.Role == "initial"
+	row.Fallback, row.FallbackCause = c.fallback != noNote, noteTexts[c.fallback]
+	row.Subflows, row.SubflowsAsked, row.SubflowsUsed = t.established, c.made, t.used
+	row.BytesUp, row.BytesDown = t.side[Up].unique, t.side[Down].unique
+	row.Handovers, row.Closed = c.handovers, c.closed()
+	row.Interfaces, row.Networks = strings.Join(t.interfaces, ","), strings.Join(t.networks, ",")
 	m := c.multi
 	if m == nil {
-		return row
+		return
 	}
 	row.Kind, row.Checksum = "mptcp", c.checksum
 	row.TokenClient, row.Token = m.tokenText(Up), m.tokenText(Down)
@@ -206,14 +207,13 @@ func (c *Conn) row() tables.Connection {
 			row.ReinjectedUp, row.ReinjectedDn = int64(m.data[Up].reinjected), int64(m.data[Down].reinjected)
 		}
 	}
-	return row
 }
 
 func (m *multi) tokenText(side int) string {
 	if !m.hasToken[side] {
 		return ""
 	}
-	return fmt.Sprintf("%08x", m.token[side])
+	return hex.EncodeToString(binary.BigEndian.AppendUint32(nil, m.token[side]))
 }
 
 // dataClosed says whether the connection itself ended, whatever its subflows

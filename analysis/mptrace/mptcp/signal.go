@@ -38,16 +38,16 @@ func (e *Engine) signals(s *Sub, dir uint8, seg *tcp.Segment) {
 // takeAddAddr takes ADD_ADDR, RFC 8684 §3.4.1.
 func (e *Engine) takeAddAddr(s *Sub, dir uint8, p *packet.Packet) {
 	c, o := s.Conn, p.AddAddr()
-	if !e.eventful || len(c.addresses) >= maxEvents {
+	if !e.eventful || len(c.multi.addresses) >= maxEvents {
 		return
 	}
 	kind := evAddAddr
 	if o.Echo {
 		kind = evAddAddrEcho
 	}
-	c.addresses = append(c.addresses, o.Addr)
+	c.multi.addresses = append(c.multi.addresses, o.Addr)
 	e.note(s, event{
-		timeNS: p.TimeNS, kind: kind, dir: dir, address: int32(len(c.addresses) - 1), port: o.Port, addressID: int16(o.AddressID),
+		timeNS: p.TimeNS, kind: kind, dir: dir, address: int32(len(c.multi.addresses) - 1), port: o.Port, addressID: int16(o.AddressID),
 	})
 }
 

@@ -43,6 +43,16 @@ var gathers = map[reflect.Type]gather{
 }
 
 func gatherValues[T int32 | uint64 | uint8](c *parquet.Chunk, field unsafe.Pointer, size uintptr, values []uint64) {
+	if same, is := c.Same(); is { // most columns are the same in most rows
+		i := 0
+		for i < len(values) && uint64(*(*T)(unsafe.Add(field, uintptr(i)*size))) == same {
+			i++
+		}
+		if i == len(values) {
+			c.AppendSame(i)
+			return
+		}
+	}
 	for i := range values {
 		values[i] = uint64(*(*T)(unsafe.Add(field, uintptr(i)*size))) // with the sign of int32
 	}

@@ -91,6 +91,31 @@ func TestParquetReadsBack(t *testing.T) {
 	}
 }
 
+// TestEqualValuesReadBack: columns whose values are equal for long, and then
+// are not, at any place.
+func TestEqualValuesReadBack(t *testing.T) {
+	dir := t.TempDir()
+	p, err := NewParquetSink(dir, ParquetOptions{Tables: TableDirections, Keep: TableDirections})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := p.Sink().Directions
+	for i := range 1000 {
+		row := out.Next()
+		if *row != (Direction{}) {
+			t.Fatalf("row %d: %+v", i, *row)
+		}
+		fill(row, 7)
+		if i%170 == 169 {
+			fill(row, i)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	readBack(t, filepath.Join(dir, "directions.parquet"), &catalog[2], reflect.ValueOf(out.Rows()))
+}
+
 func readBack(t *testing.T, path string, about *description, rows reflect.Value) {
 	t.Helper()
 	in, err := file.OpenParquetFile(path, false)

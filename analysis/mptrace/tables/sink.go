@@ -31,13 +31,32 @@ type Stream[R any] struct {
 
 // Add takes a row.
 func (s *Stream[R]) Add(row R) {
-	if s == nil || s.err != nil {
-		return
+	if s != nil {
+		*s.Next() = row
 	}
-	s.rows = append(s.rows, row)
+}
+
+// Next adds a row of zeros and returns it to be filled in, until the next one
+// is added. Wide rows are made in their place: copies would cost more than the
+// values.
+func (s *Stream[R]) Next() *R {
+	if s == nil {
+		return new(R)
+	}
 	if s.full > 0 && len(s.rows)-s.taken >= s.full {
 		s.flush()
 	}
+	n := len(s.rows)
+	if s.err != nil {
+		n = s.taken
+	}
+	if n < cap(s.rows) {
+		s.rows = s.rows[:n+1]
+		clear(s.rows[n:])
+	} else {
+		s.rows = append(s.rows[:n], *new(R))
+	}
+	return &s.rows[n]
 }
 
 // Rows returns the rows that are kept; valid until the next Add.

@@ -76,9 +76,11 @@ func (t *Tracker) sweep(nowNS int64) {
 	}
 }
 
-// Shares of MaxFlows. One-sided flows are as large as others and as easy to
-// forge as SYNs; closed ones are large and of little use.
+// Shares of MaxFlows. SYNs are easy to forge, and those that get an answer get
+// it soon; one-sided flows are as large as others and as easy to forge; closed
+// ones are large and of little use.
 const (
+	openingShare  = 4
 	oneSidedShare = 8
 	closedShare   = 4
 	buriedShare   = 4
@@ -87,6 +89,9 @@ const (
 // makeRoom ends flows until one more may begin: those that never got an
 // answer, oldest first, then closed ones, then one that has been idle.
 func (t *Tracker) makeRoom() {
+	if q := &t.queues[opening]; q.len > t.o.MaxFlows/openingShare {
+		t.evict(q.head)
+	}
 	if q := &t.queues[oneSided]; q.len > t.o.MaxFlows/oneSidedShare {
 		t.evict(q.head)
 	}

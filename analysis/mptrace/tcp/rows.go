@@ -153,6 +153,10 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func milliseconds(ns int64) tables.Maybe[float64] { return tables.Just(float64(ns) / 1e6) }
 
+// Spoken says whether a segment was seen that is neither SYN nor RST, or
+// payload: without one there are no round trips, and nothing is acknowledged.
+func (f *Flow) Spoken() bool { return f.streams[Up] != nil }
+
 // RTT are the round trips of a direction's data in nanoseconds, each from the
 // capture to the receiver and back, at the time of the acknowledgement.
 func (f *Flow) RTT(dir uint8) *hist.Series {

@@ -53,6 +53,8 @@ func dispatch(args []string) error {
 		}
 		_, err = f.write("bulk", os.Stdout)
 		return err
+	case len(args) == 4 && args[0] == "flood":
+		return writeFlood(args[1], args[2], args[3])
 	}
 	return bench()
 }
@@ -80,17 +82,19 @@ func walkOnly(file string) error {
 type settings struct {
 	dir, mptrace, mptcptrace, json string
 	runs                           int
-	quick, linear                  bool
+	quick                          bool
+	beside, linear, floods         bool // what is measured
 }
 
 // report is all that was measured.
 type report struct {
-	CPU       string   `json:"cpu"`
-	Cores     int      `json:"cores"`
-	Kernel    string   `json:"kernel"`
-	Traces    []*trace `json:"traces"`
-	Results   []result `json:"results"`
-	Linearity []line   `json:"linearity,omitempty"`
+	CPU       string    `json:"cpu"`
+	Cores     int       `json:"cores"`
+	Kernel    string    `json:"kernel"`
+	Traces    []*trace  `json:"traces"`
+	Results   []result  `json:"results"`
+	Linearity []line    `json:"linearity,omitempty"`
+	Floods    []flooded `json:"floods,omitempty"`
 }
 
 func bench() error {
@@ -101,17 +105,42 @@ func bench() error {
 	flag.StringVar(&o.json, "json", "", "write all figures to this file as JSON")
 	flag.IntVar(&o.runs, "runs", 5, "runs of each tool; the median counts")
 	flag.BoolVar(&o.quick, "quick", false, "small traces, one run")
+	flag.BoolVar(&o.beside, "beside", true, "measure it beside other tools")
 	flag.BoolVar(&o.linear, "linear", true, "measure longer and longer traces too")
+	flag.BoolVar(&o.floods, "floods", true, "measure floods too")
 	flag.Parse()
 	if err := prepare(&o); err != nil {
 		return err
 	}
 	packets, short, sizes := lengths[0], connections, lengths
-	shortPackets := int64(2_000_000)
+	shortPackets, floodPackets := int64(2_000_000), floodLengths[0]
 	if o.quick {
 		packets, short, shortPackets, sizes, o.runs = 400_000, 240, 50_000, []int64{400_000, 800_000}, 1
+		floodPackets = floodLengths[1]
 	}
 	r := newReport()
+	var err error
+	if o.beside {
+		err = r.measureBeside(o, packets, shortPackets, short)
+	}
+	if o.linear && err == nil {
+		r.Linearity, err = linearity(o.dir, o.mptrace, sizes, (o.runs+1)/2)
+	}
+	if o.floods && err == nil {
+		r.Floods, err = floods(o.mptrace, floodPackets)
+	}
+	r.print(os.Stdout)
+	if o.json != "" {
+		b, _ := json.MarshalIndent(r, "", " ")
+		if err := os.WriteFile(o.json, append(b, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// measureBeside measures all tools on traces of so many packets.
+func (r *report) measureBeside(o settings, packets, shortPackets int64, short int) error {
 	for _, one := range []struct {
 		name    string
 		packets int64
@@ -123,18 +152,7 @@ func bench() error {
 		r.Traces = append(r.Traces, t)
 		r.Results = append(r.Results, measure(t, newTools(o.mptrace, o.mptcptrace), o.runs)...)
 	}
-	var err error
-	if o.linear {
-		r.Linearity, err = linearity(o.dir, o.mptrace, sizes, (o.runs+1)/2)
-	}
-	r.print(os.Stdout)
-	if o.json != "" {
-		b, _ := json.MarshalIndent(r, "", " ")
-		if err := os.WriteFile(o.json, append(b, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	return err
+	return nil
 }
 
 // prepare makes the folder, builds mptrace and finds mptcptrace.
@@ -160,6 +178,9 @@ func prepare(o *settings) (err error) {
 		o.mptcptrace, _ = exec.LookPath("mptcptrace")
 	} else if o.mptcptrace, err = filepath.Abs(o.mptcptrace); err != nil {
 		return err
+	}
+	if !o.beside && !o.linear {
+		return nil
 	}
 	if _, err := os.Stat(filepath.Join(o.dir, "bulk.recorded")); err != nil {
 		return labtest.Missing()

@@ -46,6 +46,11 @@ func (r *report) print(out io.Writer) {
 			}
 		}
 	}
+	r.printLinearity(out)
+	r.printFloods(out)
+}
+
+func (r *report) printLinearity(out io.Writer) {
 	if len(r.Linearity) == 0 {
 		return
 	}
@@ -57,6 +62,19 @@ func (r *report) print(out io.Writer) {
 			from = "pipe (no room on disk; its writer shares the processor)"
 		}
 		fmt.Fprintf(out, "| %.1f | %s | %.2f | %.2f | %.2f | %.0f |\n", float64(l.Packets)/1e6, from, l.PerS/1e6, l.Cost.Wall, l.Cost.CPU, l.Cost.PeakMB)
+	}
+}
+
+func (r *report) printFloods(out io.Writer) {
+	if len(r.Floods) == 0 {
+		return
+	}
+	fmt.Fprint(out, "\n**Floods**, `mptrace - -o DIR` on a pipe whose writer shares the processor, one run\n\n")
+	fmt.Fprintln(out, "| each flow | million packets | million flows | trace s | million packets/s | wall s | CPU s | peak MB | flows evicted |\n"+
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+	for _, f := range r.Floods {
+		fmt.Fprintf(out, "| %s | %.1f | %.2f | %.0f | %.2f | %.1f | %.1f | %.0f | %d |\n", f.What, float64(f.Packets)/1e6, float64(f.Flows)/1e6,
+			float64(f.Packets*f.StepNS)/1e9, f.PerS/1e6, f.Cost.Wall, f.Cost.CPU, f.Cost.PeakMB, f.Evicted)
 	}
 }
 

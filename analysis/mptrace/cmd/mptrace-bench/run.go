@@ -138,7 +138,7 @@ func lengthen(dir, mptrace string, packets int64, runs int) (line, error) {
 		var stdin *os.File
 		var stream *exec.Cmd
 		if l.Piped {
-			if stream, stdin, err = streamed(dir, packets); err != nil {
+			if stream, stdin, err = streamed("stream", dir, fmt.Sprint(packets)); err != nil {
 				return l, err
 			}
 		}
@@ -158,8 +158,8 @@ func lengthen(dir, mptrace string, packets int64, runs int) (line, error) {
 	return l, nil
 }
 
-// streamed starts this program to write a bulk trace into a pipe.
-func streamed(dir string, packets int64) (*exec.Cmd, *os.File, error) {
+// streamed starts this program to write a trace into a pipe.
+func streamed(command ...string) (*exec.Cmd, *os.File, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -168,7 +168,7 @@ func streamed(dir string, packets int64) (*exec.Cmd, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := exec.Command(self, "stream", dir, fmt.Sprint(packets))
+	c := exec.Command(self, command...)
 	c.Stdout, c.Stderr = in, os.Stderr
 	err = c.Start()
 	_ = in.Close()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 )
 
 // version is set when a release is built.
@@ -28,12 +27,8 @@ type exitError struct {
 func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 func (e *exitError) Unwrap() error { return e.err }
 
-// memoryLimit is what the program tries to stay within: beyond it garbage is
-// collected as often as it takes. What it needs at a time is bounded elsewhere.
-const memoryLimit = 112 << 20
-
 func main() {
-	debug.SetMemoryLimit(memoryLimit)
+	keepPace()
 	err := newCommand().Execute()
 	if err == nil {
 		return

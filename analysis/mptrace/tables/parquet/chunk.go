@@ -33,6 +33,15 @@ func (c *Chunk) Append(v []uint64) {
 	c.add(v)
 }
 
+// Same is the value that all so far have; false when they differ, or there is none.
+func (c *Chunk) Same() (uint64, bool) { return c.first, !c.varied && c.n > 0 }
+
+// AppendSame takes n values more that are [Chunk.Same].
+func (c *Chunk) AppendSame(n int) {
+	c.rows += n
+	c.n += n
+}
+
 // AppendKnown takes n ≤ Batch rows: bit i of known says whether row i has a
 // value, and v has those values.
 func (c *Chunk) AppendKnown(v []uint64, known uint64, n int) {

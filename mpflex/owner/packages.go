@@ -1,0 +1,81 @@
+package owner
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// perUser is how many uids an Android user has: the last five digits are the
+// application (AID_USER_OFFSET).
+const perUser = 100000
+
+// lookAgain is how often the list is compared with the one on disk.
+const lookAgain = 2 * time.Second
+
+// Packages tells which Android packages a uid belongs to, from the list that
+// the system keeps: a line for each, its first words the package and its uid.
+// It is safe for concurrent use.
+type Packages struct {
+	path string
+
+	mu       sync.Mutex // guards what follows
+	looked   time.Time
+	modified time.Time // of the file that was read
+	byApp    map[int64][]string
+}
+
+// NewPackages returns the packages of the list at a path; "" stands for the
+// system's own.
+func NewPackages(path string) *Packages {
+	if path == "" {
+		path = "/data/system/packages.list"
+	}
+	return &Packages{path: path}
+}
+
+// Of returns the packages of a uid, several when they share it; nil when none
+// is known, as on a machine without Android. The caller must not change them.
+func (p *Packages) Of(uid int64) []string {
+	if uid < 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); p.looked.IsZero() || now.Sub(p.looked) >= lookAgain {
+		p.looked = now
+		p.read()
+	}
+	return p.byApp[uid%perUser]
+}
+
+// read reads the list if it has changed; what cannot be read now is kept as it
+// was.
+func (p *Packages) read() {
+	file, err := os.Open(p.path)
+	if err != nil {
+		return
+	}
+	defer file.Close() //nolint:errcheck // read only
+	info, err := file.Stat()
+	if err != nil || info.ModTime().Equal(p.modified) {
+		return
+	}
+	byApp := make(map[int64][]string)
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 {
+			continue
+		}
+		if uid, err := strconv.ParseInt(words[1], 10, 64); err == nil && uid >= 0 {
+			byApp[uid%perUser] = append(byApp[uid%perUser], words[0])
+		}
+	}
+	if lines.Err() == nil {
+		p.byApp, p.modified = byApp, info.ModTime()
+	}
+}

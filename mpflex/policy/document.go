@@ -1,0 +1,315 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	maxFileSize = 1 << 20 // bytes
+	maxDepth    = 20      // levels of mappings and lists
+)
+
+// Problem is one thing that is wrong in a rule file.
+type Problem struct {
+	Line  int    // from 1
+	Place string // such as rules[0].match.port; "" for the file as a whole
+	Text  string // what was found and what is allowed
+}
+
+// FileError is all that is wrong in a rule file, the first line first.
+type FileError struct {
+	File     string // as the user named it
+	Problems []Problem
+}
+
+// Error returns one line for each problem: "FILE:LINE: PLACE: TEXT".
+func (e *FileError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		place := p.Place
+		if place != "" {
+			place += ": "
+		}
+		lines[i] = fmt.Sprintf("%s:%d: %s%s", e.File, p.Line, place, p.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reader reads a YAML document strictly: it collects what is wrong and goes on.
+type reader struct {
+	devices  []string // the interfaces that there are; nil when not known
+	problems []Problem
+}
+
+func (r *reader) bad(line int, place, format string, args ...any) {
+	r.problems = append(r.problems, Problem{line, place, fmt.Sprintf(format, args...)})
+}
+
+// failure returns what is wrong; nil when nothing is.
+func (r *reader) failure(file string) error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return &FileError{file, r.problems}
+}
+
+// document returns the one value in the file; nil after noting what is wrong
+// with it.
+func (r *reader) document(data []byte) *yaml.Node {
+	if len(data) > maxFileSize {
+		r.bad(1, "", "larger than 1 MiB: not a rule file")
+		return nil
+	}
+	if at := invalidUTF8(data); at >= 0 {
+		r.bad(1+bytes.Count(data[:at], []byte("\n")), "", "not UTF-8 text (byte 0x%02x)", data[at])
+		return nil
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil { // fails only for options
+		r.bad(1, "", "not YAML: %v", err)
+		return nil
+	}
+	var first, second yaml.Node
+	err = loader.Load(&first)
+	switch {
+	case errors.Is(err, io.EOF), err == nil && len(first.Content) == 0:
+		r.bad(1, "", "the file is empty; it needs the keys policy, rules and default")
+		return nil
+	case err != nil:
+		r.syntax(err, data)
+		return nil
+	}
+	if err := loader.Load(&second); err == nil {
+		r.bad(second.Line, "", "a second document: one file holds one")
+		return nil
+	} else if !errors.Is(err, io.EOF) {
+		r.syntax(err, data)
+		return nil
+	}
+	if !r.plain(first.Content[0], 1) {
+		return nil
+	}
+	return first.Content[0]
+}
+
+func invalidUTF8(data []byte) int {
+	for at := 0; at < len(data); {
+		c, size := utf8.DecodeRune(data[at:])
+		if c == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// syntax notes what the YAML library did not understand. What most often is
+// meant there is a value that needs quotes.
+func (r *reader) syntax(err error, data []byte) {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		r.bad(1, "", "not YAML: %v", err)
+		return
+	}
+	mark := at.Mark
+	if begun := at.ContextMark; begun.Line == mark.Line && strings.IndexByte(special, character(data, begun.Line, begun.Column)) >= 0 {
+		mark = begun
+	}
+	text := "not YAML: " + at.Message
+	switch first := character(data, mark.Line, mark.Column); {
+	case first == '\t':
+		text = "a tab: YAML allows spaces alone"
+	case strings.IndexByte(special, first) >= 0:
+		text = fmt.Sprintf("a value that begins with %c stands in quotes", first)
+	}
+	r.bad(max(mark.Line, 1), "", "%s", text)
+}
+
+// special are the characters that a plain value does not begin with.
+const special = ">|@`%*&!"
+
+// character returns the byte at a line and column, both from 1; 0 when there
+// is none.
+func character(data []byte, line, column int) byte {
+	for ; line > 1; line-- {
+		_, rest, found := bytes.Cut(data, []byte("\n"))
+		if !found {
+			return 0
+		}
+		data = rest
+	}
+	if column < 1 || column > len(data) {
+		return 0
+	}
+	return data[column-1]
+}
+
+// plain refuses what can make a file mean more than it shows: aliases,
+// anchors, tags, merge keys, and great depth.
+func (r *reader) plain(n *yaml.Node, depth int) bool {
+	switch {
+	case depth > maxDepth:
+		r.bad(n.Line, "", "more than %d levels deep", maxDepth)
+	case n.Kind == yaml.AliasNode:
+		r.bad(n.Line, "", "a value that begins with * stands in quotes")
+	case n.Anchor != "":
+		r.bad(n.Line, "", "a value that begins with & stands in quotes")
+	case n.Style&yaml.TaggedStyle != 0:
+		r.bad(n.Line, "", "a value that begins with ! stands in quotes")
+	case n.Tag == "!!merge":
+		r.bad(n.Line, "", "the key << is not known: write the values out")
+	default:
+		for _, child := range n.Content {
+			if !r.plain(child, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// field is one value in a mapping, or one item of a list.
+type field struct {
+	node  *yaml.Node
+	place string
+	line  int // of the key
+}
+
+// describe says what kind of value was found.
+func (f field) describe() string {
+	switch {
+	case f.node.Kind == yaml.MappingNode:
+		return "a mapping"
+	case f.node.Kind == yaml.SequenceNode:
+		return "a list"
+	case f.node.Tag == "!!null" && f.node.Style == 0:
+		return "nothing"
+	}
+	return show(f.node.Value)
+}
+
+// wants notes that another kind of value is needed.
+func (r *reader) wants(f field, what string) {
+	r.bad(f.line, f.place, "found %s, %s is needed", f.describe(), what)
+}
+
+// mapping returns the fields of a mapping with these keys alone.
+func (r *reader) mapping(f field, keys ...string) (map[string]field, bool) {
+	if f.node.Kind != yaml.MappingNode {
+		r.wants(f, "a mapping with the keys "+strings.Join(keys, ", "))
+		return nil, false
+	}
+	fields := make(map[string]field)
+	for key, value := range r.pairs(f) {
+		if !slices.Contains(keys, key) {
+			r.bad(value.line, f.place, "%s", unknown("key", key, keys))
+			continue
+		}
+		fields[key] = value
+	}
+	return fields, true
+}
+
+// pairs goes through a mapping in the order of the file. A key that is given
+// again is noted and left out.
+func (r *reader) pairs(f field) func(yield func(string, field) bool) {
+	return func(yield func(string, field) bool) {
+		lines := make(map[string]int)
+		for i := 0; i+1 < len(f.node.Content); i += 2 {
+			key, value := f.node.Content[i], f.node.Content[i+1]
+			if key.Kind != yaml.ScalarNode {
+				r.bad(key.Line, f.place, "%s as a key: a key is one word", field{node: key}.describe())
+				continue
+			}
+			if first, twice := lines[key.Value]; twice {
+				r.bad(key.Line, f.place, "key %s is given twice (first in line %d)", show(key.Value), first)
+				continue
+			}
+			lines[key.Value] = key.Line
+			place := key.Value
+			if f.place != "" {
+				place = f.place + "." + place
+			}
+			if !yield(key.Value, field{value, place, key.Line}) {
+				return
+			}
+		}
+	}
+}
+
+// items returns the items of a list.
+func (r *reader) items(f field, what string) []field {
+	if f.node.Kind != yaml.SequenceNode {
+		r.wants(f, what)
+		return nil
+	}
+	items := make([]field, len(f.node.Content))
+	for i, node := range f.node.Content {
+		items[i] = field{node, fmt.Sprintf("%s[%d]", f.place, i), node.Line}
+	}
+	return items
+}
+
+// text returns one word or line.
+func (r *reader) text(f field, what string) (string, bool) {
+	if f.node.Kind != yaml.ScalarNode || f.node.Tag == "!!null" && f.node.Style == 0 || strings.TrimSpace(f.node.Value) == "" {
+		r.wants(f, what)
+		return "", false
+	}
+	return f.node.Value, true
+}
+
+// valueOf reads one value.
+func valueOf[T any](r *reader, f field, what string, parse func(string) (T, error)) (value T, ok bool) {
+	text, ok := r.text(f, what)
+	if !ok {
+		return value, false
+	}
+	value, err := parse(text)
+	if err != nil {
+		r.bad(f.line, f.place, "%v", err)
+		return value, false
+	}
+	return value, true
+}
+
+// valuesOf reads one value, or a list of at least one and none of them twice.
+func valuesOf[T any](r *reader, f field, what string, parse func(string) (T, error)) (values []T, ok bool) {
+	if f.node.Kind != yaml.SequenceNode {
+		value, ok := valueOf(r, f, what+", or a list of them,", parse)
+		return []T{value}, ok
+	}
+	if len(f.node.Content) == 0 {
+		r.bad(f.line, f.place, "an empty list: nothing is ever in it")
+		return nil, false
+	}
+	ok = true
+	lines := make(map[string]int)
+	for _, item := range r.items(f, what) {
+		value, good := valueOf(r, item, what, parse)
+		if !good {
+			ok = false
+			continue
+		}
+		values = append(values, value)
+		written := fmt.Sprint(value)
+		if first, twice := lines[written]; twice {
+			r.bad(item.line, item.place, "%s is given twice (first in line %d)", show(item.node.Value), first)
+			ok = false
+			continue
+		}
+		lines[written] = item.line
+	}
+	return values, ok
+}

@@ -1,0 +1,163 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"mplab/mpflex/frame"
+)
+
+// peer is a session of a proxy, and the other end of its only path.
+func peer(t testing.TB, c Config) (*Session, *net.TCPConn) {
+	t.Helper()
+	s, err := New(Proxy, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	a, b := link(t)
+	if _, err := s.Attach(Link{Conn: b, TCP: b, Incarnation: 1}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return s, a
+}
+
+func data(flags frame.Flags, stream, seq uint32, payload string) []byte {
+	return append(frame.Header{Type: frame.Data, Flags: flags, Size: uint16(len(payload)), Stream: stream, Seq: seq}.Append(nil), payload...)
+}
+
+func ack(stream, seq, limit uint32) []byte {
+	return binary.BigEndian.AppendUint32(frame.Header{Type: frame.Ack, Size: 4, Stream: stream, Seq: seq}.Append(nil), limit)
+}
+
+// TestBrokenProtocol: what a side may not do ends the session, and nothing else.
+func TestBrokenProtocol(t *testing.T) {
+	const window = 64 << 10
+	for name, b := range map[string][]byte{
+		"no frame":                   []byte("GET / HTTP/1.1\r\n"),
+		"stream 0":                   data(0, 0, 0, "x"),
+		"a stream of the other side": data(0, 2, 0, "x"),
+		"numbers far ahead":          data(0, 2*mostAhead+1, 0, "x"),
+		"beyond the window":          data(0, 1, window, "x"),
+		"behind the end":             append(data(frame.Fin, 1, 0, "x"), data(0, 1, 1, "y")...),
+		"two ends":                   append(data(frame.Fin, 1, 0, "x"), data(frame.Fin, 1, 5, "")...),
+		"an end before what came":    append(data(0, 1, 4, "x"), data(frame.Fin, 1, 0, "y")...),
+		"what was not sent":          append(data(0, 1, 0, "x"), ack(1, 5, 100)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, conn := peer(t, Config{Window: window, InitialWindow: window})
+			if _, err := conn.Write(b); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-s.Done():
+			case <-time.After(10 * time.Second):
+				t.Fatal("the session goes on")
+			}
+			if err := s.Err(); !errors.Is(err, ErrProtocol) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestStreamsWithoutEnd: more streams than there may be are refused one by one.
+func TestStreamsWithoutEnd(t *testing.T) {
+	s, conn := peer(t, Config{MaxStreams: 10})
+	go func() {
+		for id := uint32(1); id < 400; id += 2 {
+			_, _ = conn.Write(data(0, id, 0, "x"))
+		}
+	}()
+	refused := map[uint32]bool{}
+	for len(refused) < 190 {
+		var b [frame.HeaderSize]byte
+		if _, err := io.ReadFull(conn, b[:]); err != nil {
+			t.Fatal(err)
+		}
+		h, err := frame.Parse(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(h.Size)); err != nil {
+			t.Fatal(err)
+		}
+		if h.Type == frame.Reset {
+			refused[h.Stream] = Reason(h.Seq) == TooMany
+		}
+	}
+	for id, many := range refused {
+		if !many || id < 21 {
+			t.Errorf("stream %d was refused", id)
+		}
+	}
+	if n := s.Status().Streams; n > 10+190 {
+		t.Errorf("%d streams", n)
+	}
+}
+
+// TestOrderOfArrival: whatever the order, and however often, the bytes are right.
+func TestOrderOfArrival(t *testing.T) {
+	s, conn := peer(t, Config{})
+	for _, b := range [][]byte{
+		data(0, 3, 6, "ghi"), data(frame.Again, 3, 6, "ghi"), data(0, 3, 4, "efghij"), data(frame.Fin, 3, 10, "klm"),
+		data(0, 3, 3, "d"), data(0, 3, 0, "abc"), data(frame.Again, 3, 0, "abcd"), data(0, 1, 0, "one"), data(frame.Fin, 1, 3, ""),
+	} {
+		if _, err := conn.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[uint32]string{1: "one", 3: "abcdefghijklm"}
+	for range want {
+		st, err := s.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(st); err != nil || string(got) != want[st.ID()] {
+			t.Errorf("stream %d: %q, %v", st.ID(), got, err)
+		}
+	}
+	if n := s.Status().Counters.Duplicates; n < 3+4 {
+		t.Errorf("%d bytes came twice", n)
+	}
+}
+
+// FuzzFrames gives a session any bytes: it ends or goes on, and is closed well.
+func FuzzFrames(f *testing.F) {
+	f.Add(data(0, 1, 0, "hello"))
+	f.Add(append(data(frame.Fin, 1, 2, "x"), data(0, 1, 0, "ab")...))
+	f.Add(ack(1, 0, 1<<20))
+	f.Add(frame.Header{Type: frame.Reset, Stream: 5, Seq: 1}.Append(nil))
+	f.Add(append(frame.Header{Type: frame.Ping, Size: 8}.Append(nil), "12345678"...))
+	f.Add(append(frame.Header{Type: frame.PathEnd, Size: 8, Stream: 1}.Append(nil), "12345678"...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, conn := peer(t, Config{MaxStreams: 100})
+		go func() {
+			for {
+				st, err := s.Accept(t.Context())
+				if err != nil {
+					return
+				}
+				go func() { _, _ = io.Copy(st, st) }()
+			}
+		}()
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		_, _ = conn.Write(b)
+		_ = conn.CloseWrite()
+		s.mu.Lock()
+		var path *Path
+		if len(s.paths) > 0 {
+			path = s.paths[0]
+		}
+		s.mu.Unlock()
+		if path != nil {
+			<-path.Done()
+		}
+		_ = s.Close()
+	})
+}

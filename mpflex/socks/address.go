@@ -1,0 +1,121 @@
+package socks
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// Address is an end of a connection or of a datagram: an IP address or a
+// domain, and a port. The domain is not resolved here.
+type Address struct {
+	IP     netip.Addr // IPv4 in its 4-byte form; the zero Addr when there is a domain
+	Domain string     // printable ASCII, 1 to 255 bytes
+	Port   uint16
+}
+
+// FromAddrPort returns the Address of an IP address and port.
+func FromAddrPort(a netip.AddrPort) Address {
+	return Address{IP: a.Addr().Unmap().WithZone(""), Port: a.Port()}
+}
+
+// AddrPort returns IP and port; the zero AddrPort when there is a domain.
+func (a Address) AddrPort() netip.AddrPort {
+	if !a.IP.IsValid() {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.IP, a.Port)
+}
+
+// String returns "host:port".
+func (a Address) String() string {
+	host := a.Domain
+	if a.IP.IsValid() {
+		host = a.IP.String()
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(a.Port)))
+}
+
+// Kinds of addresses (RFC 1928 §5).
+const (
+	kindIPv4   = 1
+	kindDomain = 3
+	kindIPv6   = 4
+)
+
+const (
+	maxDomain = 255
+	// maxAddress is the size of the longest encoded address.
+	maxAddress = 1 + 1 + maxDomain + 2
+)
+
+// append appends the encoded address to b; no address is 0.0.0.0.
+func (a Address) append(b []byte) []byte {
+	switch {
+	case a.Domain != "":
+		b = append(b, kindDomain, byte(len(a.Domain)))
+		b = append(b, a.Domain...)
+	case a.IP.Is6():
+		b = append(b, kindIPv6)
+		b = append(b, a.IP.AsSlice()...)
+	case a.IP.Is4():
+		b = append(b, kindIPv4)
+		b = append(b, a.IP.AsSlice()...)
+	default:
+		b = append(b, kindIPv4, 0, 0, 0, 0)
+	}
+	return binary.BigEndian.AppendUint16(b, a.Port)
+}
+
+// addressSize tells the size of an encoded address from its first two bytes.
+func addressSize(kind, first byte) (int, error) {
+	switch kind {
+	case kindIPv4:
+		return 1 + 4 + 2, nil
+	case kindIPv6:
+		return 1 + 16 + 2, nil
+	case kindDomain:
+		return 1 + 1 + int(first) + 2, nil
+	}
+	return 0, fmt.Errorf("%w: %d", ErrAddressType, kind)
+}
+
+// parseAddress decodes the address that b begins with and returns what follows.
+func parseAddress(b []byte) (Address, []byte, error) {
+	if len(b) < 2 {
+		return Address{}, nil, fmt.Errorf("%w: address cut short", ErrFormat)
+	}
+	size, err := addressSize(b[0], b[1])
+	if err != nil {
+		return Address{}, nil, err
+	}
+	if len(b) < size {
+		return Address{}, nil, fmt.Errorf("%w: address cut short", ErrFormat)
+	}
+	host, port := b[1:size-2], binary.BigEndian.Uint16(b[size-2:])
+	if b[0] == kindDomain {
+		a, err := parseDomain(string(host[1:]), port)
+		return a, b[size:], err
+	}
+	ip, _ := netip.AddrFromSlice(host) // 4 or 16 bytes
+	return Address{IP: ip.Unmap(), Port: port}, b[size:], nil
+}
+
+// parseDomain takes an IP address that is sent as a domain for what it is, so
+// that rules about addresses see it.
+func parseDomain(domain string, port uint16) (Address, error) {
+	if domain == "" {
+		return Address{}, fmt.Errorf("%w: an empty domain", ErrFormat)
+	}
+	for i := range len(domain) {
+		if domain[i] <= ' ' || domain[i] > '~' {
+			return Address{}, fmt.Errorf("%w: the domain %q", ErrFormat, domain)
+		}
+	}
+	if ip, err := netip.ParseAddr(domain); err == nil && ip.Zone() == "" {
+		return Address{IP: ip.Unmap(), Port: port}, nil
+	}
+	return Address{Domain: domain, Port: port}, nil
+}

@@ -1,0 +1,170 @@
+package udpjitter
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Result is what was measured. Times are in ms unless their names say other.
+type Result struct {
+	Target   netip.AddrPort `json:"target"`
+	Socks    string         `json:"socks"` // "": plainly
+	Size     int            `json:"size_bytes"`
+	PeriodMs float64        `json:"period_ms"`
+	Duration float64        `json:"duration_s"` // of the sending
+
+	Sent       int           `json:"sent"`        // probes given to the system
+	SendErrors int           `json:"send_errors"` // probes that the system refused; they are not among Sent
+	LateMs     *Distribution `json:"late_ms"`     // by how much probes left after their time
+	Answered   int           `json:"answered"`
+
+	// Certain: the server told its totals after the run. Otherwise Up knows
+	// only of probes up to the last one that was answered.
+	Certain bool      `json:"certain"`
+	Up      Direction `json:"up"`
+	Down    Direction `json:"down"`
+
+	RTT            *Distribution `json:"rtt_ms"`             // the server's own time is part of it
+	RTTPercentiles []float64     `json:"rtt_percentiles_ms"` // the 0th to the 100th
+
+	// Gaps are the times without an answer, the one before the first answer
+	// and the one until the end of the sending among them.
+	GapMs      float64 `json:"gap_ms"` // from which on a silence is one
+	GapCount   int     `json:"gap_count"`
+	LongestGap float64 `json:"longest_gap_ms"` // of all silences, also shorter ones
+	Gaps       []Gap   `json:"gaps"`           // the first maxGaps
+}
+
+// Direction is what happened on the way to the server, or back.
+type Direction struct {
+	Sent        int     `json:"sent"`
+	Arrived     int     `json:"arrived"` // different ones
+	Lost        int     `json:"lost"`
+	LostPercent float64 `json:"lost_percent"`
+	Duplicates  int     `json:"duplicates"`
+	// Reordered datagrams arrived after one that was sent later (RFC 4737 §3.3).
+	Reordered        int     `json:"reordered"`
+	ReorderedPercent float64 `json:"reordered_percent"` // of Arrived
+	JitterMs         float64 `json:"jitter_ms"`         // RFC 3550 §6.4.1, at the end of the run
+	// Variation is the one-way delay above the least one (RFC 5481 §4.2), of
+	// the probes that were answered. Its stdev is that of the delay.
+	Variation *Distribution `json:"delay_variation_ms"`
+}
+
+// Gap is a time without an answer.
+type Gap struct {
+	AtS        float64 `json:"at_s"` // since the first probe
+	DurationMs float64 `json:"duration_ms"`
+}
+
+// maxGaps bounds the list of gaps.
+const maxGaps = 1000
+
+// collector takes in answers. It is safe for concurrent use.
+type collector struct {
+	gap      time.Duration
+	complete chan struct{} // closed when all probes are answered
+
+	mu            sync.Mutex // guards what follows
+	expected      int        // probes that were sent; -1 while more are being sent
+	down          receiver
+	last          message // the one that tells most of the probes that arrived
+	up, back, rtt []int64 // one-way delays by two clocks, round-trip times; ns
+
+	began, moved time.Time // the first probe; the last answer
+	gaps         []Gap
+	gapCount     int
+	longest      time.Duration
+}
+
+func newCollector(gap time.Duration) *collector {
+	return &collector{gap: gap, complete: make(chan struct{}), expected: -1}
+}
+
+// begin says when the first probe left.
+func (c *collector) begin(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.began, c.moved = at, at
+}
+
+// expect says how many probes were sent in all.
+func (c *collector) expect(probes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = probes
+	if len(c.rtt) >= probes {
+		close(c.complete)
+	}
+}
+
+// take takes in an answer that arrived now, which is ns by the client's clock.
+func (c *collector) take(m message, now time.Time, ns int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.order == 0 || m.order > maxProbes || !c.down.take(m.order-1, m.arrived, ns) {
+		return
+	}
+	if m.order > c.last.order {
+		c.last = m
+	}
+	c.up = append(c.up, m.arrived-m.sent)
+	c.back = append(c.back, ns-m.arrived)
+	c.rtt = append(c.rtt, ns-m.sent)
+	c.silence(now)
+	if len(c.rtt) == c.expected {
+		close(c.complete)
+	}
+}
+
+// silence looks at the time since the last answer.
+func (c *collector) silence(now time.Time) {
+	silent := now.Sub(c.moved)
+	c.longest = max(c.longest, silent)
+	if silent >= c.gap {
+		if c.gapCount++; len(c.gaps) < maxGaps {
+			c.gaps = append(c.gaps, Gap{AtS: seconds(c.moved.Sub(c.began)), DurationMs: inMs(silent)})
+		}
+	}
+	c.moved = now
+}
+
+// result puts everything together; ended is when the last probe had left.
+func (c *client) result(totals message, certain bool, ended time.Time) Result {
+	k := c.collector
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ended.After(k.moved) {
+		k.silence(ended)
+	}
+	if k.last.order > totals.order { // of a probe that arrived after the totals were told, or these were not
+		totals = k.last
+	}
+	r := Result{
+		Target: c.options.Target, Size: c.options.Size,
+		PeriodMs: inMs(c.options.Period), Duration: seconds(ended.Sub(k.began)),
+		Sent: c.sent - c.failed, SendErrors: c.failed, LateMs: newDistribution(c.late),
+		Answered: len(k.rtt), Certain: certain,
+		GapMs: inMs(k.gap), GapCount: k.gapCount, LongestGap: inMs(k.longest), Gaps: k.gaps,
+	}
+	if c.options.Socks.IsValid() {
+		r.Socks = c.options.Socks.String()
+	}
+	r.Up = newDirection(r.Sent, int(totals.order), int(totals.reordered), int(totals.duplicates), totals.jitter, k.up)
+	r.Down = newDirection(int(totals.order), len(k.rtt), int(k.down.reordered), int(k.down.duplicates), int64(k.down.jitterNs), k.back)
+	r.RTT = newDistribution(k.rtt)
+	r.RTTPercentiles = percentiles(k.rtt)
+	if r.Gaps == nil {
+		r.Gaps = []Gap{}
+	}
+	return r
+}
+
+func newDirection(sent, arrived, reordered, duplicates int, jitterNs int64, delays []int64) Direction {
+	return Direction{
+		Sent: sent, Arrived: arrived, Lost: sent - arrived, LostPercent: percent(sent-arrived, sent),
+		Duplicates: duplicates, Reordered: reordered, ReorderedPercent: percent(reordered, arrived),
+		JitterMs: milliseconds(float64(jitterNs)), Variation: newVariation(delays),
+	}
+}

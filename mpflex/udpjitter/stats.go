@@ -1,0 +1,102 @@
+package udpjitter
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Distribution describes values in milliseconds.
+type Distribution struct {
+	Min    float64 `json:"min"`
+	Mean   float64 `json:"mean"`
+	Stdev  float64 `json:"stdev"` // of the population
+	P5     float64 `json:"p5"`
+	P25    float64 `json:"p25"`
+	Median float64 `json:"median"`
+	P75    float64 `json:"p75"`
+	P95    float64 `json:"p95"`
+	P99    float64 `json:"p99"`
+	Max    float64 `json:"max"`
+}
+
+// newDistribution describes values in nanoseconds, which it sorts; nil if there
+// are none.
+func newDistribution(ns []int64) *Distribution {
+	if len(ns) == 0 {
+		return nil
+	}
+	slices.Sort(ns)
+	// Deviations from the least value lose no digits, whatever the clocks say.
+	sum, squares := 0.0, 0.0
+	for _, v := range ns {
+		sum += float64(v - ns[0])
+	}
+	mean := sum / float64(len(ns))
+	for _, v := range ns {
+		d := float64(v-ns[0]) - mean
+		squares += d * d
+	}
+	return &Distribution{
+		Min: milliseconds(float64(ns[0])), Mean: milliseconds(float64(ns[0]) + mean),
+		Stdev: milliseconds(math.Sqrt(squares / float64(len(ns)))),
+		P5:    milliseconds(quantile(ns, 0.05)), P25: milliseconds(quantile(ns, 0.25)),
+		Median: milliseconds(quantile(ns, 0.5)), P75: milliseconds(quantile(ns, 0.75)),
+		P95: milliseconds(quantile(ns, 0.95)), P99: milliseconds(quantile(ns, 0.99)),
+		Max: milliseconds(float64(ns[len(ns)-1])),
+	}
+}
+
+// newVariation describes by how much delays are above the least of them: the
+// packet delay variation of RFC 5481 §4.2. The offset between the clocks of
+// both ends falls out of it.
+func newVariation(ns []int64) *Distribution {
+	if len(ns) == 0 {
+		return nil
+	}
+	least := slices.Min(ns)
+	above := make([]int64, len(ns))
+	for i, v := range ns {
+		above[i] = v - least
+	}
+	return newDistribution(above)
+}
+
+// percentiles returns the 0th to the 100th percentile of sorted values, ms.
+func percentiles(sorted []int64) []float64 {
+	if len(sorted) == 0 {
+		return nil
+	}
+	all := make([]float64, 101)
+	for i := range all {
+		all[i] = milliseconds(quantile(sorted, float64(i)/100))
+	}
+	return all
+}
+
+// quantile interpolates linearly between the order statistics (Hyndman and Fan
+// 1996, type 7).
+func quantile(sorted []int64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	low := int(at)
+	if low+1 >= len(sorted) {
+		return float64(sorted[len(sorted)-1])
+	}
+	return float64(sorted[low]) + (at-float64(low))*float64(sorted[low+1]-sorted[low])
+}
+
+// milliseconds turns nanoseconds into milliseconds, to the microsecond.
+func milliseconds(ns float64) float64 { return math.Round(ns/1e3) / 1e3 }
+
+func inMs(d time.Duration) float64 { return milliseconds(float64(d)) }
+
+// seconds are to the microsecond, too.
+func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
+
+// percent is a share to the thousandth of a percent; 0 of nothing.
+func percent(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return math.Round(1e5*float64(part)/float64(whole)) / 1e3
+}

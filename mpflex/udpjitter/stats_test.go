@@ -1,0 +1,101 @@
+package udpjitter
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// Jitter is computed as RFC 3550 appendix A.8 does it: transits of 10, 26, 10
+// and 10 ms differ by 16, 16 and 0.
+func TestReceiver(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	var r receiver
+	for _, step := range []struct {
+		number        uint32
+		sent, arrived int64
+		fresh         bool
+	}{
+		{0, 0, 10 * ms, true},
+		{2, 20 * ms, 46 * ms, true},
+		{1, 10 * ms, 20 * ms, true}, // after 2
+		{2, 20 * ms, 50 * ms, false},
+		{200, 2000 * ms, 2010 * ms, true},
+		{0, 0, 3000 * ms, false},
+	} {
+		if fresh := r.take(step.number, step.sent, step.arrived); fresh != step.fresh {
+			t.Errorf("%d: %v", step.number, fresh)
+		}
+	}
+	if r.arrived != 4 || r.reordered != 1 || r.duplicates != 2 || r.next != 201 {
+		t.Errorf("%+v", r)
+	}
+	j := 16.0 / 16
+	j += (16 - j) / 16
+	j += (0 - j) / 16
+	if math.Abs(r.jitterNs/1e6-j) > 1e-9 {
+		t.Errorf("jitter %v ms, want %v", r.jitterNs/1e6, j)
+	}
+}
+
+func TestDistribution(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	// Clocks that differ by years must not cost digits.
+	const offset = -int64(30 * 365 * 24 * time.Hour)
+	values := []int64{offset + 8*ms, offset + 2*ms, offset + 4*ms, offset + 4*ms, offset + 4*ms, offset + 5*ms, offset + 5*ms, offset + 7*ms, offset + 9*ms}
+	got := newVariation(values)
+	want := Distribution{Min: 0, Mean: 3.333, Stdev: 2.108, P5: 0.8, P25: 2, Median: 3, P75: 5, P95: 6.6, P99: 6.92, Max: 7}
+	if *got != want {
+		t.Errorf("got  %+v\nwant %+v", *got, want)
+	}
+	if values[0] != offset+8*ms {
+		t.Error("the values were changed")
+	}
+	if newDistribution(nil) != nil || newVariation(nil) != nil || percentiles(nil) != nil {
+		t.Error("something is said of nothing")
+	}
+	if one := newDistribution([]int64{3 * ms}); *one != (Distribution{3, 3, 0, 3, 3, 3, 3, 3, 3, 3}) {
+		t.Errorf("%+v", one)
+	}
+	all := percentiles([]int64{0, 100 * ms})
+	for i, v := range all {
+		if v != float64(i) {
+			t.Errorf("percentile %d is %v", i, v)
+		}
+	}
+	if len(all) != 101 {
+		t.Errorf("%d percentiles", len(all))
+	}
+}
+
+// Silences, the one before the first answer and the last one among them.
+func TestGaps(t *testing.T) {
+	began := time.Unix(1000, 0)
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	c := &client{options: Options{Period: 10 * time.Millisecond}, sent: 60, collector: newCollector(100 * time.Millisecond)}
+	c.collector.begin(began)
+	for i, ms := range []int{100, 110, 209, 409, 419} {
+		c.collector.take(message{order: uint32(i + 1)}, at(ms), at(ms).UnixNano())
+	}
+	r := c.result(message{}, false, at(600))
+	want := []Gap{{0, 100}, {0.209, 200}, {0.419, 181}}
+	if r.GapCount != len(want) || r.LongestGap != 200 || len(r.Gaps) != len(want) {
+		t.Fatalf("%+v", r)
+	}
+	for i := range want {
+		if r.Gaps[i] != want[i] {
+			t.Errorf("got %+v, want %+v", r.Gaps[i], want[i])
+		}
+	}
+}
+
+func TestGapsAreBounded(t *testing.T) {
+	c := &client{collector: newCollector(1)}
+	c.collector.begin(time.Unix(0, 0))
+	for i := range maxGaps + 5 {
+		c.collector.take(message{order: uint32(i + 1)}, time.Unix(int64(i)+1, 0), 0)
+	}
+	if r := c.result(message{}, false, time.Unix(0, 0)); r.GapCount != maxGaps+5 || len(r.Gaps) != maxGaps {
+		t.Errorf("%d counted, %d listed", r.GapCount, len(r.Gaps))
+	}
+}
