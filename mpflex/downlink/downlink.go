@@ -4,6 +4,7 @@ package downlink
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"sync"
@@ -57,6 +58,7 @@ type Server struct {
 // held is a session that is kept.
 type held struct {
 	session *session.Session
+	birth   [wire.BirthSize]byte
 	newest  map[uint8]uint32 // incarnation of each path
 	heard   time.Time
 }
@@ -117,10 +119,11 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 	}
 	client := clients[which]
 	link.ID, link.Incarnation, link.Name = attach.Path, attach.Incarnation, attach.Interface
-	s, status := d.find(client, attach)
+	h, status := d.find(client, attach)
 	answer := wire.Attached{Status: status}
 	if status == wire.OK {
-		c := s.Config()
+		c := h.session.Config()
+		answer.Birth = h.birth
 		answer.Settings = wire.Settings{MaxStreams: uint32(c.MaxStreams), InitialWindow: uint32(c.InitialWindow), KeepAlive: c.Keepalive}
 	}
 	b, err := answer.Append(nil, client.Secret, binding, attach.Nonce)
@@ -137,7 +140,7 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return s.Attach(link)
+	return h.session.Attach(link)
 }
 
 // secure makes a connection private when it is to be, and says who the client
@@ -155,7 +158,7 @@ func (d *Server) secure(ctx context.Context, conn *net.TCPConn, private bool) (s
 }
 
 // find finds the session of an attach, or makes it.
-func (d *Server) find(client identity.Client, attach wire.Attach) (*session.Session, wire.Status) {
+func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.Status) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := client.Key(attach.Session)
@@ -178,7 +181,7 @@ func (d *Server) find(client identity.Client, attach wire.Attach) (*session.Sess
 		return nil, wire.Stale
 	}
 	h.newest[attach.Path], h.heard = attach.Incarnation, time.Now()
-	return h.session, wire.OK
+	return h, wire.OK
 }
 
 // room makes room for one more session of a client: those without paths or
@@ -232,7 +235,9 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 		defer d.mu.Unlock()
 		delete(d.sessions, client.Key(attach.Session))
 	})
-	return &held{session: s, newest: map[uint8]uint32{}}, nil
+	h := &held{session: s, newest: map[uint8]uint32{}}
+	_, _ = rand.Read(h.birth[:]) // never fails
+	return h, nil
 }
 
 // Close ends all sessions, and waits until their streams were served.

@@ -66,7 +66,8 @@ type Uplink struct {
 type run struct {
 	session *session.Session
 	id      wire.SessionID
-	known   bool // by the proxy; guarded by the uplink's lock
+	known   bool // by the proxy; guarded by the uplink's lock, like birth
+	birth   [wire.BirthSize]byte
 	numbers []uint32
 	news    []chan session.Event
 }
