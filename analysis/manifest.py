@@ -56,6 +56,11 @@ class Transport(Record):
         """Whether it uses one path alone: its registry name starts with ``sptcp``."""
         return self.name.startswith("sptcp")
 
+    @property
+    def session(self) -> bool:
+        """Whether application connections share lasting connections to the proxy, one per interface: ``mpflex``."""
+        return self.name == "mpflex"
+
 
 class Link(Record):
     """One link condition; ``paths`` maps an interface to its ``down`` and ``up`` settings."""

@@ -92,6 +92,7 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         },
         circumstances=view.circumstances(run),
         scenarios=view.scenario_lines(run),
+        transports=view.transport_lines(run),
         link_rows=view.link_rows(run),
         not_ok=view.cells_not_ok(run),
         retries=view.retries(run),

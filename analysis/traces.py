@@ -1,7 +1,7 @@
 """The traces of a run: the tables of its ok cells, pooled or one by one, for figures."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import polars as pl
 from analysis.errors import FigureError
 from analysis.manifest import MARKERS, PALETTE, Transport
 from analysis.run import Cell, Run
-from analysis.tables import FOLDER, Tables
+from analysis.tables import FOLDER, LOOPBACK, Tables
 
 LABELS = ("cell", "scenario", "link", "transport")
 """Columns that each pooled frame begins with."""
@@ -23,13 +23,24 @@ CELLULAR, WIFI = "cellular", "wifi"
 
 @dataclass(frozen=True)
 class Trace:
-    """The tables of one cell, or of one folder."""
+    """The tables of one cell, or of one folder.
+
+    With a ``session`` the connections that were captured on the phone's interfaces are its paths, not those of
+    applications.
+    """
 
     name: str
     scenario: str
     link: str
     transport: str
     tables: Tables
+    session: bool = False
+
+    @cached_property
+    def applications(self) -> "Trace":
+        """The trace whose connections are those of applications: with a session that of the phone's loopback."""
+        folder = self.tables.folder
+        return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
 
     def read(self, table: str) -> pl.DataFrame:
         """A table; big ones are not kept in memory."""
@@ -61,6 +72,11 @@ class Traces:
             if not (made := frame(trace)).is_empty()
         ]
         return pl.concat(found) if found else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
+
+    @cached_property
+    def applications(self) -> "Traces":
+        """The traces whose connections are those of applications, where sessions carried them, too."""
+        return replace(self, traces=tuple(trace.applications for trace in self.traces))
 
     @cached_property
     def largest_mptcp(self) -> tuple[Trace, int] | None:
@@ -95,7 +111,9 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
             raise FigureError(
                 f"{run.directory}: no ok cell is called {name!r}; there are: {', '.join(known) or 'none'}"
             )
-    chosen = [trace for cell in usable if (not cells or cell.id in cells) and (trace := _trace(cell)) is not None]
+    sessions = {transport.label for transport in run.transports if transport.session}
+    wanted = [cell for cell in usable if not cells or cell.id in cells]
+    chosen = [trace for cell in wanted if (trace := _trace(cell, sessions)) is not None]
     return Traces(tuple(sorted(chosen, key=_order(run))), run.transports)
 
 
@@ -120,12 +138,14 @@ def _order(run: Run) -> Callable[[Trace], tuple[int, ...]]:
     return key
 
 
-def _trace(cell: Cell) -> Trace | None:
+def _trace(cell: Cell, sessions: Collection[str]) -> Trace | None:
     if cell.spec is None or cell.directory is None:
         return None
     tables = Tables(cell.directory / FOLDER)
     spec = cell.spec
-    return Trace(cell.id, spec.scenario, spec.link, spec.transport, tables) if tables.exist else None
+    if not tables.exist:
+        return None
+    return Trace(cell.id, spec.scenario, spec.link, spec.transport, tables, session=spec.transport in sessions)
 
 
 def _cut(frame: pl.DataFrame, columns: Sequence[str | pl.Expr], where: pl.Expr | None) -> pl.DataFrame:

@@ -115,6 +115,11 @@ def scenario_lines(run: Run) -> list[tuple[str, str]]:
     ]
 
 
+def transport_lines(run: Run) -> list[tuple[Transport, str]]:
+    """Each transport with its options, "" without any."""
+    return [(t, "; ".join(f"{name} {value}" for name, value in _flat(t.options))) for t in run.transports]
+
+
 def cells_not_ok(run: Run) -> list[Cell]:
     """Invalid, failed, partial and missing cells; the missing ones last."""
     order = {"failed": 0, "invalid": 1, "partial": 2, "missing": 3}
@@ -266,7 +271,9 @@ def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, s
         if isinstance(value, Mapping):
             yield from _flat(value, name)
         elif isinstance(value, list | tuple):
-            yield name, ", ".join(str(item) for item in value)
+            yield name, ", ".join(str(item) for item in value) or "none"
+        elif isinstance(value, bool):
+            yield name, "yes" if value else "no"
         elif key.endswith("_bytes") and isinstance(value, int | float):
             yield name.removesuffix(" bytes"), f"{value / 2**30:.1f}{THIN_SPACE}GiB"
         elif value not in {None, ""}:

@@ -31,6 +31,7 @@ from orchestrator.spec.experiment import Experiment, ScenarioUse
 from orchestrator.spec.link import PathCondition
 from orchestrator.transport import Evidence, Transport, make_transport
 from orchestrator.transport.agent import Agent
+from orchestrator.transport.mpflex import session_summary
 from orchestrator.ui import Ui, UiFactory
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
@@ -140,11 +141,13 @@ class Cell:
             self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
             self._step("shape", self._shape)
             self._step("probe", self._probe)
-            agent = self._step("transport", self._start_transport)
+            agent = self._step("transport", self._set_up_transport)
             active = self._step("prove", lambda: self._prove_active(agent))
             captures = Captures(lab.capture_points(), job.experiment.capture, job.directory)
             self._undo.register("captures", lambda: captures.stop() and None)
             self._step("capture", captures.start)
+            # After the captures have begun: what lasts (paths of a session) is in them from its SYN on.
+            self._step("agent", agent.start)
             before = self._counters()
             proxy_mark = lab.proxy.log_end()
             with _time_limit(context.time_limit_s, self._use.label):
@@ -154,9 +157,11 @@ class Cell:
             results = self._step("stop captures", captures.stop)
             self._step("clean up", cleaning.close)
         self._keep_counters(before, after)
-        self._keep_proxy_log(lab.proxy.logs_since(proxy_mark))
+        proxy_log = lab.proxy.logs_since(proxy_mark)
+        self._keep_proxy_log(proxy_log)
+        self.report.proof["session"] = session_summary(agent.records(), proxy_log)
         changed = {node: difference(before[node], after[node]) for node in before}
-        self._step("evidence", lambda: self._judge(results, active, changed))
+        self._step("evidence", lambda: self._judge(results, active, changed, agent.records()))
         lab.check_alive()
 
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
@@ -217,8 +222,8 @@ class Cell:
         # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
         shaper.apply(self._paths, seed=self._job.spec.seed)
 
-    def _start_transport(self) -> Agent:
-        return self._lab.start_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
+    def _set_up_transport(self) -> Agent:
+        return self._lab.set_up_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
 
     def _prove_active(self, agent: Agent) -> Mapping[str, Any]:
         active = agent.check(subflows=self._transport.expected_subflows)
@@ -258,7 +263,11 @@ class Cell:
             self.report.reasons.append(f"the proxy's sockets used {', '.join(sorted(used))}, {asked} was asked")
 
     def _judge(
-        self, results: list[CaptureResult], active: Mapping[str, Any], changed: Mapping[str, Mapping[str, int]]
+        self,
+        results: list[CaptureResult],
+        active: Mapping[str, Any],
+        changed: Mapping[str, Mapping[str, int]],
+        log: list[dict[str, Any]],
     ) -> None:
         report = self.report
         report.captures = [asdict(result) for result in results]
@@ -279,6 +288,8 @@ class Cell:
             connections=begun,
             subflows=subflows,
             captured=bool(files),
+            log=log,
+            lossy=[interface for interface, path in self._paths.items() if path.loss_percent],
         )
         report.proof["counters"] = {
             name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")

@@ -64,15 +64,13 @@ func NewDialer(c config.Agent) *carrier.Dialer {
 	}
 }
 
-// NewUplink returns the sessions of an agent with this configuration. What
-// happens to their paths is logged.
-func NewUplink(c config.Agent, log *connlog.Log) (*uplink.Uplink, error) {
+// NewUplink returns the sessions of an agent with this configuration; log is
+// told what happens to their paths.
+func NewUplink(c config.Agent, log func(uplink.Event)) (*uplink.Uplink, error) {
 	o := uplink.Options{
 		Proxy: c.Proxy.AddrPort, Secret: c.Secret, Socket: netx.Options{Mark: c.Mark, Congestion: c.CongestionControl},
 		Session: c.Session.Config(),
-		Log: func(e uplink.Event) {
-			log.Write(connlog.NewPathEvent(e.Event, e.Session.String()))
-		},
+		Log:     log,
 	}
 	for _, p := range c.Paths {
 		o.Paths = append(o.Paths, uplink.Path{Device: p.Device, Backup: p.Backup})
@@ -101,7 +99,7 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 		return nil, err
 	}
 	if c.Transport == config.MPFlex {
-		up, err := NewUplink(c, log)
+		up, err := NewUplink(c, func(e uplink.Event) { log.Write(connlog.NewPathEvent(e.Event, e.Session.String())) })
 		if err != nil {
 			return nil, err
 		}

@@ -1,5 +1,6 @@
 // Package check proves that carrying connections work as configured: it opens
-// one as the agent would and says what it consists of.
+// one as the agent would, or a session with its paths, and says what that
+// consists of.
 package check
 
 import (
@@ -26,7 +27,7 @@ const (
 // Options say what is to be proved.
 type Options struct {
 	Target       netip.AddrPort // zero: the proxy's echo service
-	WaitSubflows int            // 0: do not wait
+	WaitSubflows int            // or paths of a session; 0: do not wait
 	Timeout      time.Duration
 }
 
@@ -36,8 +37,10 @@ type Result struct {
 	Error             string       `json:"error,omitempty"`
 	Transport         string       `json:"transport"`
 	Multipath         bool         `json:"mptcp"`
-	Subflows          int          `json:"subflows"`
-	Local             []netip.Addr `json:"local"` // local address of each subflow, each once
+	Subflows          int          `json:"subflows"`        // of a session: its paths
+	Local             []netip.Addr `json:"local"`           // local address of each subflow, each once
+	Paths             []string     `json:"paths,omitempty"` // the interfaces of a session
+	Plain             bool         `json:"plain,omitempty"` // the paths of the session are not private
 	CongestionControl string       `json:"congestion_control"`
 	RTTms             float64      `json:"rtt_ms"` // from the hello to the proxy's answer
 }
@@ -56,32 +59,38 @@ func Run(ctx context.Context, c config.Agent, dialer *carrier.Dialer, o Options)
 }
 
 func run(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) error {
+	conn, err := open(ctx, dialer, o, result)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // nothing is left to lose
+	result.CongestionControl = netx.Congestion(conn.TCP)
+	return waitSubflows(ctx, conn, o, result)
+}
+
+// open opens a carrying connection, hears the answer, and exchanges bytes with
+// the echo service. The end of ctx ends it.
+func open(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) (*carrier.Conn, error) {
 	request := carrier.Request{Command: wire.Echo}
 	if o.Target.IsValid() {
 		request.Command, request.Destination = wire.Connect, o.Target
 	}
 	conn, err := dialer.Open(ctx, request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is left to lose
 	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
 	defer stop()
-
-	if err := conn.Answer(); err != nil {
-		return timely(ctx, o, err)
-	}
+	err = conn.Answer()
 	result.RTTms = float64(time.Since(conn.Sent).Microseconds()) / 1e3
-	if request.Command == wire.Echo {
-		if err := exchange(conn); err != nil {
-			return timely(ctx, o, err)
-		}
+	if err == nil && request.Command == wire.Echo {
+		err = exchange(conn)
 	}
-	if conn.TCP == nil {
-		return nil
+	if err != nil {
+		netx.Abort(conn)
+		return nil, timely(ctx, o, err)
 	}
-	result.CongestionControl = netx.Congestion(conn.TCP)
-	return waitSubflows(ctx, conn, o, result)
+	return conn, nil
 }
 
 // exchange sends random bytes and compares what comes back.

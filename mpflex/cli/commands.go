@@ -24,6 +24,7 @@ type readyLine struct {
 	PID       int                         `json:"pid"`
 	Listen    map[string]connlog.Endpoint `json:"listen"`
 	Transport string                      `json:"transport,omitempty"`
+	Plain     bool                        `json:"plain,omitempty"` // anybody on the way can read the session
 	Proxy     *connlog.Endpoint           `json:"proxy,omitempty"`
 }
 
@@ -49,7 +50,7 @@ func agentCommand() *cobra.Command {
 			}
 			redirect, dns := a.Listening()
 			line := readyLine{
-				Role: "agent", Transport: c.Transport, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
+				Role: "agent", Transport: c.Transport, Plain: c.Plain, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
 				Listen: map[string]connlog.Endpoint{"redirect": {AddrPort: redirect}},
 			}
 			if dns.IsValid() {
@@ -124,7 +125,12 @@ func checkCommand() *cobra.Command {
 				printJSON(cmd.OutOrStdout(), failed{Error: err.Error()})
 				return &exitError{exitNotReady, err}
 			}
-			result := check.Run(cmd.Context(), c, dialer, options)
+			var result check.Result
+			if c.Transport == config.MPFlex {
+				result = check.RunSession(cmd.Context(), c, options)
+			} else {
+				result = check.Run(cmd.Context(), c, dialer, options)
+			}
 			printJSON(cmd.OutOrStdout(), result)
 			if !result.OK {
 				return &exitError{exitFailed, nil}
@@ -134,7 +140,7 @@ func checkCommand() *cobra.Command {
 	}
 	configFlag(cmd, &file)
 	cmd.Flags().StringVar(&target, "target", "", "connect to this `ADDRESS:PORT` (default: the proxy's own echo service)")
-	cmd.Flags().IntVar(&options.WaitSubflows, "wait-subflows", 0, "wait until the connection has `N` subflows")
+	cmd.Flags().IntVar(&options.WaitSubflows, "wait-subflows", 0, "wait until the connection has `N` subflows, the session `N` paths")
 	cmd.Flags().DurationVar(&options.Timeout, "timeout", 3*time.Second, "give up after this time")
 	return cmd
 }

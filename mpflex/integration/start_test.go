@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"mplab/mpflex/check"
+	"mplab/mpflex/connlog"
 )
 
 // once runs mpflex to its end.
@@ -72,6 +74,61 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s", stdout)
 			}
 		})
+	}
+}
+
+// TestCheckSession: check makes a session with its paths, beside that of an agent.
+func TestCheckSession(t *testing.T) {
+	s := start(t, flex(false))
+	serveOrigin(t, web, echo)
+	both := []string{"wlan0", "rmnet0"}
+	nowhere := values{"paths": []values{{"device": "wlan0"}, {"device": "wlan7"}}}
+	cases := []struct {
+		name    string
+		plain   bool
+		changes values
+		args    []string
+		paths   []string
+		err     string
+	}{
+		{"two paths", false, nil, []string{"--wait-subflows", "2"}, both, ""},
+		{"two plain paths", true, nil, []string{"--wait-subflows", "2"}, both, ""},
+		{"to a target", false, nil, []string{"--wait-subflows", "2", "--target", web}, both, ""},
+		{"one of them", false, values{"paths": []values{{"device": "rmnet0"}}}, nil, []string{"rmnet0"}, ""},
+		{"without waiting", false, nowhere, nil, []string{"wlan0"}, ""},
+		{"no such interface", false, nowhere, []string{"--wait-subflows", "2", "--timeout", "2s"}, nil, "1 of 2 paths after 2s (wlan7: connecting to 10.64.3.2:7003: a socket cannot be bound to the device: wlan7"},
+		{"three paths", false, nil, []string{"--wait-subflows", "3"}, nil, "3 paths are asked for; the configuration has 2"},
+		{"plain to the private port", false, values{"plain": true}, []string{"--wait-subflows", "1", "--timeout", "2s"}, nil, "0 of 1 paths after 2s (wlan0: "},
+		{"outside the allow list", false, nil, []string{"--target", "192.0.2.1:80"}, nil, "not in the proxy's allow list"},
+		{"no proxy", false, values{"proxy": "10.64.3.2:7009"}, []string{"--timeout", "1s"}, nil, "no answer within 1s (wlan0: connecting to 10.64.3.2:7009: connection refused"},
+		{"another secret", false, values{"secret_file": secretFile(t, "some other secret of at least 32 bytes")}, []string{"--timeout", "1s"}, nil, "no answer within 1s (wlan0: "},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			config := agentConfig(t, flex(c.plain))
+			maps.Copy(config, c.changes)
+			file := writeConfig(t, config)
+			stdout, stderr, code := once(t, "phone", append([]string{"check", "--config", file}, c.args...)...)
+			var result check.Result
+			if err := json.Unmarshal([]byte(stdout), &result); err != nil || result.OK != (code == 0) || result.OK != (c.err == "") {
+				t.Fatalf("exit code %d, %v: %s %s", code, err, stdout, stderr)
+			}
+			if !strings.Contains(result.Error, c.err) {
+				t.Errorf("error: %s", result.Error)
+			}
+			if !result.OK {
+				return
+			}
+			if !slices.Equal(result.Paths, c.paths) || result.Subflows != len(c.paths) || len(result.Local) != len(c.paths) || result.Multipath ||
+				result.Transport != "mpflex" || result.Plain != c.plain || result.CongestionControl != "cubic" || result.RTTms <= 0 {
+				t.Errorf("%s", stdout)
+			}
+		})
+	}
+	for _, e := range records[connlog.PathEvent](t, s.agent.log, "path") {
+		if e.What != "attached" {
+			t.Errorf("the agent's own path: %+v", e)
+		}
 	}
 }
 

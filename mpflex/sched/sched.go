@@ -57,6 +57,13 @@ type Scheduler interface {
 	Place(m Message, paths []Path) Paths
 }
 
+// Pinned is a scheduler whose streams stay on the path that Place names, whatever
+// room it has: copies of late messages take no other one either.
+type Pinned interface {
+	Scheduler
+	pinned()
+}
+
 var registry = map[string]func() Scheduler{}
 
 // register makes a scheduler known; each file of one calls it.

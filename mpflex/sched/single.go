@@ -5,6 +5,8 @@ func init() { register("single", func() Scheduler { return single{} }) }
 // single takes the path with the lowest number that is usable, and no other.
 type single struct{}
 
+func (single) pinned() {}
+
 func (single) Place(_ Message, paths []Path) Paths {
 	return One(least(paths, false, func(p *Path) float64 { return float64(p.ID) }))
 }

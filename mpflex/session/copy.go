@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mplab/mpflex/frame"
+	"mplab/mpflex/sched"
 )
 
 // copyBudgetMost bounds the tail copies that may be made at once, in bytes.
@@ -102,13 +103,38 @@ func (s *Session) tail(flying []entry, from, to *Path) *entry {
 	return nil
 }
 
-// allowed says whether a stream may use a path.
+// allowed says whether a stream may use a path: also for what was sent already.
 func (s *Session) allowed(st *Stream, p *Path) bool {
-	if st.group.scheme.Paths == nil {
-		return true
+	scheme := st.group.scheme
+	if scheme.Paths != nil {
+		if ok, _ := scheme.Paths(p.link.Name); !ok {
+			return false
+		}
 	}
-	ok, _ := st.group.scheme.Paths(p.link.Name)
-	return ok
+	_, pinned := scheme.Scheduler.(sched.Pinned)
+	return !pinned || s.pinnedTo(scheme) == p
+}
+
+// pinnedTo is the path of the streams of a scheme that is pinned to one.
+func (s *Session) pinnedTo(scheme *Scheme) *Path {
+	var views []sched.Path
+	var paths []*Path
+	for _, p := range s.paths {
+		allowed, backup := true, false
+		if scheme.Paths != nil {
+			allowed, backup = scheme.Paths(p.link.Name)
+		}
+		if allowed {
+			views, paths = append(views, p.view(backup)), append(paths, p)
+		}
+	}
+	where := scheme.Scheduler.Place(sched.Message{}, views)
+	for i, p := range paths {
+		if where.Has(i) {
+			return p
+		}
+	}
+	return nil
 }
 
 // holdsUp says whether the receiver keeps so much behind a message that its

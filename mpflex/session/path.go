@@ -100,7 +100,7 @@ func (s *Session) Attach(l Link) (*Path, error) {
 		return nil, err
 	}
 	p.minRTT = p.info.RTT
-	p.stats.Attached = time.Now()
+	p.stats.Attached, p.stats.CongestionControl = time.Now(), netx.Congestion(l.TCP)
 
 	s.mu.Lock()
 	if s.err != nil {

@@ -44,6 +44,8 @@ type PathStatus struct {
 	WindowBytes   int       `json:"cwnd_bytes"`
 	QueuedBytes   int       `json:"queued_bytes"`
 	Retransmitted uint32    `json:"retransmitted_segments"`
+
+	CongestionControl string `json:"congestion_control"`
 }
 
 // StreamStatus is what a stream did.

@@ -16,7 +16,7 @@ from orchestrator.errors import InputError
 from orchestrator.lab.enter import lab_process
 from orchestrator.lab.find import enter_argv, find_node, running_nodes
 from orchestrator.spec.link import list_links
-from orchestrator.transport import INFOS
+from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def up(
 ) -> None:
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
     _check_name("link", link, list_links(LINKS_DIR))
-    _check_name("transport", transport, list(INFOS))
+    _check_name("transport", transport, list(NAMES))
     check_ready(needs_ui=False)
     settings = {
         "link": link,

@@ -1,5 +1,7 @@
 """``mplab scenarios``, ``mplab links``, ``mplab transports``: what an experiment file can name."""
 
+from typing import Any
+
 from orchestrator.catalog import LINKS_DIR, catalog
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import out, print_json, table
@@ -59,6 +61,17 @@ def transports(as_json: JsonOption = False) -> None:
     rows = table("transport", "what it is", "options", "on this host")
     for info in INFOS.values():
         properties = info.options_model.model_json_schema()["properties"] if info.options_model else {}
-        options = "; ".join(f"{name}: {' | '.join(p['enum'])}" for name, p in properties.items())
+        options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in properties.items())
         rows.add_row(info.name, info.title, options, missing_reason(info.name) or "available")
     out.print(rows)
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    """The values that a JSON Schema allows, for people."""
+    if "anyOf" in schema:
+        return next(_allowed(one) for one in schema["anyOf"] if one.get("type") != "null")
+    if schema.get("type") == "array":
+        return f"list of {_allowed(schema['items'])}"
+    if schema.get("type") == "boolean":
+        return "true | false"
+    return " | ".join(schema["enum"])

@@ -8,7 +8,7 @@ from typing import Any, Self
 from orchestrator.catalog import LINKS_DIR
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.spec.link import load_link
-from orchestrator.transport import make_transport
+from orchestrator.transport import transport_named
 from orchestrator.undo import UndoStack
 
 
@@ -43,8 +43,9 @@ class LabSession:
             paths = load_link(settings.link, LINKS_DIR).paths()
             lab.shaper.apply(paths, seed=settings.seed)
             measured = lab.shaper.probe(paths)
-            transport = make_transport(settings.transport, None, lab.phone.interfaces)
-            agent = lab.start_transport(transport, logs=logs, undo=undo)
+            transport = transport_named(settings.transport, lab.phone.interfaces)
+            agent = lab.set_up_transport(transport, logs=logs, undo=undo)
+            agent.start()
             active = agent.check(subflows=transport.expected_subflows)
             self._facts = {
                 "nodes": sorted(lab.nodes),

@@ -176,8 +176,8 @@ class VirtualLab:
         home = SCRATCH / "home"
         return home if home.exists() else self.origin.make_home(home)
 
-    def start_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare the phone for a transport and start the agent with it; `undo` takes both back.
+    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.
 
         Args:
             transport: how the phone's TCP travels.
@@ -185,16 +185,17 @@ class VirtualLab:
             undo: where every change registers its undo before it is made.
         """
         transport.setup(self.phone, undo)
+        settings = transport.agent_settings()
+        self.proxy.use(settings.session)
         agent = Agent(
             phone=self.nodes["phone"],
-            settings=transport.agent_settings(),
+            settings=settings,
             secret_file=self.secret_file,
             congestion_control=self.congestion_control,
             config=SCRATCH / "agent.json",
             logs=logs,
         )
         undo.register("agent", agent.stop)
-        agent.start()
         return agent
 
     def origin_congestion_control(self) -> str:

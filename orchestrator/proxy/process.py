@@ -33,6 +33,7 @@ class ProcessProxy:
         self._log_file = logs / "proxy.jsonl"
         self._secret_file = secret_file
         self._congestion_control = congestion_control
+        self._session: Mapping[str, Any] = {}
         self._process: NodeProcess | None = None
 
     @property
@@ -43,33 +44,49 @@ class ProcessProxy:
     def start(self) -> None:
         """Start it and wait until it listens."""
         config = self._directory / "proxy.json"
-        listen = {"tcp": topology.PROXY_TCP}
-        if Path("/proc/sys/net/mptcp/enabled").exists():
-            listen["mptcp"] = topology.PROXY_MPTCP
         config.write_text(
             json.dumps(
                 {
-                    "listen": listen,
+                    "listen": self._listen(),
                     "secret_file": str(self._secret_file),
                     "allow": list(ALLOWED),
                     "congestion_control": self._congestion_control,
                     "log": str(self._log_file),
+                    "session": self._session,
                 }
             )
         )
         log = self._logs / "proxy.log"
+        before = log.stat().st_size if log.exists() else 0
         self._process = self._node.spawn([str(MPFLEX.path()), "proxy", "--config", str(config)], log=log)
-        wait_ready(self._process, log, name="mpflex proxy")
+        wait_ready(self._process, log, name="mpflex proxy", since=before)
+
+    def _listen(self) -> dict[str, str]:
+        listen = {
+            "tcp": topology.PROXY_TCP,
+            "mpflex": topology.PROXY_MPFLEX,
+            "mpflex_plain": topology.PROXY_MPFLEX_PLAIN,
+        }
+        if Path("/proc/sys/net/mptcp/enabled").exists():
+            listen["mptcp"] = topology.PROXY_MPTCP
+        return listen
 
     def stop(self) -> None:
         """End it."""
         if self._process is not None:
             self._process.stop()
 
+    def use(self, session: Mapping[str, Any]) -> None:
+        """Start again with other settings for sessions, unless it has these; without any, nothing changes."""
+        if session and session != self._session:
+            self.stop()
+            self._session = dict(session)
+            self.start()
+
     def status(self) -> Mapping[str, Any]:
         """Whether it runs."""
         running = self._process is not None and self._process.poll() is None
-        return {"running": running, "listen": [topology.PROXY_TCP, topology.PROXY_MPTCP]}
+        return {"running": running, "listen": list(self._listen().values())}
 
     def log_end(self) -> int:
         """The size of the log, bytes."""

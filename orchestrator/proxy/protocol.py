@@ -15,6 +15,9 @@ class Proxy(Protocol):
     def stop(self) -> None:
         """End it; open connections are logged first."""
 
+    def use(self, session: Mapping[str, Any]) -> None:
+        """Have these settings for the sessions that begin from now on; those that there are may end."""
+
     def status(self) -> Mapping[str, Any]:
         """Whether it runs, and where it listens."""
 

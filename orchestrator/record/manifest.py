@@ -198,6 +198,8 @@ class TransportProof(_Record):
     active: dict[str, Any] = {}
     counters: dict[str, Any] = {}
     subflows: dict[str, Any] = {}
+    session: dict[str, Any] = {}
+    """What the paths of an MPFlex session carried, from both logs; {} with other transports."""
 
 
 class CaptureRecord(_Record):

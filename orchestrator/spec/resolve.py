@@ -1,7 +1,7 @@
 """From an experiment file to an experiment: names looked up, parameters read, combinations checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,15 @@ from orchestrator.spec.yaml import KeyPath, load_yaml
 
 
 @dataclass(frozen=True)
+class Look:
+    """How figures draw a transport."""
+
+    title: str
+    colour: str
+    marker: str
+
+
+@dataclass(frozen=True)
 class TransportInfo:
     """A transport that this mplab has."""
 
@@ -36,6 +45,15 @@ class TransportInfo:
     marker: str
     options_model: type[BaseModel] | None = None
     """Its options, with defaults; strict. None: it has no options."""
+    variant_option: str = ""
+    """The option whose value may follow the name after a colon (``mpflex:minrtt``); "": none may."""
+    variants: Mapping[str, Look] = field(default_factory=dict)
+    """Each value of that option, and how it is drawn."""
+
+    def look(self, options: BaseModel) -> Look:
+        """How it is drawn with `options`."""
+        own = Look(self.title, self.colour, self.marker)
+        return self.variants.get(getattr(options, self.variant_option, ""), own)
 
 
 @dataclass(frozen=True)
@@ -110,26 +128,44 @@ class _Resolver:
     def transports(self) -> list[TransportUse]:
         found = []
         for use in self._uses("transports", "transport", "options"):
-            info = self._catalog.transports.get(use.name)
-            if info is None:
+            name, colon, variant = use.name.partition(":")
+            info = self._catalog.transports.get(name)
+            if info is None or (colon and not info.variant_option):
                 self._unknown(use, "transport", self._catalog.transports)
                 continue
+            given = dict(use.options)
+            if colon:
+                if not self._check_variant(use, info, variant):
+                    continue
+                given[info.variant_option] = variant
             model = info.options_model or _NoOptions
-            options = self._checker.model(model, use.options, use.options_path, also=("label",))
+            options = self._checker.model(model, given, use.options_path, also=("label",))
             if options is not None:
                 found.append((use, info, options))
-        styles = distinct_styles([(info.name, info.colour, info.marker) for _, info, _ in found])
+        looks = [info.look(options) for _, info, options in found]
+        styles = distinct_styles([(look.title, look.colour, look.marker) for look in looks])
         return [
             TransportUse(
                 label=use.label,
-                name=use.name,
+                name=info.name,
                 options=options if info.options_model else None,
                 colour=colour,
                 marker=marker,
-                title=info.title if use.label == use.name else f"{info.title} ({use.label})",
+                title=look.title if use.label == _default_label(use.name) else f"{look.title} ({use.label})",
             )
-            for (use, info, options), (colour, marker) in zip(found, styles, strict=True)
+            for (use, info, options), look, (colour, marker) in zip(found, looks, styles, strict=True)
         ]
+
+    def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
+        """Whether the value after the colon is one of the transport's, and is not given below the name, too."""
+        if variant not in info.variants:
+            self._checker.add(use.path, unknown(f"{info.variant_option} of {info.name}", variant, info.variants))
+        elif info.variant_option in use.options:
+            text = f"{use.name!r} says the {info.variant_option} already: give it once"
+            self._checker.add((*use.options_path, info.variant_option), text)
+        else:
+            return True
+        return False
 
     def scenarios(self) -> list[tuple[KeyPath, ScenarioUse]]:
         found = []
@@ -202,7 +238,8 @@ class _Resolver:
             if use is None:
                 continue
             if use.label in lines:
-                hint = "" if use.label != use.name else f": give each a label, {{{use.name}: {{label: …}}}}"
+                unlabelled = use.label == _default_label(use.name)
+                hint = f": give each a label, {{{use.name}: {{label: …}}}}" if unlabelled else ""
                 text = f"{kind} label '{use.label}' is used twice (first in line {lines[use.label]}){hint}"
                 self._checker.add(use.path, text)
             lines.setdefault(use.label, self._checker.document.line(use.path))
@@ -210,7 +247,7 @@ class _Resolver:
 
     def _use(self, path: KeyPath, entry: object, kind: str, options_word: str) -> _Use | None:
         if isinstance(entry, str):
-            return _Use(path, entry, entry, {}, path)
+            return _Use(path, entry, _default_label(entry), {}, path)
         if not isinstance(entry, dict):
             self._checker.add(path, f"found {describe(entry)}: a name, or a name with {options_word}, is needed")
             return None
@@ -228,7 +265,7 @@ class _Resolver:
         if not isinstance(options, dict):
             self._checker.add(inner, f"found {describe(options)}: a mapping of {options_word} is needed")
             return None
-        label = name
+        label = _default_label(name)
         if "label" in options:
             try:
                 label = parse_name(options["label"])
@@ -242,3 +279,8 @@ class _Resolver:
     def _entries(self, key: str) -> Sequence[Any]:
         entries = self._data.get(key)
         return entries if isinstance(entries, list) else []
+
+
+def _default_label(name: str) -> str:
+    """What an entry is called that has no label: the name, as a name may be written."""
+    return name.replace(":", "-")

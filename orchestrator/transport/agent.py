@@ -1,6 +1,7 @@
 """The agent on the phone, for the time of one cell."""
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from orchestrator.programs import MPFLEX
 from orchestrator.transport.protocol import AgentSettings
 
 _CHECK_TIMEOUT_S = 5.0
+_POLL_S = 0.01
 
 
 class Agent:
@@ -39,7 +41,9 @@ class Agent:
     ) -> None:
         self._phone = phone
         self._config = config
+        self._paths = settings.paths
         self._log = logs / "agent.log"
+        self._records = logs / "agent.jsonl"
         self._process: NodeProcess | None = None
         config.write_text(
             json.dumps(
@@ -49,32 +53,59 @@ class Agent:
                         "dns": f"127.0.0.1:{topology.AGENT_DNS_PORT}",
                     },
                     "dns_server": f"{topology.DNS}:53",
-                    "proxy": topology.PROXY_MPTCP if settings.transport == "mptcp" else topology.PROXY_TCP,
+                    "proxy": _proxy(settings),
                     "transport": settings.transport,
                     "device": settings.device,
+                    "paths": [{"device": device} for device in settings.paths],
+                    "plain": settings.plain,
+                    "session": settings.session,
                     "mark": topology.AGENT_MARK,
                     "secret_file": str(secret_file),
                     "congestion_control": congestion_control,
-                    "log": str(logs / "agent.jsonl"),
+                    "log": str(self._records),
                 }
             )
         )
 
     def start(self) -> None:
-        """Start it and wait until it listens."""
+        """Start it and wait until it listens, and until every path of its session is there.
+
+        Raises:
+            DeviceError: it does not, or a path is not there in time.
+        """
         self._process = self._phone.spawn([str(MPFLEX.path()), "agent", "--config", str(self._config)], log=self._log)
         wait_ready(self._process, self._log, name="mpflex agent")
+        deadline = time.monotonic() + _CHECK_TIMEOUT_S
+        while missing := set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}:
+            if time.monotonic() > deadline:
+                why = {record["interface"]: record.get("error", "") for record in self._path_events()}
+                words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(missing))
+                raise DeviceError("mpflex agent", f"a path is missing after {_CHECK_TIMEOUT_S:g} s: {words}")
+            time.sleep(_POLL_S)
 
     def stop(self) -> None:
         """End it; connections that are still open are logged first."""
         if self._process is not None:
             self._process.stop()
 
+    def records(self) -> list[dict[str, Any]]:
+        """What it has logged so far: connections, lookups, what happened to paths."""
+        if not self._records.exists():
+            return []
+        lines = self._records.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def _path_events(self) -> list[dict[str, Any]]:
+        return [record for record in self.records() if record["event"] == "path"]
+
     def check(self, *, subflows: int) -> Mapping[str, Any]:
-        """Open a test connection to the proxy as the agent would, and say what it was made of.
+        """Open a test connection (or session) to the proxy as the agent would, and say what it was made of.
+
+        Args:
+            subflows: how many subflows, or paths, are waited for.
 
         Raises:
-            DeviceError: no connection, or not as many subflows in time.
+            DeviceError: nothing could be tried.
         """
         done = self._phone.run(
             [
@@ -91,3 +122,10 @@ class Agent:
         if not found.get("ok") and "mptcp" not in found:
             raise DeviceError("mpflex agent", f"no test connection to the proxy: {found.get('error')}")
         return found
+
+
+def _proxy(settings: AgentSettings) -> str:
+    """The proxy's listener for a transport."""
+    if settings.transport == "mpflex":
+        return topology.PROXY_MPFLEX_PLAIN if settings.plain else topology.PROXY_MPFLEX
+    return topology.PROXY_MPTCP if settings.transport == "mptcp" else topology.PROXY_TCP

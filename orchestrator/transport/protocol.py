@@ -1,6 +1,6 @@
 """The ``Transport`` protocol: how the phone's TCP travels to the proxy, and how that is proved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -10,11 +10,17 @@ from orchestrator.undo import UndoStack
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What the agent on the phone is told."""
+    """What the agent on the phone is told, and the proxy of its sessions."""
 
-    transport: Literal["tcp", "mptcp"]
+    transport: Literal["tcp", "mptcp", "mpflex"]
     device: str
     """Interface to bind to, or "" to follow the routes."""
+    paths: tuple[str, ...] = ()
+    """Interfaces of the session, in the order of the paths' numbers; with ``mpflex`` alone."""
+    plain: bool = False
+    """The paths are not private."""
+    session: Mapping[str, Any] = field(default_factory=dict)
+    """``session`` in the configurations of agent and proxy."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,8 @@ class Evidence:
     """What is known after a cell about how its bytes really travelled."""
 
     active: Mapping[str, Any]
-    """Result of ``mpflex check`` before the cell: ``mptcp``, ``subflows``, ``local``, ``congestion_control``."""
+    """Result of ``mpflex check`` before the cell: ``mptcp``, ``subflows``, ``local``, ``congestion_control``; of a
+    session ``paths``, too."""
     phone_counters: Mapping[str, int]
     """Kernel counters of the phone that changed during the cell."""
     connections: Sequence[Mapping[str, Any]] = field(default=())
@@ -31,6 +38,10 @@ class Evidence:
     """Rows of mptrace's ``subflows`` table."""
     captured: bool = True
     """False when the experiment asked for no captures."""
+    log: Sequence[Mapping[str, Any]] = field(default=())
+    """Records of the agent's log."""
+    lossy: Collection[str] = field(default=())
+    """Interfaces whose link loses packets because that was asked."""
 
 
 class Transport(Protocol):

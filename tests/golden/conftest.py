@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from orchestrator.scenario import Parameters
 from orchestrator.spec import Catalog, TransportInfo
 from orchestrator.spec.units import DurationS, SizeBytes
+from orchestrator.transport.registry import INFOS
 from tests.unrun_scenario import UnrunScenario
 
 GOLDEN = Path(__file__).parent
@@ -49,6 +50,7 @@ def catalog() -> Catalog:
         TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072b2", "o"),
         TransportInfo("sptcp-lte", "TCP over LTE", "#e69f00", "s"),
         TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
+        INFOS["mpflex"],
     )
     scenarios = (
         UnrunScenario("download", DownloadParameters, 60.0),

@@ -35,7 +35,7 @@ def facts(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("transport", ["sptcp-wifi", "sptcp-lte", "mptcp"])
+@pytest.mark.parametrize("transport", ["sptcp-wifi", "sptcp-lte", "mptcp", "mpflex", "mpflex:txdelay"])
 def test_every_transport_is_what_was_asked(mplab: Mplab, before: Traces, transport: str) -> None:
     done = mplab("lab", "up", "--transport", transport, "--json")
     assert done.returncode == 0, done.stderr

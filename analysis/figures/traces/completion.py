@@ -12,7 +12,7 @@ ORDER = 61
 
 def values(traces: Traces) -> pl.DataFrame:
     """Durations of large connections."""
-    return traces.pooled(
+    return traces.applications.pooled(
         "connections",
         "connection_id",
         pl.col("duration_s").alias("value"),

@@ -2,7 +2,7 @@
 
 from analysis.figures.shapes.cdf import Cdf
 from analysis.figures.shapes.common import Axis
-from analysis.figures.traces.connections import BYTES, OPENED
+from analysis.figures.traces.connections import APPLICATIONS, BYTES, OPENED
 
 ORDER = 11
 FIGURE = Cdf(
@@ -10,7 +10,8 @@ FIGURE = Cdf(
     paper="baerts2015 fig. 5.2",
     axis=Axis("Payload of both directions", "bytes", "log"),
     share="Share of connections",
-    caption="Each byte once, of connections whose beginning was captured; connections without payload left out.",
-    values=lambda traces: traces.pooled("connections", BYTES.alias("value"), where=OPENED),
+    caption="Each byte once, of connections whose beginning was captured; connections without payload left out. "
+    + APPLICATIONS,
+    values=lambda traces: traces.applications.pooled("connections", BYTES.alias("value"), where=OPENED),
     nothing="no connection carried payload",
 )

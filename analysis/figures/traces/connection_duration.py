@@ -4,7 +4,7 @@ import polars as pl
 
 from analysis.figures.shapes.cdf import Cdf
 from analysis.figures.shapes.common import Axis
-from analysis.figures.traces.connections import OPENED
+from analysis.figures.traces.connections import APPLICATIONS, OPENED
 
 ORDER = 10
 FIGURE = Cdf(
@@ -12,7 +12,7 @@ FIGURE = Cdf(
     paper="baerts2015 fig. 5.1",
     axis=Axis("Duration", "s", "log"),
     share="Share of connections",
-    caption="First to last packet of all subflows, of connections whose beginning was captured.",
-    values=lambda traces: traces.pooled("connections", pl.col("duration_s").alias("value"), where=OPENED),
+    caption="First to last packet of all subflows, of connections whose beginning was captured. " + APPLICATIONS,
+    values=lambda traces: traces.applications.pooled("connections", pl.col("duration_s").alias("value"), where=OPENED),
     nothing="no connection began within the captures",
 )

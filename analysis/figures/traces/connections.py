@@ -15,6 +15,9 @@ SEVERAL = pl.col("subflows") > 1
 MPTCP = pl.col("kind") == "mptcp"
 """What applies to Multipath TCP connections alone."""
 
+APPLICATIONS = "With MPFlex, between application and agent."
+"""For captions: sessions carry many connections over each path; theirs are captured on the phone's loopback."""
+
 UNIQUE = pl.col("unique_up") + pl.col("unique_down")
 """What a subflow carried in both directions."""
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from analysis.figures.shapes.common import Axis
 from analysis.figures.shapes.scatter import Scatter
-from analysis.figures.traces.connections import BYTES, OPENED
+from analysis.figures.traces.connections import APPLICATIONS, BYTES, OPENED
 
 ORDER = 12
 FIGURE = Scatter(
@@ -12,8 +12,8 @@ FIGURE = Scatter(
     paper="baerts2015 fig. 4.2",
     x=Axis("Duration", "s", "log"),
     y=Axis("Payload of both directions", "bytes", "log"),
-    caption="A point is a connection whose beginning was captured.",
-    values=lambda traces: traces.pooled(
+    caption="A point is a connection whose beginning was captured. " + APPLICATIONS,
+    values=lambda traces: traces.applications.pooled(
         "connections", "connection_id", pl.col("duration_s").alias("x"), BYTES.alias("y"), where=OPENED
     ),
     nothing="no connection carried payload",

@@ -12,7 +12,7 @@ ORDER = 60
 
 def values(traces: Traces) -> pl.DataFrame:
     """Directions of 1 MB or more, as a whole."""
-    return traces.each(
+    return traces.applications.each(
         lambda trace: (
             trace.tables["directions"]
             .filter(pl.col("unique_bytes") >= LONG_BYTES)

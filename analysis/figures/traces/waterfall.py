@@ -28,6 +28,7 @@ COLUMNS = (
     "response_body",
     "networks",
 )
+LOOPBACK = "loopback"
 MAX_OBJECTS = 40
 URL_CHARACTERS = 22
 WAITING = "#D55E00"
@@ -51,7 +52,7 @@ class Waterfall:
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """One drawing, of the cell with most objects over several networks; raises `NoDataError`."""
-        found = [trace for trace in traces.traces if not trace.tables["objects"].is_empty()]
+        found = [trace for trace in traces.applications.traces if not trace.tables["objects"].is_empty()]
         if not found:
             raise NoDataError("no web object was seen: captures need payload, and the keys of TLS")
         yield self._drawing(slug("trace", name), max(found, key=_interest))
@@ -71,7 +72,7 @@ class Waterfall:
                 _bar(axes, row, item, colours)
             name_rows(axes, [_label(item) for item in shown.iter_rows(named=True)], fontsize=7.0)
             TIME.dress(axes, "x")
-            parts = [Patch(color=colours[name], label=f"Response over {network_title(name)}") for name in networks]
+            parts = [Patch(color=colours[name], label=_response(name)) for name in networks]
             canvas.legend([Patch(color=WAITING, label="Request, waiting"), *parts])
             svg = canvas.svg(stem)
         caption = f"{self.caption} Cell {trace.name}."
@@ -101,12 +102,18 @@ def _bar(axes: Axes, row: int, item: dict[str, Any], colours: dict[str, str]) ->
         left += width
 
 
+def _response(network: str) -> str:
+    """Of the legend; what a session carried says nothing of networks."""
+    return "Response" if network == LOOPBACK else f"Response over {network_title(network)}"
+
+
 def _label(item: dict[str, Any]) -> str:
     """``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``: han2015's words of figure 5."""
     url = item["url"] or ""
     short = url if len(url) <= URL_CHARACTERS else "…" + url[-URL_CHARACTERS:]
     parts = shares(item["networks"] or "")
-    wifi = f", {percent(parts.get('wifi', 0) / sum(parts.values()))} WiFi" if sum(parts.values()) else ""
+    known = sum(parts.values()) and LOOPBACK not in parts
+    wifi = f", {percent(parts.get('wifi', 0) / sum(parts.values()))} WiFi" if known else ""
     return f"{short} · {item['status']} ({data(item['response_body'] or 0)}{wifi}) [{item['connection_id']}]"
 
 

@@ -11,11 +11,15 @@ ORDER = 51
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per connection, unique payload of both directions by network; a byte at least, for the axes are logarithmic."""
+    """Per connection, unique payload of both directions by network; a byte at least, for the axes are logarithmic.
+
+    Of a session, its paths are one connection.
+    """
     return traces.each(
         lambda trace: (
             trace.tables["subflows"]
             .filter(pl.col("network").is_in([WIFI, CELLULAR]))
+            .with_columns(pl.lit(0, pl.Int32).alias("connection_id") if trace.session else pl.col("connection_id"))
             .group_by("connection_id", maintain_order=True)
             .agg(
                 total=UNIQUE.sum(),
@@ -32,7 +36,7 @@ FIGURE = Scatter(
     paper="",
     x=Axis("WiFi", "bytes", "log"),
     y=Axis("Cellular", "bytes", "log"),
-    caption="A point is a connection, both directions; what has no byte on a network is drawn at 1 B.",
+    caption="A point is a connection (with MPFlex, a session), both directions; no byte on a network is drawn as 1 B.",
     values=values,
     nothing="no connection carried payload over WiFi or the cellular network",
 )

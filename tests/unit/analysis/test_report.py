@@ -225,6 +225,13 @@ def test_equal_transports_have_no_clear_winner(answered: Analyzed) -> None:
     assert "no difference is shown" in answers[0]["sentence"]
 
 
+def test_transports_are_told_with_their_options(answered: Analyzed) -> None:
+    options: dict[str, object] = {"scheduler": "minrtt", "primary": None, "plain": True, "reinjection": []}
+    flex = {**MPTCP, "label": "mpflex-minrtt", "name": "mpflex", "options": options}
+    text = page_of(answered(repetitions=1, transports=(WIFI, flex))).text
+    assert "scheduler minrtt; plain yes; reinjection none" in text
+
+
 @pytest.mark.parametrize(
     ("transports", "words"),
     [

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from orchestrator.scenario import Parameters
 from orchestrator.spec import Catalog, Experiment, TransportInfo, load_experiment
 from orchestrator.spec.units import DurationS, SizeBytes
+from orchestrator.transport import INFOS
 from tests.unrun_scenario import UnrunScenario
 
 
@@ -39,6 +40,7 @@ def catalog(tmp_path: Path) -> Catalog:
     transports = (
         TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072b2", "o"),
         TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
+        INFOS["mpflex"],
     )
     scenarios = (
         UnrunScenario("download", DownloadParameters, 60.0),

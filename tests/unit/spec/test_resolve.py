@@ -83,6 +83,31 @@ def test_variants_of_a_transport_are_drawn_apart(load: Load) -> None:
     assert len({use.colour for use in drawn}) == len({use.marker for use in drawn}) == 4
 
 
+def test_a_scheduler_after_the_name_is_the_option(load: Load) -> None:
+    short, long = load(transports="[mpflex:minrtt]"), load(transports="[{mpflex: {scheduler: minrtt}}]")
+    (one,), (other,) = short.transports, long.transports
+    assert (one.label, other.label) == ("mpflex-minrtt", "mpflex")
+    assert (one.name, one.options) == (other.name, other.options) == ("mpflex", one.options)
+    assert one.to_json()["options"]["scheduler"] == "minrtt"
+    assert (one.title, one.colour, one.marker) == (other.title, other.colour, other.marker)
+
+
+def test_each_scheduler_is_drawn_in_the_same_way_whatever_stands_beside_it(load: Load) -> None:
+    backup = "{mpflex:backup: {primary: lte}}"
+    alone, among = load(transports="[mpflex:txdelay]"), load(transports=f"[mptcp, mpflex, {backup}, mpflex:txdelay]")
+    (one,), (*others, same) = alone.transports, among.transports
+    assert (one.title, one.colour, one.marker) == (same.title, same.colour, same.marker)
+    assert [use.title for use in others] == ["Multipath TCP", "MPFlex", "MPFlex backup"]
+    assert others[2].to_json()["options"]["primary"] == "lte"
+    assert len({use.colour for use in among.transports}) == len({use.marker for use in among.transports}) == 4
+
+
+def test_variants_of_a_scheduler_are_drawn_apart(load: Load) -> None:
+    first, second = load(transports="[mpflex:minrtt, {mpflex:minrtt: {reinjection: [], label: bare}}]").transports
+    assert (first.title, second.title) == ("MPFlex min-RTT", "MPFlex min-RTT (bare)")
+    assert (first.colour, first.marker) != (second.colour, second.marker)
+
+
 def test_palette_never_repeats_until_it_says_so() -> None:
     styles = distinct_styles([("t", "#000000", "o")] * 81)
     assert len(set(styles)) == 81

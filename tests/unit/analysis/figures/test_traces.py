@@ -3,6 +3,7 @@
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -21,10 +22,11 @@ from analysis.figures.traces.initial_share import values as initial_share
 from analysis.figures.traces.overhead import values as overhead
 from analysis.figures.traces.positions import values as positions
 from analysis.figures.traces.waterfall import shares
+from analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellular
 from analysis.figures.traces.window import windows
 from analysis.run import read_run
 from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
-from analysis.tables import Tables
+from analysis.tables import LOOPBACK, Tables
 from analysis.traces import Trace, Traces, traces_in, traces_of
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
@@ -178,6 +180,46 @@ def test_shares_of_subflows_and_networks(tmp_path: Path) -> None:
     traces = rows_of(tmp_path, connections=[TWO], subflows=flows)
     assert initial_share(traces)["value"].to_list() == [0.75]
     assert cellular_fraction(traces).select("x", "y").rows() == [(40, 0.25)]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Traces:
+    """A cell whose connections went over a session: two paths on the interfaces, three connections on loopback."""
+    flow = {"syn_seen": True, "kind": "tcp", "subflows": 1, "start_ns": 0, "fallback": False, "bytes_up": 0}
+    paths = [flow | {"connection_id": i, "duration_s": 9.0, "bytes_down": size} for i, size in enumerate((400, 800))]
+    subflows = [
+        {"connection_id": i, "network": network, "unique_up": 0, "unique_down": size}
+        for i, (network, size) in enumerate((("wifi", 400), ("cellular", 800)))
+    ]
+    for name in SCHEMAS:
+        rows = {"connections": paths, "subflows": subflows}.get(name, [])
+        made_up.frame(name, rows).write_parquet(tmp_path / f"{name}.parquet", metadata={VERSION_KEY: str(VERSION)})
+    made_up.Trace(interfaces=["wlan0"], connections=3, segments=2400).write(tmp_path / LOOPBACK)
+    (bare,) = traces_in(tmp_path).traces
+    return Traces((replace(bare, session=True),), traces_in(tmp_path).transports)
+
+
+def test_figures_of_connections_show_those_of_applications_where_a_session_carried_them(session: Traces) -> None:
+    drawings, left_out = drawn(session)
+    for name in ("connection-duration", "connection-bytes", "duration-and-bytes", "completion", "throughput"):
+        assert name in drawings, left_out.get(name)
+    durations = [row[4] for row in drawings["connection-duration"].rows]
+    assert len(durations) == 3
+    assert 9.0 not in durations
+    for drawing in drawings.values():
+        check(drawing)
+
+
+def test_objects_of_a_session_are_those_that_passed_the_loopback(session: Traces) -> None:
+    drawings, _ = drawn(session, "waterfall")
+    assert len(drawings["waterfall"].rows) == 9
+
+
+def test_the_paths_of_a_session_are_one_connection(session: Traces) -> None:
+    assert wifi_and_cellular(session).select("connection_id", "x", "y").rows() == [(0, 400, 800)]
+    (one,) = session.traces
+    alone = Traces((replace(one, session=False),), session.transports)
+    assert wifi_and_cellular(alone).select("x", "y").rows() == [(400, 1), (1, 800)]
 
 
 def test_bytes_over_time_spread_each_window_evenly(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Waiting for a program's ready line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import DeviceError
+from orchestrator.lab.nodes import NodeProcess
+from orchestrator.lab.ready import wait_ready
+
+READY = '{"event": "ready", "pid": 1}'
+
+
+def program(log: Path, *lines: str) -> NodeProcess:
+    """A program that appends lines to a log and ends."""
+    script = "import sys; print(*sys.argv[1:], sep=chr(10))"
+    with log.open("ab") as output:
+        process = subprocess.Popen([sys.executable, "-c", script, *lines], stdout=output, start_new_session=True)
+    process.wait()
+    return NodeProcess(process)
+
+
+def test_the_line_may_come_after_others(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert wait_ready(program(log, "hello", READY), log, name="x") == {"event": "ready", "pid": 1}
+
+
+def test_a_program_that_ended_before_is_told_with_its_words(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(DeviceError, match="ended before it was ready") as caught:
+        wait_ready(program(log, "no such file"), log, name="x")
+    assert "no such file" in str(caught.value)
+
+
+def test_what_an_earlier_program_said_does_not_count(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    program(log, READY)
+    before = log.stat().st_size
+    with pytest.raises(DeviceError, match="ended before it was ready"):
+        wait_ready(program(log, "in use"), log, name="x", since=before)
+    assert wait_ready(program(log, READY), log, name="x", since=before)["event"] == "ready"

@@ -1,0 +1,264 @@
+"""MPFlex: what the agent is told, and how a cell proves that its bytes went over the session's paths."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from orchestrator.lab import topology
+from orchestrator.lab.nodes import Node
+from orchestrator.transport import INFOS, NAMES, AgentSettings, Evidence, make_transport, transport_named
+from orchestrator.transport.agent import Agent
+from orchestrator.transport.mpflex import LOOKS, Mpflex, MpflexOptions, session_summary
+from orchestrator.transport.protocol import Transport
+
+INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
+ACTIVE = {"ok": True, "transport": "mpflex", "mptcp": False, "paths": ["wlan0", "rmnet0"]}
+Record = dict[str, Any]
+
+
+def mpflex(**options: Any) -> Transport:
+    return make_transport("mpflex", MpflexOptions(**options), INTERFACES)
+
+
+def event(interface: str, what: str, **more: Any) -> Record:
+    return {"event": "path", "t": 1.0, "what": what, "interface": interface, "incarnation": 1, **more}
+
+
+def stream(wlan0: int, rmnet0: int, *, copies: int = 0) -> Record:
+    """A connection in the agent's log, with the bytes that came over each interface."""
+    carried = {"wlan0": (90 if wlan0 else 0, wlan0, 0), "rmnet0": (0, rmnet0, copies)}
+    return {
+        "event": "connection",
+        "transport": "mpflex",
+        "bytes_up": 80,
+        "bytes_down": wlan0 + rmnet0,
+        "paths": [
+            {"interface": interface, "bytes_out": sent, "bytes_in": received, "copies_out": copied}
+            for interface, (sent, received, copied) in carried.items()
+            if sent or received or copied
+        ],
+    }
+
+
+ATTACHED = (event("wlan0", "attached"), event("rmnet0", "attached"))
+BOTH = stream(500_000, 500_000)
+DNS = {"event": "dns", "t": 1.0, "name": "dl.lab.", "type": "A", "rcode": "NOERROR", "duration_s": 0.1}
+
+
+def captured(*interfaces: str, kind: str = "tcp") -> dict[str, Sequence[Record]]:
+    """Rows of connections of one subflow each."""
+    return {
+        "connections": [{"kind": kind, "fallback": False} for _ in interfaces],
+        "subflows": [{"interface": name} for name in interfaces],
+    }
+
+
+def evidence(log: Sequence[Record] = (*ATTACHED, DNS, BOTH), **changes: Any) -> Evidence:
+    fields: dict[str, Any] = {"active": ACTIVE, "phone_counters": {}, "log": log, **captured("rmnet0", "wlan0")}
+    return Evidence(**fields | changes)
+
+
+def test_the_agent_has_a_path_on_every_interface() -> None:
+    settings = mpflex().agent_settings()
+    assert (settings.transport, settings.device, settings.plain) == ("mpflex", "", False)
+    assert settings.paths == ("wlan0", "rmnet0")
+    assert settings.session == {
+        "scheduler": "earliest",
+        "reinjection": {"tail": True, "stall": True, "buffer": True},
+    }
+    assert mpflex().expected_subflows == 2
+
+
+def test_options_reach_the_session() -> None:
+    settings = mpflex(scheduler="single", primary="lte", plain=True, reinjection=("stall",)).agent_settings()
+    assert settings.plain
+    assert settings.paths == ("rmnet0", "wlan0"), "the primary path has the lowest number"
+    assert settings.session == {
+        "scheduler": "single",
+        "reinjection": {"tail": False, "stall": True, "buffer": False},
+    }
+
+
+def agent_config(folder: Path, settings: AgentSettings) -> dict[str, Any]:
+    config = folder / "agent.json"
+    Agent(
+        phone=Node("phone", 1),
+        settings=settings,
+        secret_file=folder / "secret",
+        congestion_control="bbr",
+        config=config,
+        logs=folder,
+    )
+    written: dict[str, Any] = json.loads(config.read_text())
+    return written
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "proxy"),
+    [
+        ("sptcp-wifi", None, topology.PROXY_TCP),
+        ("mptcp", None, topology.PROXY_MPTCP),
+        ("mpflex", None, topology.PROXY_MPFLEX),
+        ("mpflex", MpflexOptions(plain=True), topology.PROXY_MPFLEX_PLAIN),
+    ],
+)
+def test_each_transport_has_a_listener_of_its_own(
+    tmp_path: Path, name: str, options: MpflexOptions | None, proxy: str
+) -> None:
+    assert agent_config(tmp_path, make_transport(name, options, INTERFACES).agent_settings())["proxy"] == proxy
+
+
+def test_the_configuration_of_a_session(tmp_path: Path) -> None:
+    config = agent_config(tmp_path, mpflex(scheduler="txdelay", reinjection=()).agent_settings())
+    assert config["transport"] == "mpflex"
+    assert config["paths"] == [{"device": "wlan0"}, {"device": "rmnet0"}]
+    assert config["plain"] is False
+    assert config["congestion_control"] == "bbr"
+    assert config["session"]["scheduler"] == "txdelay"
+    assert set(config["session"]["reinjection"].values()) == {False}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scheduler": "fastest"},
+        {"primary": "lte"},
+        {"scheduler": "minrtt", "primary": "wifi"},
+        {"reinjection": ("tail", "tail")},
+        {"reinjection": ("head",)},
+        {"congestion_control": "bbr"},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        MpflexOptions(**options)
+
+
+def test_every_scheduler_is_a_transport_with_a_look_of_its_own() -> None:
+    schedulers = MpflexOptions.model_json_schema()["properties"]["scheduler"]["enum"]
+    assert list(LOOKS) == schedulers
+    assert NAMES[-len(schedulers) - 1 :] == ("mpflex", *(f"mpflex:{name}" for name in schedulers))
+    looks = [*((info.colour, info.marker) for info in INFOS.values()), *((k.colour, k.marker) for k in LOOKS.values())]
+    assert len(set(looks)) == len(looks) - 1, "mpflex is mpflex:earliest, and no other two are alike"
+
+
+def test_a_transport_is_made_by_its_name() -> None:
+    for scheduler in LOOKS:
+        made = transport_named(f"mpflex:{scheduler}", INTERFACES)
+        assert isinstance(made, Mpflex)
+        assert made.agent_settings().session["scheduler"] == scheduler
+    assert transport_named("mpflex", INTERFACES).agent_settings() == mpflex().agent_settings()
+    assert transport_named("sptcp-lte", INTERFACES).agent_settings().device == "rmnet0"
+
+
+def test_a_session_over_both_paths_is_active() -> None:
+    assert mpflex().check_active(ACTIVE) == []
+    assert mpflex(plain=True).check_active({**ACTIVE, "plain": True}) == []
+
+
+@pytest.mark.parametrize(
+    ("active", "reason"),
+    [
+        ({"transport": "mptcp", "mptcp": True}, "was mptcp, mpflex was asked"),
+        ({**ACTIVE, "paths": ["wlan0"]}, "no path on rmnet0"),
+        ({**ACTIVE, "ok": False, "error": "the exchange broke off: EOF"}, "failed: the exchange broke off: EOF"),
+        (
+            {**ACTIVE, "ok": False, "paths": [], "error": "0 of 2 paths after 5s (wlan0: connection refused)"},
+            "wlan0: connection refused",
+        ),
+        ({**ACTIVE, "plain": True}, "the paths were plain, private ones were asked"),
+    ],
+)
+def test_a_session_that_is_not_what_was_asked_is_told(active: Record, reason: str) -> None:
+    found = mpflex().check_active(active)
+    assert any(reason in text for text in found), found
+
+
+def test_private_paths_where_plain_ones_were_asked() -> None:
+    assert mpflex(plain=True).check_active(ACTIVE) == ["the paths were private, plain ones were asked"]
+
+
+@pytest.mark.parametrize("scheduler", ["earliest", "minrtt", "txdelay", "roundrobin", "redundant"])
+def test_a_cell_over_both_paths_is_proved(scheduler: str) -> None:
+    assert mpflex(scheduler=scheduler).prove(evidence()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"active": {**ACTIVE, "paths": ["wlan0"]}}, "the test session had no path on rmnet0"),
+        ({"log": ATTACHED}, "no connection"),
+        ({"log": (ATTACHED[0], BOTH)}, "the agent had no path on rmnet0"),
+        ({"log": (*ATTACHED, stream(1_000_000, 0), BOTH)}, "1 long connections did not use every path"),
+        (
+            {"log": (*ATTACHED, event("wlan0", "ended", error="no answer to a ping"), BOTH)},
+            "the path on wlan0 ended once: no answer to a ping",
+        ),
+        ({"log": (*ATTACHED, *[event("rmnet0", "stalled")] * 3, BOTH)}, "the path on rmnet0 stalled 3 times"),
+        (captured("wlan0"), "0 TCP connections to the proxy began on rmnet0, one path was asked"),
+        (captured("wlan0", "rmnet0", "wlan0"), "2 TCP connections to the proxy began on wlan0"),
+        (captured("wlan0", "rmnet0", kind="mptcp"), "Multipath TCP was negotiated"),
+    ],
+)
+def test_a_cell_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
+    found = mpflex().prove(evidence(**changes))
+    assert any(reason in text for text in found), found
+
+
+def test_a_path_may_stall_where_losses_were_asked() -> None:
+    log = (*ATTACHED, event("wlan0", "stalled"), event("wlan0", "recovered"), BOTH)
+    assert mpflex().prove(evidence(log)) != []
+    assert mpflex().prove(evidence(log, lossy=["wlan0"])) == []
+    assert mpflex().prove(evidence((*log, event("wlan0", "ended")), lossy=["wlan0"])) != []
+
+
+def test_attempts_before_a_path_was_there_do_not_count() -> None:
+    early = event("rmnet0", "failed", error="connection refused")
+    assert mpflex().prove(evidence((early, *ATTACHED, BOTH))) == []
+
+
+def test_a_short_connection_needs_one_path() -> None:
+    assert mpflex().prove(evidence((*ATTACHED, stream(10_000, 0)))) == []
+
+
+@pytest.mark.parametrize("scheduler", ["single", "backup"])
+def test_one_path_carries_all_where_the_scheduler_keeps_to_it(scheduler: str) -> None:
+    wifi, lte = mpflex(scheduler=scheduler), mpflex(scheduler=scheduler, primary="lte")
+    over_wifi, over_lte = evidence((*ATTACHED, stream(900_000, 0))), evidence((*ATTACHED, stream(0, 900_000)))
+    assert wifi.prove(over_wifi) == []
+    assert lte.prove(over_lte) == []
+    assert wifi.prove(over_lte) == ["900000 bytes went over another path than wlan0"]
+    assert lte.prove(over_wifi) == ["900090 bytes went over another path than rmnet0"]
+    copied = evidence((*ATTACHED, stream(900_000, 0, copies=1200)))
+    assert wifi.prove(copied) == ["1200 bytes went over another path than wlan0"]
+
+
+def test_without_captures_the_log_speaks() -> None:
+    nothing: dict[str, Any] = {"captured": False, "connections": (), "subflows": ()}
+    assert mpflex().prove(evidence(**nothing)) == []
+    assert mpflex().prove(evidence((*ATTACHED, stream(1_000_000, 0)), **nothing)) != []
+
+
+def test_what_each_path_carried() -> None:
+    agent = (*ATTACHED, DNS, stream(300, 100), stream(50, 0))
+    proxy: list[Record] = [
+        {"event": "connection", "paths": [{"interface": "wlan0", "bytes_in": 90, "bytes_out": 340, "copies_out": 7}]},
+        {"event": "connection", "paths": [{"interface": "rmnet0", "bytes_in": 0, "bytes_out": 60, "copies_out": 40}]},
+        {"event": "path", "t": 2.0, "what": "ended", "interface": "wlan0", "incarnation": 1, "client": "default"},
+        {"event": "refused", "t": 3.0, "remote": "10.64.1.2:1", "reason": "x"},
+    ]
+    found = session_summary(agent, proxy)
+    assert found["paths"] == {
+        "rmnet0": {"bytes_up": 0, "bytes_down": 60, "copied_up": 0, "copied_down": 40},
+        "wlan0": {"bytes_up": 180, "bytes_down": 340, "copied_up": 0, "copied_down": 7},
+    }
+    assert [(e["interface"], e["what"]) for e in found["events"]] == [("wlan0", "attached"), ("rmnet0", "attached")]
+
+
+def test_no_session_no_summary() -> None:
+    connection = {"event": "connection", "transport": "mptcp", "bytes_up": 1, "bytes_down": 2}
+    assert session_summary([connection, DNS], [connection]) == {}
