@@ -42,7 +42,7 @@ type Client struct {
 // something else.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	if err := CheckPath(path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", address(path))

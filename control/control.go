@@ -28,9 +28,9 @@ const (
 func CheckPath(path string) error {
 	switch {
 	case path == "":
-		return errors.New("control socket: the path is empty")
+		return errors.New("the path is empty")
 	case len(address(path)) > longestPath:
-		return fmt.Errorf("control socket %s: the path has %d bytes, a Unix socket allows %d", path, len(address(path)), longestPath)
+		return fmt.Errorf("the path has %d bytes, a Unix socket allows %d", len(address(path)), longestPath)
 	}
 	return nil
 }

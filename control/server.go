@@ -36,7 +36,7 @@ type Server struct {
 // program when it is another one of its kind. Connections wait until Start.
 func Listen(path, program string) (*Server, error) {
 	if err := CheckPath(path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
 	if err := makeWay(path, program); err != nil {
 		return nil, err
