@@ -3,10 +3,14 @@
 package downlink
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +36,9 @@ type Options struct {
 	// Begin is told of each new session, before its first stream; nil: nobody.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
+	// Watch is called, in a goroutine of its own, with each session; it must
+	// return soon after the session is done. nil: nobody watches.
+	Watch func(Held)
 }
 
 // Event is what happens to the paths of a client.
@@ -58,6 +65,7 @@ type Server struct {
 // held is a session that is kept.
 type held struct {
 	session *session.Session
+	client  identity.Client
 	birth   [wire.BirthSize]byte
 	newest  map[uint8]uint32 // incarnation of each path
 	heard   time.Time
@@ -235,7 +243,10 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 		defer d.mu.Unlock()
 		delete(d.sessions, client.Key(attach.Session))
 	})
-	h := &held{session: s, newest: map[uint8]uint32{}}
+	if d.options.Watch != nil {
+		d.serving.Go(func() { d.options.Watch(Held{client, attach.Session, s}) })
+	}
+	h := &held{session: s, client: client, newest: map[uint8]uint32{}}
 	_, _ = rand.Read(h.birth[:]) // never fails
 	return h, nil
 }
@@ -256,13 +267,24 @@ func (d *Server) Close() {
 	d.serving.Wait()
 }
 
-// Sessions tells how each session is, by its number.
-func (d *Server) Sessions() map[wire.SessionID]session.Status {
+// Held is a session of a server.
+type Held struct {
+	Client  identity.Client
+	ID      wire.SessionID
+	Session *session.Session
+}
+
+// Sessions are those that are held now, in the order of their clients and
+// numbers.
+func (d *Server) Sessions() []Held {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := map[wire.SessionID]session.Status{}
+	all := make([]Held, 0, len(d.sessions))
 	for key, h := range d.sessions {
-		all[key.Session] = h.session.Status()
+		all = append(all, Held{h.client, key.Session, h.session})
 	}
+	slices.SortFunc(all, func(a, b Held) int {
+		return cmp.Or(strings.Compare(a.Client.Name, b.Client.Name), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 	return all
 }
