@@ -2,6 +2,7 @@ package linkem
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"mplab/control"
 	"mplab/linkem/internal/netbox"
 )
 
@@ -51,8 +53,8 @@ type lab struct {
 	*netbox.Box
 	t       *testing.T
 	process *exec.Cmd
-	control net.Conn
-	answers *bufio.Reader
+	socket  string
+	control *control.Client
 }
 
 // newLab starts linkem with one link "test" from the phone (a) to the server (b); extra fields go into the link.
@@ -69,14 +71,13 @@ func newLab(t *testing.T, up, down, extra string) *lab {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{Box: box, t: t}
+	l := &lab{Box: box, t: t, socket: socket}
 	l.process = l.start(box.Air, "run", "--config", file, "--control", socket)
-	l.control, err = net.Dial("unix", socket)
+	l.control, err = control.Dial(t.Context(), socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.control.Close() })
-	l.answers = bufio.NewReader(l.control)
 	return l
 }
 
@@ -107,29 +108,16 @@ func (l *lab) start(node *netbox.Node, args ...string) *exec.Cmd {
 // ask sends a request to the control socket and reads the answer into target.
 func (l *lab) ask(request string, target any) {
 	l.t.Helper()
-	_ = l.control.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := fmt.Fprintln(l.control, request); err != nil {
+	ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
+	defer cancel()
+	if err := l.control.Ask(ctx, json.RawMessage(request), target); err != nil {
 		l.t.Fatal(err)
-	}
-	line, err := l.answers.ReadString('\n')
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(line), target); err != nil {
-		l.t.Fatalf("answer %q: %v", line, err)
 	}
 }
 
 func (l *lab) apply(up, down string) {
 	l.t.Helper()
-	var answer struct {
-		OK    bool
-		Error string
-	}
-	l.ask(fmt.Sprintf(`{"op":"apply","link":"test","up":%s,"down":%s,"seed":1}`, up, down), &answer)
-	if !answer.OK {
-		l.t.Fatal(answer.Error)
-	}
+	l.ask(fmt.Sprintf(`{"op":"apply","link":"test","up":%s,"down":%s,"seed":1}`, up, down), &struct{}{})
 }
 
 func (l *lab) counters() linkCounters {

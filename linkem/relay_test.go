@@ -1,6 +1,7 @@
 package linkem
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"mplab/control"
 	"mplab/linkem/internal/netbox"
 )
 
@@ -188,8 +190,7 @@ func TestProbeFailsWithoutServer(t *testing.T) {
 
 func TestTermEndsItAndRemovesTheSocket(t *testing.T) {
 	l := newLab(t, `{}`, `{}`, "")
-	path := l.control.RemoteAddr().String()
-	info, err := os.Stat(path)
+	info, err := os.Stat(l.socket)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("socket file: %v, %v", info, err)
 	}
@@ -197,8 +198,43 @@ func TestTermEndsItAndRemovesTheSocket(t *testing.T) {
 	if err := l.process.Wait(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(l.socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket file is still there: %v", err)
+	}
+}
+
+func TestOneProgramASocket(t *testing.T) {
+	l := newLab(t, `{}`, `{}`, "")
+	var stderr strings.Builder
+	second := exec.Command(os.Args[0], "run", "--config", filepath.Join(filepath.Dir(l.socket), "linkem.json"), "--control", l.socket)
+	second.Env, second.Stderr = append(os.Environ(), actAsProgram+"=1"), &stderr
+	if err := l.Air.Start(second); err != nil {
+		t.Fatal(err)
+	}
+	_ = second.Wait()
+	if code := second.ProcessState.ExitCode(); code != ExitFailed || !strings.Contains(stderr.String(), "another linkem serves it") {
+		t.Errorf("exit code %d, %s", code, stderr.String())
+	}
+	l.counters() // the first one still answers
+}
+
+func TestAnswersOfTheControlSocket(t *testing.T) {
+	l := newLab(t, `{}`, `{"rate_kbps":1000}`, "")
+	var state struct{ Links map[string]linkState }
+	l.ask(`{"op":"state"}`, &state)
+	if s := state.Links["test"]; s.A != "air-phone" || s.B != "air-server" || s.Seed != 1 || s.Up.RateKbps != 0 || s.Down.RateKbps != 1000 {
+		t.Errorf("%+v", state)
+	}
+	for request, problem := range map[string]string{
+		`{"op":"sate"}`: `op: unknown operation "sate"; there are apply, counters, state`,
+		`{"op":"apply","link":"test","up":{"loss_percent":101},"down":{}}`: "up.loss_percent: must be from 0 to 100, found 101",
+		`{"op":"apply","link":"air","up":{},"down":{}}`:                    `link: there is no link "air"; there are test`,
+		`{"op":"state","link":"test"}`:                                     "link: unknown field; allowed are op",
+	} {
+		var refused *control.AnswerError
+		if err := l.control.Ask(t.Context(), json.RawMessage(request), nil); !errors.As(err, &refused) || refused.Problem != problem {
+			t.Errorf("%s: %v", request, err)
+		}
 	}
 }
 
@@ -233,29 +269,5 @@ func TestExitCodes(t *testing.T) {
 	}
 	if code := Main([]string{"nonsense"}, io.Discard, io.Discard); code != ExitConfig {
 		t.Errorf("exit code %d of an unknown command", code)
-	}
-}
-
-func TestStaleSocketIsReplaced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "control")
-	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listenControl(path); err == nil || !strings.Contains(err.Error(), "another linkem serves it") {
-		t.Errorf("a socket in use: %v", err)
-	}
-	stale.SetUnlinkOnClose(false)
-	_ = stale.Close()
-	fresh, err := listenControl(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = fresh.Close()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listenControl(path); err == nil || !strings.Contains(err.Error(), "not a socket") {
-		t.Errorf("a file in the way: %v", err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"mplab/control"
 )
 
 // Run emulates the links of the configuration file until ctx ends, and serves the control socket. It writes
@@ -25,7 +27,7 @@ func Run(ctx context.Context, file, socket string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	listener, err := listenControl(socket)
+	server, err := control.Listen(socket, "linkem")
 	if err != nil {
 		closeLinks(links)
 		return err
@@ -35,8 +37,7 @@ func Run(ctx context.Context, file, socket string, stdout, stderr io.Writer) err
 		go func() { failed <- l.run() }()
 		<-l.started
 	}
-	control := newController(listener, links)
-	go control.serve()
+	server.Start(controller{links}.answer)
 	_, _ = fmt.Fprintln(stdout, `{"event":"ready"}`)
 	for err = nil; ; {
 		select {
@@ -48,7 +49,7 @@ func Run(ctx context.Context, file, socket string, stdout, stderr io.Writer) err
 		}
 		break
 	}
-	control.close()
+	server.Close()
 	for _, l := range links {
 		l.stop()
 		<-l.done

@@ -19,6 +19,7 @@ import (
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/status"
 	"mplab/mpflex/uplink"
 	"mplab/mpflex/wire"
 )
@@ -46,6 +47,7 @@ type Agent struct {
 	redirect *net.TCPListener
 	dns      *dnsforward.Forwarder // nil when the configuration has none
 	owners   *owner.Finder
+	open     status.Open
 	group    *accept.Group
 	lastID   atomic.Uint64
 }
@@ -104,6 +106,7 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 			return nil, err
 		}
 		a.uplink, a.dialer.Streams = up, up
+		a.logStatus()
 	}
 	// Applications speak plain TCP to the agent, whatever carries them on.
 	local := netx.Options{Mark: c.Mark}
@@ -182,6 +185,7 @@ func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Con
 		Sample: conn.Sample,
 	}
 	session.Up.Add(int64(conn.Early))
+	defer a.open.Add(record, session)()
 	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
 	defer stop()
 	err = session.Run()

@@ -19,6 +19,7 @@ import (
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/proxy"
+	"mplab/mpflex/status"
 )
 
 // lab is an agent and a proxy on the loopback interface. Nothing redirects
@@ -26,6 +27,7 @@ import (
 type lab struct {
 	agent    netip.AddrPort
 	agentLog string
+	status   *status.Source
 	stop     func()
 }
 
@@ -76,7 +78,7 @@ func newLab(t *testing.T, origin string, change func(*config.Agent)) lab {
 		_ = proxyLog.Close()
 	})
 	t.Cleanup(stop)
-	return lab{redirect, path, stop}
+	return lab{redirect, path, a.Status(), stop}
 }
 
 func open(t *testing.T, path string) *connlog.Log {

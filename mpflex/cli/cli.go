@@ -59,6 +59,6 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(agentCommand(), proxyCommand(), checkCommand(), policyCommand(), udpEchoCommand(), udpJitterCommand())
+	root.AddCommand(agentCommand(), proxyCommand(), checkCommand(), statusCommand(), policyCommand(), udpEchoCommand(), udpJitterCommand())
 	return root
 }

@@ -48,6 +48,11 @@ func agentCommand() *cobra.Command {
 			if err != nil {
 				return &exitError{exitNotReady, err}
 			}
+			stop, err := a.Status().Serve(c.Control)
+			if err != nil {
+				return &exitError{exitNotReady, err}
+			}
+			defer stop()
 			redirect, dns := a.Listening()
 			line := readyLine{
 				Role: "agent", Transport: c.Transport, Plain: c.Plain, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
@@ -85,6 +90,11 @@ func proxyCommand() *cobra.Command {
 			if err != nil {
 				return &exitError{exitNotReady, err}
 			}
+			stop, err := p.Status().Serve(c.Control)
+			if err != nil {
+				return &exitError{exitNotReady, err}
+			}
+			defer stop()
 			line := readyLine{Role: "proxy", Listen: map[string]connlog.Endpoint{}}
 			for transport := range c.Listen.All() {
 				if address := p.Listening(transport); address.IsValid() {

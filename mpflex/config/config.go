@@ -44,6 +44,9 @@ type Proxy struct {
 	MaxConnections    int         `json:"max_connections"`    // 0: DefaultMaxConnections
 	IdleTimeoutS      float64     `json:"idle_timeout_s"`     // 0: DefaultIdleTimeout
 
+	Control      string  `json:"control"`        // path of the control socket; "": none
+	StatusEveryS float64 `json:"status_every_s"` // 0: never
+
 	Session ProxySession `json:"session"`
 
 	Secret  []byte `json:"-"`
@@ -73,6 +76,9 @@ type Agent struct {
 	Log               string      `json:"log"`
 	MaxConnections    int         `json:"max_connections"`
 	IdleTimeoutS      float64     `json:"idle_timeout_s"`
+
+	Control      string  `json:"control"`        // path of the control socket; "": none
+	StatusEveryS float64 `json:"status_every_s"` // 0: never
 
 	Session AgentSession `json:"session"`
 
@@ -152,6 +158,9 @@ func (c *Proxy) check() error {
 	if err := c.Session.check(); err != nil {
 		return err
 	}
+	if err := checkStatus(c.Control, c.Log, c.StatusEveryS, c.Listen.MPFlex.IsValid() || c.Listen.MPFlexPlain.IsValid()); err != nil {
+		return err
+	}
 	if len(c.Allow) == 0 {
 		return errors.New(`allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`)
 	}
@@ -192,6 +201,9 @@ func (c *Agent) check() error {
 		}
 	}
 	if err := c.Session.check(); err != nil {
+		return err
+	}
+	if err := checkStatus(c.Control, c.Log, c.StatusEveryS, c.Transport == MPFlex); err != nil {
 		return err
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func write(t *testing.T, name, text string, mode os.FileMode) string {
@@ -28,6 +29,11 @@ func TestGoodFiles(t *testing.T) {
 	if err != nil || string(agent.Secret) != "0123456789abcdef" || agent.IdleTimeout() != DefaultIdleTimeout || agent.Mark != 28016 {
 		t.Errorf("%+v, %v", agent, err)
 	}
+	flex, err := LoadAgent(write(t, "flex.json", `{"listen": {"redirect": "127.0.0.1:3128"}, "proxy": "10.64.3.2:7003", "transport": "mpflex",
+		"paths": [{"device": "wlan0"}], "secret_file": "`+secret+`", "log": "agent.jsonl", "control": "agent.sock", "status_every_s": 2.5}`, 0o644))
+	if err != nil || flex.Control != "agent.sock" || flex.StatusEvery() != 2500*time.Millisecond || agent.StatusEvery() != 0 {
+		t.Errorf("%+v, %v", flex, err)
+	}
 	proxy, err := LoadProxy(write(t, "proxy.json", `{"listen": {"tcp": "10.64.3.2:7001", "mptcp": "10.64.3.2:7002"},
 		"secret_file": "`+secret+`", "allow": ["10.65.0.0/16:53,80,443"], "congestion_control": "cubic", "log": "proxy.jsonl"}`, 0o644))
 	if err != nil || proxy.MaxConnections != DefaultMaxConnections || len(proxy.Allowed) != 1 {
@@ -45,8 +51,8 @@ func TestBadFiles(t *testing.T) {
 		{"agent", ``, `FILE: line 1: unexpected end of JSON input`},
 		{"agent", `[]`, `FILE: not a JSON object`},
 		{"agent", "{\n\"mark\": }", `FILE: line 2: invalid character '}' looking for beginning of value`},
-		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, proxy, secret_file, session, transport`},
-		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, proxy, secret_file, session, transport`},
+		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, proxy, secret_file, session, status_every_s, transport`},
+		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, proxy, secret_file, session, status_every_s, transport`},
 		{"agent", `{"listen": {"redirekt": "x"}}`, `FILE: listen.redirekt: unknown key; known here: dns, redirect`},
 		{"agent", `{"listen": {"redirect": "localhost:1"}}`, `FILE: listen.redirect: "localhost:1" is not ADDRESS:PORT with a numeric address`},
 		{"agent", `{"listen": 7}`, `FILE: listen: a number was found where an object is needed`},
@@ -69,6 +75,12 @@ func TestBadFiles(t *testing.T) {
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"scheduler": "best"}}`, `FILE: session.scheduler: no scheduler "best"; there are backup, earliest, minrtt, redundant, roundrobin, single, txdelay`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"reinjection": {"eta": 2}}}`, `FILE: session.reinjection.eta: 2 is not within 0.05 and 1`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"window_bytes": 7}}`, `FILE: session.window_bytes: 7 is not within 65536 and 268435456`},
+		{"agent", `{` + agentRest + `, "control": "/` + strings.Repeat("x", 107) + `"}`, `FILE: control: the path has 108 bytes, a Unix socket allows 107`},
+		{"agent", `{` + agentRest + `, "log": "x", "status_every_s": 10}`, `FILE: status_every_s: only sessions have a status in the log; they need the transport "mpflex"`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "status_every_s": 10}`, `FILE: status_every_s: the status is written to the log; give log, too`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "log": "x", "status_every_s": -1}`, `FILE: status_every_s: -1 is not within 0.05 and 86400`},
+		{"proxy", `{` + proxyRest + `, "log": "x", "status_every_s": 10}`, `FILE: status_every_s: only sessions have a status in the log; they need the transport "mpflex"`},
+		{"proxy", `{` + proxyRest + `, "control": 7}`, `FILE: control: a number was found where a string is needed`},
 		{"proxy", `{}`, `FILE: listen: give at least one of tcp, mptcp, mpflex, mpflex_plain`},
 		{"proxy", `{"listen": {"tcp": "127.0.0.1:1", "mptcp": "127.0.0.1:1"}}`, `FILE: listen: mptcp and tcp are both 127.0.0.1:1; they need an address each`},
 		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}}`, `FILE: allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`},

@@ -3,9 +3,14 @@
 package downlink
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +36,9 @@ type Options struct {
 	// Begin is told of each new session, before its first stream; nil: nobody.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
+	// Watch is called, in a goroutine of its own, with each session; it must
+	// return soon after the session is done. nil: nobody watches.
+	Watch func(Held)
 }
 
 // Event is what happens to the paths of a client.
@@ -57,6 +65,8 @@ type Server struct {
 // held is a session that is kept.
 type held struct {
 	session *session.Session
+	client  identity.Client
+	birth   [wire.BirthSize]byte
 	newest  map[uint8]uint32 // incarnation of each path
 	heard   time.Time
 }
@@ -117,10 +127,11 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 	}
 	client := clients[which]
 	link.ID, link.Incarnation, link.Name = attach.Path, attach.Incarnation, attach.Interface
-	s, status := d.find(client, attach)
+	h, status := d.find(client, attach)
 	answer := wire.Attached{Status: status}
 	if status == wire.OK {
-		c := s.Config()
+		c := h.session.Config()
+		answer.Birth = h.birth
 		answer.Settings = wire.Settings{MaxStreams: uint32(c.MaxStreams), InitialWindow: uint32(c.InitialWindow), KeepAlive: c.Keepalive}
 	}
 	b, err := answer.Append(nil, client.Secret, binding, attach.Nonce)
@@ -137,7 +148,7 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return s.Attach(link)
+	return h.session.Attach(link)
 }
 
 // secure makes a connection private when it is to be, and says who the client
@@ -155,7 +166,7 @@ func (d *Server) secure(ctx context.Context, conn *net.TCPConn, private bool) (s
 }
 
 // find finds the session of an attach, or makes it.
-func (d *Server) find(client identity.Client, attach wire.Attach) (*session.Session, wire.Status) {
+func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.Status) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := client.Key(attach.Session)
@@ -178,7 +189,7 @@ func (d *Server) find(client identity.Client, attach wire.Attach) (*session.Sess
 		return nil, wire.Stale
 	}
 	h.newest[attach.Path], h.heard = attach.Incarnation, time.Now()
-	return h.session, wire.OK
+	return h, wire.OK
 }
 
 // room makes room for one more session of a client: those without paths or
@@ -232,7 +243,12 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 		defer d.mu.Unlock()
 		delete(d.sessions, client.Key(attach.Session))
 	})
-	return &held{session: s, newest: map[uint8]uint32{}}, nil
+	if d.options.Watch != nil {
+		d.serving.Go(func() { d.options.Watch(Held{client, attach.Session, s}) })
+	}
+	h := &held{session: s, client: client, newest: map[uint8]uint32{}}
+	_, _ = rand.Read(h.birth[:]) // never fails
+	return h, nil
 }
 
 // Close ends all sessions, and waits until their streams were served.
@@ -251,13 +267,24 @@ func (d *Server) Close() {
 	d.serving.Wait()
 }
 
-// Sessions tells how each session is, by its number.
-func (d *Server) Sessions() map[wire.SessionID]session.Status {
+// Held is a session of a server.
+type Held struct {
+	Client  identity.Client
+	ID      wire.SessionID
+	Session *session.Session
+}
+
+// Sessions are those that are held now, in the order of their clients and
+// numbers.
+func (d *Server) Sessions() []Held {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := map[wire.SessionID]session.Status{}
+	all := make([]Held, 0, len(d.sessions))
 	for key, h := range d.sessions {
-		all[key.Session] = h.session.Status()
+		all = append(all, Held{h.client, key.Session, h.session})
 	}
+	slices.SortFunc(all, func(a, b Held) int {
+		return cmp.Or(strings.Compare(a.Client.Name, b.Client.Name), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 	return all
 }

@@ -21,6 +21,7 @@ import (
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/status"
 	"mplab/mpflex/wire"
 )
 
@@ -46,6 +47,7 @@ type Proxy struct {
 	listeners []listener
 	replay    *wire.Replay
 	group     *accept.Group
+	open      status.Open
 	sessions  *downlink.Server // nil: there is no listener for paths
 	lastID    atomic.Uint64
 }
@@ -209,6 +211,7 @@ func (p *Proxy) connect(ctx context.Context, conn *net.TCPConn, hello wire.Hello
 		return err
 	}
 	session := &relay.Session{A: conn, B: destination, Idle: p.config.IdleTimeout(), Sample: watch.Sample}
+	defer p.open.Add(record, session)()
 	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
 	defer stop()
 	err = session.Run()

@@ -27,7 +27,7 @@ func (p *Proxy) newSessions() error {
 		return err
 	}
 	p.sessions = downlink.New(downlink.Options{
-		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream,
+		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus,
 		Log: func(e downlink.Event) {
 			event := connlog.NewPathEvent(e.Event, e.Session.String())
 			event.Client = e.Client
@@ -98,6 +98,7 @@ func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, record *co
 		return err
 	}
 	session := &relay.Session{A: st, B: destination, Idle: p.config.IdleTimeout()}
+	defer p.open.Add(record, session)()
 	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
 	defer stop()
 	err = session.Run()

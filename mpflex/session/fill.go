@@ -234,8 +234,9 @@ func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags 
 	} else {
 		st.stats.carried(p).Out += int64(size)
 	}
+	st.movedNS = s.nowNS()
 	p.copied -= p.sent.push(entry{
-		st: st, lo: lo, size: uint32(size), end: p.written + uint64(b.size), framed: p.stats.Framed, timeNS: s.nowNS(),
+		st: st, lo: lo, size: uint32(size), end: p.written + uint64(b.size), framed: p.stats.Framed, timeNS: st.movedNS,
 		again: flags&frame.Again != 0, fin: flags&frame.Fin != 0,
 	})
 }

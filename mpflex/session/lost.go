@@ -82,6 +82,7 @@ func (s *Session) tookAll(p *Path) {
 		s.ended, s.ends = append(s.ended, end), append(s.ends, end)
 		s.wake()
 	}
+	s.history.over(p)
 	_ = p.link.TCP.SetLinger(0)
 	_ = p.conn.Close()
 }

@@ -343,6 +343,7 @@ func (p *Path) end(err error) {
 			break
 		}
 	}
+	s.history.ends(p)
 	_ = p.refresh()
 	s.lose(p)
 	if len(s.paths) == 0 {

@@ -104,6 +104,7 @@ func (s *Session) takeOfStream(p *Path, h frame.Header, b []byte, held *buffer) 
 	p.stats.MessagesIn++
 	p.stats.BytesIn += int64(len(b))
 	st.stats.carried(p).In += int64(len(b))
+	st.movedNS = p.heardNS
 	if h.Flags&frame.Again != 0 {
 		p.stats.CopiesIn += int64(len(b))
 	}

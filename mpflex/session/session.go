@@ -39,6 +39,7 @@ type Session struct {
 	paths        []*Path       // that are attached
 	settled      int64         // streams that are over
 	former       []*formerPath // that ended, until the other side has told what it took
+	history      history       // of the paths that are not attached any more
 	lost         []entry       // messages to be sent again
 	ends         []pathEnd     // to be told
 	ended        []pathEnd     // that were told; again when that may have been lost
@@ -220,6 +221,7 @@ func (s *Session) end(why error, tell bool) {
 	s.paths = nil
 	for _, p := range paths {
 		p.state, p.goAway = gone, tell
+		s.history.ends(p)
 		_ = p.link.TCP.SetWriteDeadline(time.Now().Add(goAwayTimeout))
 		p.work.Broadcast()
 	}

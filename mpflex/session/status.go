@@ -20,15 +20,16 @@ type Counters struct {
 	DatagramsIn     int64 `json:"datagrams_in"`
 }
 
-// PathStatus is what a path did and how it is. Bytes are of payload unless
-// they say otherwise.
+// PathStatus is what a path did and how it is, or was at its end. Bytes are of
+// payload unless they say otherwise.
 type PathStatus struct {
 	ID            uint8     `json:"path"`
 	Name          string    `json:"interface"`
 	Incarnation   uint32    `json:"incarnation"`
 	Local         string    `json:"local"`
 	Remote        string    `json:"remote"`
-	Attached      time.Time `json:"attached"`
+	Attached      time.Time `json:"-"`
+	AgeS          float64   `json:"age_s"` // since it was attached
 	Stalled       bool      `json:"stalled"`
 	BytesOut      int64     `json:"bytes_out"`
 	BytesIn       int64     `json:"bytes_in"`
@@ -51,7 +52,9 @@ type PathStatus struct {
 // StreamStatus is what a stream did.
 type StreamStatus struct {
 	ID       uint32    `json:"stream"`
-	Opened   time.Time `json:"opened"`
+	Opened   time.Time `json:"-"`
+	AgeS     float64   `json:"age_s"`
+	IdleS    float64   `json:"idle_s"` // since a path took or brought something of it
 	BytesOut int64     `json:"bytes_out"`
 	BytesIn  int64     `json:"bytes_in"`
 	Unsent   int64     `json:"unsent_bytes"`
@@ -89,13 +92,19 @@ func (st *Stream) Status() StreamStatus {
 func (st *Stream) status() StreamStatus {
 	row := st.stats
 	row.ID, row.Unsent, row.Waiting = st.id, int64(st.out.end-st.next), int64(st.in.waiting)
+	row.AgeS, row.IdleS = seconds(time.Since(row.Opened)), seconds(time.Duration(st.s.nowNS()-st.movedNS))
 	row.Paths = slices.Clone(row.Paths)
 	return row
 }
 
-// Status is a session at one moment.
+// Status is a session at one moment. What its paths did is counted over all
+// the connections that each of them had.
 type Status struct {
+	AgeS     float64      `json:"age_s"`
+	BytesOut int64        `json:"bytes_out"` // of payload, over all paths, copies too
+	BytesIn  int64        `json:"bytes_in"`
 	Paths    []PathStatus `json:"paths"`
+	Gone     []PathStatus `json:"paths_gone"` // that ended, and were not attached again
 	Streams  int          `json:"streams"`
 	Ended    int64        `json:"streams_ended"`
 	Unsent   int          `json:"unsent_bytes"`
@@ -107,11 +116,24 @@ type Status struct {
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status := Status{Streams: len(s.streams), Ended: s.settled, Unsent: s.unsent, Received: s.received, Counters: s.totals}
-	for _, p := range s.paths {
-		status.Paths = append(status.Paths, p.status())
+	status := Status{
+		AgeS: seconds(time.Since(s.begun)), Streams: len(s.streams), Ended: s.settled, Unsent: s.unsent, Received: s.received,
+		Counters: s.totals, Paths: []PathStatus{}, Gone: []PathStatus{},
 	}
-	slices.SortFunc(status.Paths, func(a, b PathStatus) int { return int(a.ID) - int(b.ID) })
+	earlier := s.history.all()
+	for _, p := range s.paths {
+		status.Paths = append(status.Paths, p.status().with(earlier[p.link.ID]))
+		delete(earlier, p.link.ID)
+	}
+	for _, row := range earlier {
+		status.Gone = append(status.Gone, row)
+	}
+	for _, rows := range [][]PathStatus{status.Paths, status.Gone} {
+		slices.SortFunc(rows, func(a, b PathStatus) int { return int(a.ID) - int(b.ID) })
+		for _, row := range rows {
+			status.BytesOut, status.BytesIn = status.BytesOut+row.BytesOut, status.BytesIn+row.BytesIn
+		}
+	}
 	return status
 }
 
@@ -145,8 +167,11 @@ func (p *Path) status() PathStatus {
 	row.Local, row.Remote = p.link.TCP.LocalAddr().String(), p.link.TCP.RemoteAddr().String()
 	row.RTTMS, row.MinRTTMS = milliseconds(p.info.RTT), milliseconds(p.minRTT)
 	row.RateBPS, row.WindowBytes, row.QueuedBytes = 8*p.rate.best, p.info.Window, int(p.written-p.delivery)
-	row.Retransmitted = p.info.Retransmitted
+	row.Retransmitted, row.AgeS = p.info.Retransmitted, seconds(time.Since(row.Attached))
 	return row
 }
+
+// seconds are those of a duration, to the millisecond.
+func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -82,6 +82,7 @@ type Stream struct {
 	readTimeout, writeTimer *time.Timer
 	readLate, writeLate     bool
 	stats                   StreamStatus
+	movedNS                 int64 // when a path last took or brought something of it
 }
 
 func (s *Session) newStream(id uint32) *Stream {
@@ -89,13 +90,16 @@ func (s *Session) newStream(id uint32) *Stream {
 		s: s, id: id, limit: uint64(s.config.InitialWindow), granted: uint64(s.config.InitialWindow), group: s.defaultGroup, linger: -1,
 	}
 	st.readable.L, st.writable.L = &s.mu, &s.mu
-	st.stats.Opened = time.Now()
+	st.stats.Opened, st.movedNS = time.Now(), s.nowNS()
 	s.streams[id] = st
 	return st
 }
 
 // ID is the stream's number in its session.
 func (st *Stream) ID() uint32 { return st.id }
+
+// Session is the session that the stream belongs to.
+func (st *Stream) Session() *Session { return st.s }
 
 // SetScheme sets how what the stream sends from now on is spread over the paths.
 func (st *Stream) SetScheme(scheme *Scheme) {

@@ -100,8 +100,12 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 		return nil, fmt.Errorf("the proxy takes no path: %s", answer.Status)
 	}
 	u.mu.Lock()
-	r.known = true
+	reborn := r.known && r.birth != answer.Birth
+	r.known, r.birth = true, answer.Birth
 	u.mu.Unlock()
+	if reborn { // the proxy was restarted while paths were set up
+		return nil, errUnknown
+	}
 	if err := link.TCP.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}

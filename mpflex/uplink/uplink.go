@@ -56,6 +56,7 @@ type Event struct {
 // Uplink is an agent's side of its sessions. Make it with New.
 type Uplink struct {
 	options Options
+	watcher func(wire.SessionID, *session.Session) // nil: nobody
 
 	mu      sync.Mutex
 	current *run
@@ -66,9 +67,12 @@ type Uplink struct {
 type run struct {
 	session *session.Session
 	id      wire.SessionID
-	known   bool // by the proxy; guarded by the uplink's lock
+	known   bool // by the proxy; guarded by the uplink's lock, like birth
+	birth   [wire.BirthSize]byte
 	numbers []uint32
 	news    []chan session.Event
+
+	failures []error // of the last try of each path; guarded by the uplink's lock
 }
 
 // New returns an uplink whose session waits for Run.
@@ -87,7 +91,7 @@ func New(o Options) (*Uplink, error) {
 
 // begin makes a session.
 func (u *Uplink) begin() (*run, error) {
-	r := &run{numbers: make([]uint32, len(u.options.Paths))}
+	r := &run{numbers: make([]uint32, len(u.options.Paths)), failures: make([]error, len(u.options.Paths))}
 	_, _ = rand.Read(r.id[:]) // never fails
 	for range u.options.Paths {
 		r.news = append(r.news, make(chan session.Event, 1))
@@ -109,8 +113,10 @@ func (u *Uplink) begin() (*run, error) {
 func (u *Uplink) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		r := u.now()
+		watched := u.watch(r)
 		u.keepAll(ctx, r)
 		_ = r.session.Close()
+		watched()
 		if ctx.Err() != nil {
 			return
 		}
@@ -162,6 +168,7 @@ func (u *Uplink) keep(ctx context.Context, r *run, i int) {
 	pause := firstPause
 	for ctx.Err() == nil {
 		path, err := u.attach(ctx, r, i)
+		u.note(r, i, err)
 		switch {
 		case errors.Is(err, errUnknown):
 			go r.session.Close() //nolint:errcheck // keepAll sees the end

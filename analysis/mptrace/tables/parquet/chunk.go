@@ -179,6 +179,7 @@ func (p *Pool) put(blocks []*block) {
 type Words struct {
 	words  []string
 	asked  uint64 // how often
+	last   recent
 	recent [16]recent
 	index  map[string]uint64
 	size   int  // bytes, about
@@ -203,11 +204,15 @@ func (w *Words) Of(word string) uint64 {
 	if w.many {
 		return w.add(word)
 	}
+	if w.last.known && w.last.word == word {
+		return w.last.number
+	}
 	at := unsafe.StringData(word)
 	r := &w.recent[uintptr(unsafe.Pointer(at))>>3%uintptr(len(w.recent))]
 	if !r.known || unsafe.StringData(r.word) != at || len(r.word) != len(word) {
 		*r = recent{word, w.find(word), true}
 	}
+	w.last = *r
 	return r.number
 }
 

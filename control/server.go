@@ -1,0 +1,163 @@
+package control
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Handler answers a request, which is a line that is not blank. The answer is
+// written as a JSON object, with "ok":true at its end; nil stands for the empty
+// object. An error is written as {"error":"…","ok":false}. It is called by
+// several goroutines at once.
+type Handler func(request []byte) (answer any, err error)
+
+// Server serves a control socket. Make it with Listen.
+type Server struct {
+	listener *net.UnixListener
+	running  sync.WaitGroup
+
+	mu          sync.Mutex
+	connections map[net.Conn]struct{} // open ones; guarded by mu
+	closed      bool                  // guarded by mu
+}
+
+// Listen makes the socket, with mode 0600. A socket file that nobody serves is
+// replaced; anything else that is in the way is an error, which names the
+// program when it is another one of its kind. Connections wait until Start.
+func Listen(path, program string) (*Server, error) {
+	if err := CheckPath(path); err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	if err := makeWay(path, program); err != nil {
+		return nil, err
+	}
+	before := unix.Umask(0o177) // so that the file has its mode from the first moment
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address(path), Net: "unix"})
+	unix.Umask(before)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return &Server{listener: listener, connections: map[net.Conn]struct{}{}}, nil
+}
+
+// makeWay removes a socket file that nobody serves.
+func makeWay(path, program string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil // what is wrong with the path, listening tells
+	}
+	if info.Mode()&fs.ModeSocket == 0 {
+		return fmt.Errorf("control socket %s: a file that is not a socket is in the way", path)
+	}
+	connection, err := net.DialTimeout("unix", address(path), time.Second)
+	switch {
+	case err == nil:
+		_ = connection.Close()
+		return fmt.Errorf("control socket %s: another %s serves it", path, program)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case !errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("control socket %s: a socket is in the way, and it is not known whether somebody serves it: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("control socket: remove the stale file: %w", err)
+	}
+	return nil
+}
+
+// Start answers requests by handle until Close. It does not wait.
+func (s *Server) Start(handle Handler) {
+	s.running.Go(func() {
+		for {
+			connection, err := s.listener.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil:
+				time.Sleep(10 * time.Millisecond) // no descriptors left: others may be closed
+				continue
+			case !s.admit(connection):
+				_ = connection.Close()
+				return
+			}
+			s.running.Go(func() { s.converse(connection, handle) })
+		}
+	})
+}
+
+// Close removes the socket file, ends all connections and waits for the
+// answers that are being made.
+func (s *Server) Close() {
+	_ = s.listener.Close() // unlinks the file
+	s.mu.Lock()
+	s.closed = true
+	for connection := range s.connections {
+		_ = connection.Close()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+func (s *Server) admit(connection net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.connections[connection] = struct{}{}
+	}
+	return !s.closed
+}
+
+// converse answers the requests of one connection.
+func (s *Server) converse(connection net.Conn, handle Handler) {
+	defer func() {
+		_ = connection.Close()
+		s.mu.Lock()
+		delete(s.connections, connection)
+		s.mu.Unlock()
+	}()
+	lines := bufio.NewScanner(connection)
+	lines.Buffer(nil, longestRequest)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		if _, err := connection.Write(encode(handle(lines.Bytes()))); err != nil {
+			return
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		_, _ = connection.Write(encode(nil, fmt.Errorf("a request has at most %d bytes", longestRequest)))
+	}
+}
+
+// encode makes the line of an answer.
+func encode(answer any, err error) []byte {
+	if err != nil {
+		line, _ := json.Marshal(failure{Error: err.Error()}) // a text can always be written
+		return append(line, '\n')
+	}
+	line, err := json.Marshal(answer)
+	switch object := string(line); {
+	case err != nil || object != "null" && !strings.HasPrefix(object, "{"):
+		return encode(nil, errors.New("the answer cannot be written as JSON"))
+	case object == "null" || object == "{}":
+		return []byte(`{"ok":true}` + "\n")
+	}
+	return append(line[:len(line)-1], `,"ok":true}`+"\n"...)
+}
+
+// failure is the answer to a request that was not carried out.
+type failure struct {
+	Error string `json:"error"`
+	OK    bool   `json:"ok"` // false
+}

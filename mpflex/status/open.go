@@ -1,0 +1,102 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"mplab/mpflex/connlog"
+	"mplab/mpflex/relay"
+	"mplab/mpflex/session"
+)
+
+// Open are the connections that a program carries now. The zero value has none.
+type Open struct {
+	mu      sync.Mutex
+	entries map[*entry]struct{}
+	ended   int64
+	up      int64 // bytes of those that have ended
+	down    int64
+}
+
+type entry struct {
+	connection Connection
+	opened     float64
+	relay      *relay.Session
+	stream     *session.Stream // that carries it; nil: none
+}
+
+// Add takes note of a connection that is relayed, with what its record says of
+// it now. To be removed when it has ended.
+func (o *Open) Add(record *connlog.Connection, r *relay.Session) (remove func()) {
+	e := &entry{
+		connection: Connection{ID: record.ID, Transport: record.Transport, Src: record.Src, Dst: record.Dst},
+		opened:     record.Opened, relay: r,
+	}
+	for _, side := range []relay.Stream{r.A, r.B} {
+		if st, ok := side.(*session.Stream); ok {
+			e.stream = st
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.entries == nil {
+		o.entries = map[*entry]struct{}{}
+	}
+	o.entries[e] = struct{}{}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.entries, e)
+		o.ended++
+		o.up += r.Up.Load()
+		o.down += r.Down.Load()
+	}
+}
+
+func (o *Open) connections() Connections {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := Connections{Open: len(o.entries), Ended: o.ended, BytesUp: o.up, BytesDown: o.down}
+	for e := range o.entries {
+		c.BytesUp += e.relay.Up.Load()
+		c.BytesDown += e.relay.Down.Load()
+	}
+	return c
+}
+
+// own are the connections that no stream carries, in the order of their numbers.
+func (o *Open) own() []Connection {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := []Connection{}
+	for e := range o.entries {
+		if e.stream == nil {
+			c := e.connection
+			c.AgeS, c.BytesUp, c.BytesDown = connlog.Since(e.opened), e.relay.Up.Load(), e.relay.Down.Load()
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b Connection) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// streams are the streams of a session, with the connections that they carry.
+func (o *Open) streams(s *session.Session) []Stream {
+	list := []Stream{}
+	for _, row := range s.Streams() {
+		list = append(list, Stream{StreamStatus: row})
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for e := range o.entries {
+		if e.stream == nil || e.stream.Session() != s {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(list, e.stream.ID(), func(row Stream, id uint32) int { return cmp.Compare(row.ID, id) })
+		if found {
+			list[i].Src, list[i].Dst = e.connection.Src, e.connection.Dst
+		}
+	}
+	return list
+}

@@ -1,0 +1,106 @@
+package status
+
+import (
+	"os"
+	"time"
+
+	"mplab/control"
+	"mplab/mpflex/connlog"
+	"mplab/mpflex/session"
+	"mplab/mpflex/wire"
+)
+
+// Live is a session with what its program knows of it.
+type Live struct {
+	ID      wire.SessionID
+	Client  string // at the proxy
+	Session *session.Session
+	Wanted  []Wanted // at the agent: what is to carry it, by the number of the path
+}
+
+// Wanted is an interface that is to carry a session.
+type Wanted struct {
+	Interface string
+	Failure   string // why the last try to set up a path failed; "": it did not
+}
+
+// Source is a program that tells how it is.
+type Source struct {
+	Role      string
+	Transport string // of an agent
+	Started   time.Time
+	Open      *Open
+	Sessions  func() []Live // nil: it has none
+}
+
+// Status is the program now.
+func (s *Source) Status() Report { return s.report(false) }
+
+// Streams is Status with each stream, and each connection that is no stream.
+func (s *Source) Streams() Report { return s.report(true) }
+
+func (s *Source) report(each bool) Report {
+	now := time.Now()
+	r := Report{
+		Role: s.Role, PID: os.Getpid(), Transport: s.Transport, T: connlog.Unix(now),
+		UptimeS: float64(now.Sub(s.Started).Milliseconds()) / 1000, Connections: s.Open.connections(), Sessions: []Session{},
+	}
+	for _, l := range s.live() {
+		row := l.row()
+		if each {
+			row.Each = s.Open.streams(l.Session)
+		}
+		r.Sessions = append(r.Sessions, row)
+	}
+	if each {
+		r.OwnConnections = s.Open.own()
+	}
+	return r
+}
+
+func (s *Source) live() []Live {
+	if s.Sessions == nil {
+		return nil
+	}
+	return s.Sessions()
+}
+
+func (l *Live) row() Session {
+	row := Session{ID: l.ID.String(), Client: l.Client, Status: l.Session.Status()}
+	row.Missing = missing(l.Wanted, row.Paths)
+	return row
+}
+
+// Paths is the short report.
+func (s *Source) Paths() Paths {
+	p := Paths{T: connlog.Unix(time.Now()), Sessions: []SessionPaths{}}
+	for _, l := range s.live() {
+		row := l.row()
+		p.Sessions = append(p.Sessions, SessionPaths{row.ID, row.Client, row.Paths, row.Gone, row.Missing})
+	}
+	return p
+}
+
+// Operations are what may be asked of the program: "status", "streams" and
+// "paths".
+func (s *Source) Operations() control.Operations {
+	return control.Operations{
+		"status":  func() (any, error) { return s.Status(), nil },
+		"streams": func() (any, error) { return s.Streams(), nil },
+		"paths":   func() (any, error) { return s.Paths(), nil },
+	}
+}
+
+// Serve serves a control socket until stop is called; with the path "" it does
+// nothing.
+func (s *Source) Serve(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	server, err := control.Listen(path, "mpflex")
+	if err != nil {
+		return nil, err
+	}
+	server.Start(s.Operations().Answer)
+	return server.Close, nil
+}
