@@ -52,10 +52,8 @@ def outcomes(analysis: Analysis) -> list[Outcome]:
 
 def judge(found: float, claimed: Interval) -> Verdict:
     """What a gain is by the range that was claimed."""
-    if found <= 0 < claimed.low:
-        return "not seen"
     if found < claimed.low:
-        return "less"
+        return "less" if found > 0 else "not seen"
     return "more" if found > claimed.high else "as claimed"
 
 
