@@ -289,13 +289,14 @@ func load(path string, target any) error {
 func explain(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, "[$1]"), kind.Value, article(kind.Type))
+		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, ""), kind.Value, article(kind.Type))
 	}
 	return err
 }
 
-// index is a place in a list, as package json tells it.
-var index = regexp.MustCompile(`\.(\d+)`)
+// index is a place in a list; whether package json tells it depends on its
+// version.
+var index = regexp.MustCompile(`\.\d+`)
 
 func article(t reflect.Type) string {
 	switch t.Kind() {

@@ -71,7 +71,7 @@ func TestBadFiles(t *testing.T) {
 		{"agent", `{` + flexRest + `, "device": "wlan0"}`, `FILE: device: the transport "mpflex" has one for each of paths`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}, {"device": "wlan0"}]}`, `FILE: paths: "wlan0" is there twice`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}, {"devise": "lte0"}]}`, `FILE: paths[1].devise: unknown key; known here: backup, device`},
-		{"agent", `{` + flexRest + `, "paths": [{"device": 3}]}`, `FILE: paths[0].device: a number was found where a string is needed`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": 3}]}`, `FILE: paths.device: a number was found where a string is needed`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"scheduler": "best"}}`, `FILE: session.scheduler: no scheduler "best"; there are backup, earliest, minrtt, redundant, roundrobin, single, txdelay`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"reinjection": {"eta": 2}}}`, `FILE: session.reinjection.eta: 2 is not within 0.05 and 1`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"window_bytes": 7}}`, `FILE: session.window_bytes: 7 is not within 65536 and 268435456`},
