@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from analysis.claims import outcomes
 from analysis.result import Analysis
 
 Table = tuple[Sequence[str], list[tuple[Any, ...]]]
-STEMS = ("statistics", "values", "cells")
+STEMS = ("statistics", "values", "cells", "claims")
 
 STATISTICS_COLUMNS = (
     "scenario",
@@ -49,12 +50,31 @@ VALUES_COLUMNS = (
 CELLS_COLUMNS = ("cell", "block", "scenario", "transport", "link", "repetition", "outcome", "attempt", "reasons")
 
 
+CLAIMS_COLUMNS = (
+    "claim",
+    "scenario",
+    "link",
+    "metric",
+    "labels",
+    "transport",
+    "baseline",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "claimed_low",
+    "claimed_high",
+    "verdict",
+    "certain",
+)
+
+
 def tables(analysis: Analysis) -> dict[str, Table]:
-    """``statistics`` (a row per series), ``values`` (a row per cell and metric), ``cells`` (a row per cell)."""
+    """``statistics`` (a row per series), ``values`` (per cell and metric), ``cells``, ``claims`` (per finding)."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
         "values": (VALUES_COLUMNS, list(_values(analysis))),
         "cells": (CELLS_COLUMNS, list(_cells(analysis))),
+        "claims": (CLAIMS_COLUMNS, list(_claims(analysis))),
     }
 
 
@@ -100,3 +120,25 @@ def _cells(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
             attempt,
             "; ".join(cell.reasons),
         )
+
+
+def _claims(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    for outcome in outcomes(analysis):
+        for found in outcome.findings:
+            group = found.group
+            limits = (found.interval.low, found.interval.high) if found.interval else (None, None)
+            yield (
+                outcome.claim.text,
+                group.scenario,
+                group.link,
+                group.metric.name,
+                group.label_text,
+                outcome.claim.transport,
+                found.baseline.transport.label,
+                found.gain,
+                *limits,
+                outcome.claimed.low,
+                outcome.claimed.high,
+                found.verdict,
+                "yes" if found.certain else "no",
+            )

@@ -71,6 +71,17 @@ class Link(Record):
     paths: Mapping = Field(default_factory=dict)
 
 
+class Claim(Record):
+    """What a paper says that ``transport`` gains over the best of ``against``: a range, percent."""
+
+    text: str
+    source: str = ""
+    metric: str
+    transport: str
+    against: tuple[str, ...]
+    gain_percent: tuple[float, float]
+
+
 class Experiment(Record):
     """The experiment, fully resolved."""
 
@@ -85,6 +96,7 @@ class Experiment(Record):
     capture: Any = None
     congestion_control: Any = None
     retries: int = 0
+    claims: tuple[Claim, ...] = ()
 
 
 class CellSpec(Record):

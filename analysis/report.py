@@ -84,6 +84,7 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         duration=duration(run.duration_s),
         warnings=view.warnings(analysis),
         answers=answers(analysis),
+        claims=view.claim_tables(analysis),
         several_links=analysis.several_links,
         sections=list(_sections(analysis, drawings)),
         figures={

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from analysis.claims import Outcome, outcomes
 from analysis.headline import answers
 from analysis.result import Analysis
 from analysis.statistics import Comparison, Group, Series
@@ -52,6 +53,7 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
             for answer in answers(analysis)
             for verdict in answer.verdicts
         ],
+        "claims": [_claim(outcome) for outcome in outcomes(analysis)],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
@@ -68,6 +70,25 @@ def summary_rows(content: dict[str, Any]) -> list[SummaryRow]:
     """The rows of every metric, headlines first."""
     groups = sorted(content["metrics"], key=lambda group: not group["headline"])
     return [_row(group, series) for group in groups for series in group["transports"] if series["n"]]
+
+
+def _claim(outcome: Outcome) -> dict[str, Any]:
+    return {
+        **outcome.claim.model_dump(mode="json"),
+        "found": [
+            {
+                "scenario": finding.group.scenario,
+                "link": finding.group.link,
+                "labels": dict(finding.group.labels),
+                "against": finding.baseline.transport.label,
+                "gain": finding.gain,
+                "gain_interval": [finding.interval.low, finding.interval.high] if finding.interval else None,
+                "verdict": finding.verdict,
+                "certain": finding.certain,
+            }
+            for finding in outcome.findings
+        ],
+    }
 
 
 def _row(group: dict[str, Any], series: dict[str, Any]) -> SummaryRow:

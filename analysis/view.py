@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.claims import Finding, Outcome, outcomes
 from analysis.effects import MIN_FOR_INTERVAL, Interval
 from analysis.headline import signed_g
 from analysis.links import Measurement, measurements, tolerance_of
@@ -70,6 +71,72 @@ class LinkRow:
 def metric_tables(analysis: Analysis) -> list[MetricTable]:
     """One per scenario, link and metric."""
     return [_metric_table(panel) for panel in analysis.panels()]
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One value of a claim; ``of`` says which."""
+
+    of: str
+    transport: Transport
+    baseline: Transport
+    n: str
+    gain: str
+    interval: str
+    verdict: str
+    certain: bool
+
+
+@dataclass(frozen=True)
+class ClaimTable:
+    """A claim beside what was found."""
+
+    text: str
+    source: str
+    metric: str
+    claimed: str
+    found: str
+    rows: tuple[ClaimRow, ...]
+
+
+def claim_tables(analysis: Analysis) -> list[ClaimTable]:
+    """One per claim of the experiment."""
+    return [_claim_table(analysis, outcome) for outcome in outcomes(analysis)]
+
+
+def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
+    claim, spread = outcome.claim, outcome.spread
+    first = outcome.findings[0].group if outcome.findings else None
+    return ClaimTable(
+        text=claim.text,
+        source=claim.source,
+        metric=first.metric.title if first else claim.metric,
+        claimed=_range(outcome.claimed),
+        found=_range(spread) if spread else "not measured",
+        rows=tuple(_claim_row(analysis, outcome, finding) for finding in outcome.findings),
+    )
+
+
+def _claim_row(analysis: Analysis, outcome: Outcome, finding: Finding) -> ClaimRow:
+    group = finding.group
+    mine = group.of(outcome.claim.transport)
+    scenarios = {finding.group.scenario for finding in outcome.findings}
+    parts = [group.scenario if len(scenarios) > 1 else "", group.link if analysis.several_links else ""]
+    sizes = sorted({len(series.values) for series in (mine, finding.baseline) if series is not None})
+    return ClaimRow(
+        of=" · ".join(part for part in (*parts, group.label_text) if part) or group.scenario,
+        transport=mine.transport if mine else finding.baseline.transport,
+        baseline=finding.baseline.transport,
+        n=" to ".join(str(size) for size in sizes),
+        gain=percent(finding.gain),
+        interval=_range(finding.interval) if finding.interval else f"n < {MIN_FOR_INTERVAL}",
+        verdict=finding.verdict,
+        certain=finding.certain,
+    )
+
+
+def _range(interval: Interval) -> str:
+    return f"{percent(interval.low)} … {percent(interval.high)}"
 
 
 def link_rows(run: Run) -> list[LinkRow]:

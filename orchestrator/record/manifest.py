@@ -70,6 +70,17 @@ class ToleranceRecord(_Record):
     rate_percent: float
 
 
+class ClaimRecord(_Record):
+    """What a paper says; see `orchestrator.spec.experiment.Claim`."""
+
+    text: str
+    source: str
+    metric: str
+    transport: str
+    against: tuple[str, ...]
+    gain_percent: tuple[float, float]
+
+
 class ExperimentRecord(_Record):
     """The experiment, fully resolved."""
 
@@ -85,6 +96,7 @@ class ExperimentRecord(_Record):
     congestion_control: str
     retries: int
     cell_timeout_s: float
+    claims: tuple[ClaimRecord, ...] = ()
 
 
 class PlanRecord(_Record):

@@ -1,10 +1,10 @@
 """The experiment file as written, and the experiment that it asks for."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.names import Name
@@ -52,6 +52,30 @@ class ToleranceFile(BaseModel):
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
 
 
+class ClaimFile(BaseModel):
+    """What a paper says; the report sets it beside what was found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1, description="The claim, in words.")
+    source: str = Field("", description="Where it stands.")
+    metric: str = Field(min_length=1, description="Name of the metric that it is about.")
+    transport: str = Field(min_length=1, description="Label of the transport that is said to be better.")
+    against: tuple[str, ...] = Field(min_length=1, description="Labels of the others; the best of them counts.")
+    gain: tuple[Percent, ...] = Field(
+        min_length=2, max_length=2, description="How much better: the least and the most that is claimed."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.gain[0] > self.gain[1]:
+            least, most = (f"{percent:g} %" for percent in self.gain)
+            raise ValueError(f"gain from {least} to {most}: the least comes first")
+        if self.transport in self.against or len(set(self.against)) < len(self.against):
+            raise ValueError("'against' names the claim's own transport, or one twice")
+        return self
+
+
 class ExperimentFile(BaseModel):
     """What is run: every scenario with every transport on every link condition."""
 
@@ -73,6 +97,7 @@ class ExperimentFile(BaseModel):
     capture: Capture = Field("headers", description="What captures keep of each packet.")
     retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
     cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
+    claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
 
 
 @dataclass(frozen=True)
@@ -129,6 +154,22 @@ class TransportUse:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What a paper says that a transport gains over the best of some others; labels of transports, percent."""
+
+    text: str
+    source: str
+    metric: str
+    transport: str
+    against: tuple[str, ...]
+    gain_percent: tuple[float, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json."""
+        return {**asdict(self), "against": list(self.against), "gain_percent": list(self.gain_percent)}
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What is to be run, every name resolved and every default filled in."""
 
@@ -148,6 +189,7 @@ class Experiment:
     capture: Capture = "headers"
     retries: int = 1
     cell_timeout_s: float = 120.0
+    claims: tuple[Claim, ...] = ()
 
     def scenario(self, label: str) -> ScenarioUse:
         """The scenario of that label. Raises KeyError."""
@@ -176,4 +218,5 @@ class Experiment:
             "congestion_control": self.congestion_control,
             "retries": self.retries,
             "cell_timeout_s": self.cell_timeout_s,
+            "claims": [claim.to_json() for claim in self.claims],
         }

@@ -12,6 +12,8 @@ from orchestrator.scenario import Scenario
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.experiment import (
     MAX_CELLS,
+    Claim,
+    ClaimFile,
     Experiment,
     ExperimentFile,
     ScenarioUse,
@@ -95,6 +97,7 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
     scenarios = resolver.scenarios()
     if file is not None:
         resolver.check_combinations(file, scenarios)
+        resolver.check_claims(file, [use.label for use in transports])
     raise_lines([*checker.lines(), *resolver.link_file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
     return Experiment(
@@ -113,6 +116,7 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
         capture=file.capture,
         retries=file.retries,
         cell_timeout_s=file.cell_timeout,
+        claims=tuple(_claim(claim) for claim in file.claims),
     )
 
 
@@ -213,6 +217,15 @@ class _Resolver:
             )
             self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
 
+    def check_claims(self, file: ExperimentFile, labels: Sequence[str]) -> None:
+        for index, claim in enumerate(file.claims):
+            path: KeyPath = ("claims", index)
+            if claim.transport not in labels:
+                self._checker.add((*path, "transport"), unknown("transport label", claim.transport, labels))
+            for place, label in enumerate(claim.against):
+                if label not in labels:
+                    self._checker.add((*path, "against", place), unknown("transport label", label, labels))
+
     def _link(self, path: KeyPath, entry: object) -> LinkCondition | None:
         if isinstance(entry, dict):
             inline = self._checker.model(InlineLinkFile, entry, path)
@@ -279,6 +292,11 @@ class _Resolver:
     def _entries(self, key: str) -> Sequence[Any]:
         entries = self._data.get(key)
         return entries if isinstance(entries, list) else []
+
+
+def _claim(file: ClaimFile) -> Claim:
+    least, most = file.gain
+    return Claim(file.text, file.source, file.metric, file.transport, file.against, (least, most))
 
 
 def _default_label(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from orchestrator.spec.experiment import ExperimentFile, ToleranceFile
+from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
 from orchestrator.spec.link import LinkFile, PathFile
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "schema"
@@ -19,7 +19,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def experiment_schema() -> dict[str, Any]:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
-    return _schema(ExperimentFile, ToleranceFile, PathFile)
+    return _schema(ExperimentFile, ToleranceFile, PathFile, ClaimFile)
 
 
 def link_schema() -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Synthetic:
     skipped: Sequence[Mapping[str, str]] = ()
     retried: Sequence[int] = ()
     name: str = "demo"
+    claims: Sequence[Mapping[str, Any]] = ()
     manifest_changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -138,6 +139,7 @@ class Synthetic:
                 "capture": "headers",
                 "congestion_control": "cubic",
                 "retries": 1,
+                "claims": list(self.claims),
             },
             "plan": {"cells": cells, "estimate_s": 90.0, "skipped": list(self.skipped)},
             "lab": "virtual",
