@@ -19,6 +19,7 @@ import (
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/socks"
 	"mplab/mpflex/uplink"
 	"mplab/mpflex/wire"
 )
@@ -43,11 +44,14 @@ type Agent struct {
 	dialer   *carrier.Dialer
 	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
 	log      *connlog.Log
-	redirect *net.TCPListener
-	dns      *dnsforward.Forwarder // nil when the configuration has none
+	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
+	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
+	socks    *net.TCPListener
 	owners   *owner.Finder
 	group    *accept.Group
 	lastID   atomic.Uint64
+
+	socksServer *socks.Server // of the listener
 }
 
 // NewDialer returns the dialer that an agent with this configuration uses.
@@ -107,31 +111,59 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 		}
 		a.uplink, a.dialer.Streams = up, up
 	}
-	// Applications speak plain TCP to the agent, whatever carries them on.
-	local := netx.Options{Mark: c.Mark}
-	var err error
-	if a.redirect, err = local.Listen(c.Listen.Redirect.AddrPort); err != nil {
+	if err := a.listen(ctx); err != nil {
+		a.close()
 		return nil, err
-	}
-	if c.Listen.DNS.IsValid() {
-		socket, err := local.ListenUDP(ctx, c.Listen.DNS.AddrPort)
-		if err != nil {
-			_ = a.redirect.Close()
-			return nil, err
-		}
-		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, log, a.record)
 	}
 	a.owners = owner.NewFinder()
 	return a, nil
 }
 
-// Listening returns the addresses of the listeners; dns is the zero AddrPort
-// when there is none.
+// listen opens the listeners.
+func (a *Agent) listen(ctx context.Context) (err error) {
+	// Applications speak plain TCP to the agent, whatever carries them on.
+	local, c := netx.Options{Mark: a.config.Mark}, a.config
+	if c.Listen.Redirect.IsValid() {
+		if a.redirect, err = local.Listen(c.Listen.Redirect.AddrPort); err != nil {
+			return err
+		}
+	}
+	if c.Listen.Socks.IsValid() {
+		if err := a.openSocks(); err != nil {
+			return err
+		}
+	}
+	var socket *net.UDPConn
+	if c.Listen.DNS.IsValid() {
+		if socket, err = local.ListenUDP(ctx, c.Listen.DNS.AddrPort); err != nil {
+			return err
+		}
+	}
+	if c.DNSServer.IsValid() {
+		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, a.log, a.record)
+	}
+	return nil
+}
+
+// close closes the listeners that are open.
+func (a *Agent) close() {
+	for _, l := range []*net.TCPListener{a.redirect, a.socks} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// Listening returns the addresses of the listeners for what is redirected; the
+// zero AddrPort when there is none.
 func (a *Agent) Listening() (redirect, dns netip.AddrPort) {
 	if a.dns != nil {
 		dns = a.dns.Addr()
 	}
-	return netx.AddrPort(a.redirect.Addr()), dns
+	if a.redirect != nil {
+		redirect = netx.AddrPort(a.redirect.Addr())
+	}
+	return redirect, dns
 }
 
 // Run serves until ctx ends, resets and logs what is open then, and returns.
@@ -143,7 +175,13 @@ func (a *Agent) Run(ctx context.Context) {
 	if a.dns != nil {
 		a.group.Go(func() { a.dns.Run(ctx) })
 	}
-	a.group.Serve(ctx, a.redirect, func(conn *net.TCPConn) { a.serve(ctx, conn) }, a.refuse)
+	if a.socks != nil {
+		a.group.Go(func() { a.socksServer.Serve(ctx, a.socks) })
+	}
+	if a.redirect != nil {
+		a.group.Serve(ctx, a.redirect, func(conn *net.TCPConn) { a.serve(ctx, conn) }, a.refuse)
+	}
+	<-ctx.Done()
 	a.group.Wait(shutdownWait)
 }
 
@@ -158,7 +196,7 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 		}
 		record.Dst.AddrPort = destination
 		search = a.owners.Find(record.Src.AddrPort, destination)
-		return a.carry(ctx, app, &record)
+		return a.carry(ctx, app, &record, nil)
 	}()
 	if err != nil {
 		netx.Abort(app) // does nothing when the relay did it
@@ -166,8 +204,9 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 	a.finish(&record, search, err)
 }
 
-// carry opens the carrying connection and relays until the end.
-func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Connection) error {
+// carry opens the carrying connection and relays until the end. When there is
+// a reply, it is told how the opening ended, before a byte is relayed.
+func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Connection, reply func(error) error) error {
 	conn, err := a.dialer.Open(ctx, carrier.Request{
 		Command:     wire.Connect,
 		Source:      record.Src.AddrPort,
@@ -175,13 +214,18 @@ func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Con
 		Early:       app,
 	})
 	if err != nil {
+		if reply != nil {
+			_ = reply(err)
+		}
 		return err
 	}
-	session := &relay.Session{
-		A: app, B: conn.Stream,
-		Idle:   a.config.IdleTimeout(),
-		Open:   conn.Answer,
-		Sample: conn.Sample,
+	session := &relay.Session{A: app, B: conn.Stream, Idle: a.config.IdleTimeout(), Sample: conn.Sample}
+	if reply == nil {
+		session.Open = conn.Answer
+	} else if err := a.answered(ctx, conn, reply); err != nil {
+		netx.Abort(conn)
+		conn.Describe(record)
+		return err
 	}
 	session.Up.Add(int64(conn.Early))
 	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
@@ -189,6 +233,20 @@ func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Con
 	err = session.Run()
 	conn.Describe(record)
 	record.BytesUp, record.BytesDown = session.Up.Load(), session.Down.Load()
+	return err
+}
+
+// answered waits for the proxy's answer and replies.
+func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, reply func(error) error) error {
+	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
+	defer stop()
+	err := conn.Answer()
+	if ctx.Err() != nil {
+		err = relay.ErrShutdown
+	}
+	if failed := reply(err); err == nil {
+		err = failed
+	}
 	return err
 }
 

@@ -50,10 +50,12 @@ func agentCommand() *cobra.Command {
 			redirect, dns := a.Listening()
 			line := readyLine{
 				Role: "agent", Transport: c.Transport, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
-				Listen: map[string]connlog.Endpoint{"redirect": {AddrPort: redirect}},
+				Listen: map[string]connlog.Endpoint{},
 			}
-			if dns.IsValid() {
-				line.Listen["dns"] = connlog.Endpoint{AddrPort: dns}
+			for name, address := range map[string]netip.AddrPort{"redirect": redirect, "dns": dns, "socks": a.ListeningSocks()} {
+				if address.IsValid() {
+					line.Listen[name] = connlog.Endpoint{AddrPort: address}
+				}
 			}
 			announce(cmd.OutOrStdout(), line)
 			a.Run(cmd.Context())
