@@ -51,7 +51,8 @@ type Agent struct {
 	group    *accept.Group
 	lastID   atomic.Uint64
 
-	socksServer *socks.Server // of the listener
+	socksServer  *socks.Server // of the listener
+	associations associations  // of its clients
 }
 
 // NewDialer returns the dialer that an agent with this configuration uses.
@@ -71,6 +72,10 @@ func NewDialer(c config.Agent) *carrier.Dialer {
 // NewUplink returns the sessions of an agent with this configuration. What
 // happens to their paths is logged.
 func NewUplink(c config.Agent, log *connlog.Log) (*uplink.Uplink, error) {
+	return newUplink(c, log, nil)
+}
+
+func newUplink(c config.Agent, log *connlog.Log, more func(*uplink.Options)) (*uplink.Uplink, error) {
 	o := uplink.Options{
 		Proxy: c.Proxy.AddrPort, Secret: c.Secret, Socket: netx.Options{Mark: c.Mark, Congestion: c.CongestionControl},
 		Session: c.Session.Config(),
@@ -87,6 +92,9 @@ func NewUplink(c config.Agent, log *connlog.Log) (*uplink.Uplink, error) {
 			return nil, err
 		}
 		o.Private = private
+	}
+	if more != nil {
+		more(&o)
 	}
 	return uplink.New(o)
 }
@@ -105,7 +113,7 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 		return nil, err
 	}
 	if c.Transport == config.MPFlex {
-		up, err := NewUplink(c, log)
+		up, err := newUplink(c, log, func(o *uplink.Options) { o.Datagram = a.associations.deliver })
 		if err != nil {
 			return nil, err
 		}

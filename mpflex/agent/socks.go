@@ -40,6 +40,9 @@ func (a *Agent) openSocks() error {
 			})
 		},
 	}
+	if a.uplink != nil {
+		a.socksServer.Handler.Associate = a.associate
+	}
 	return nil
 }
 

@@ -47,6 +47,7 @@ type Proxy struct {
 	replay    *wire.Replay
 	group     *accept.Group
 	sessions  *downlink.Server // nil: there is no listener for paths
+	clients   *clients         // of the sessions
 	lastID    atomic.Uint64
 }
 
@@ -116,6 +117,9 @@ func (p *Proxy) Run(ctx context.Context) {
 		p.group.Go(p.sessions.Close)
 	}
 	p.group.Wait(shutdownWait)
+	if p.clients != nil {
+		p.clients.relay.Close()
+	}
 }
 
 // serve carries one connection from its accept to its record.

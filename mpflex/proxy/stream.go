@@ -26,8 +26,9 @@ func (p *Proxy) newSessions() error {
 	if err != nil {
 		return err
 	}
+	p.clients = p.newClients()
 	p.sessions = downlink.New(downlink.Options{
-		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream,
+		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream, Begin: p.begin,
 		Log: func(e downlink.Event) {
 			event := connlog.NewPathEvent(e.Event, e.Session.String())
 			event.Client = e.Client
