@@ -21,7 +21,6 @@ import (
 	"mplab/mpflex/relay"
 	"mplab/mpflex/socks"
 	"mplab/mpflex/uplink"
-	"mplab/mpflex/wire"
 )
 
 const (
@@ -43,6 +42,7 @@ type Agent struct {
 	config   config.Agent
 	dialer   *carrier.Dialer
 	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
+	rules    *rules         // nil: all is carried by the default scheme
 	log      *connlog.Log
 	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
 	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
@@ -112,8 +112,19 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 	if err := a.dialer.Options.Probe(); err != nil {
 		return nil, err
 	}
+	if c.PolicyFile != "" {
+		var err error
+		if a.rules, err = newRules(c, log, a.sessionStatus); err != nil {
+			return nil, err
+		}
+	}
 	if c.Transport == config.MPFlex {
-		up, err := newUplink(c, log, func(o *uplink.Options) { o.Datagram = a.associations.deliver })
+		up, err := newUplink(c, log, func(o *uplink.Options) {
+			o.Datagram = a.associations.deliver
+			if a.rules != nil {
+				o.Schemes = a.rules.encoded
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +160,9 @@ func (a *Agent) listen(ctx context.Context) (err error) {
 	}
 	if c.DNSServer.IsValid() {
 		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, a.log, a.record)
+		if a.rules != nil {
+			a.dns.Learn = func(message []byte) { a.rules.names.Learn(message, time.Now()) }
+		}
 	}
 	return nil
 }
@@ -180,6 +194,9 @@ func (a *Agent) Run(ctx context.Context) {
 	if a.uplink != nil {
 		a.group.Go(func() { a.uplink.Run(ctx) })
 	}
+	if a.rules != nil {
+		a.group.Go(func() { a.keepRules(ctx) })
+	}
 	if a.dns != nil {
 		a.group.Go(func() { a.dns.Run(ctx) })
 	}
@@ -204,7 +221,7 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 		}
 		record.Dst.AddrPort = destination
 		search = a.owners.Find(record.Src.AddrPort, destination)
-		return a.carry(ctx, app, &record, nil)
+		return a.handle(ctx, &flow{app: app, record: &record, search: search})
 	}()
 	if err != nil {
 		netx.Abort(app) // does nothing when the relay did it
@@ -212,47 +229,45 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 	a.finish(&record, search, err)
 }
 
-// carry opens the carrying connection and relays until the end. When there is
-// a reply, it is told how the opening ended, before a byte is relayed.
-func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Connection, reply func(error) error) error {
-	conn, err := a.dialer.Open(ctx, carrier.Request{
-		Command:     wire.Connect,
-		Source:      record.Src.AddrPort,
-		Destination: record.Dst.AddrPort,
-		Early:       app,
-	})
+// carry opens the carrying connection and relays until the end. When the
+// application is to be answered, that is done before a byte is relayed.
+func (a *Agent) carry(ctx context.Context, f *flow, request carrier.Request) error {
+	conn, err := a.dialer.Open(ctx, request)
 	if err != nil {
-		if reply != nil {
-			_ = reply(err)
-		}
+		_ = f.answer(err)
 		return err
 	}
-	session := &relay.Session{A: app, B: conn.Stream, Idle: a.config.IdleTimeout(), Sample: conn.Sample}
-	if reply == nil {
-		session.Open = conn.Answer
-	} else if err := a.answered(ctx, conn, reply); err != nil {
+	defer conn.Describe(f.record)
+	s := &relay.Session{A: f.app, B: conn.Stream, Sample: conn.Sample}
+	if f.reply == nil {
+		s.Open = conn.Answer
+	} else if err := a.answered(ctx, conn, f); err != nil {
 		netx.Abort(conn)
-		conn.Describe(record)
 		return err
 	}
-	session.Up.Add(int64(conn.Early))
-	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
+	s.Up.Add(int64(conn.Early))
+	return a.relay(ctx, s, f.record)
+}
+
+// relay relays until the end.
+func (a *Agent) relay(ctx context.Context, s *relay.Session, record *connlog.Connection) error {
+	s.Idle = a.config.IdleTimeout()
+	stop := context.AfterFunc(ctx, func() { s.Abort(relay.ErrShutdown) })
 	defer stop()
-	err = session.Run()
-	conn.Describe(record)
-	record.BytesUp, record.BytesDown = session.Up.Load(), session.Down.Load()
+	err := s.Run()
+	record.BytesUp, record.BytesDown = s.Up.Load(), s.Down.Load()
 	return err
 }
 
-// answered waits for the proxy's answer and replies.
-func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, reply func(error) error) error {
+// answered waits for the proxy's answer and tells the application.
+func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, f *flow) error {
 	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
 	defer stop()
 	err := conn.Answer()
 	if ctx.Err() != nil {
 		err = relay.ErrShutdown
 	}
-	if failed := reply(err); err == nil {
+	if failed := f.answer(err); err == nil {
 		err = failed
 	}
 	return err
@@ -281,5 +296,8 @@ func (a *Agent) finish(record *connlog.Connection, search *owner.Search, err err
 	found := search.Wait(ownerWait)
 	record.UID, record.PID, record.Process = found.UID, found.PID, found.Process
 	record.Status, record.Error = carrier.Outcome(err)
+	if errors.Is(err, errBlocked) {
+		record.Status = connlog.Blocked
+	}
 	a.log.Write(*record)
 }

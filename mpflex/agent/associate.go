@@ -11,6 +11,7 @@ import (
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
+	"mplab/mpflex/policy"
 	"mplab/mpflex/socks"
 	"mplab/mpflex/wire"
 )
@@ -34,6 +35,8 @@ type association struct {
 	names           map[string]netip.Addr // that were resolved
 	up, upBytes     uint64
 	down, downBytes atomic.Uint64
+	owner           policy.Flow // what rules may ask of the program; its destination is that of each datagram
+	blocked         uint64
 	dropped         atomic.Uint64
 }
 
@@ -87,6 +90,10 @@ func (a *Agent) associate(ctx context.Context, request socks.Request, client *so
 	search := a.owners.Find(request.Source, netx.AddrPort(a.socks.Addr()))
 	one := a.associations.add(client)
 	record.Association = one.id
+	if a.rules != nil {
+		one.owner = a.rules.known(policy.UDP, netip.AddrPort{}, "")
+		a.rules.owned(&one.owner, search)
+	}
 	err := a.sendAll(ctx, one)
 	a.associations.remove(one.id)
 	a.uplink.Session().SendDatagram(one.id, wire.AppendDatagram(nil, netip.AddrPort{}, nil))
@@ -95,6 +102,7 @@ func (a *Agent) associate(ctx context.Context, request socks.Request, client *so
 	record.DatagramsUp, record.BytesUp = one.up, one.upBytes
 	record.DatagramsDown, record.BytesDown = one.down.Load(), one.downBytes.Load()
 	record.Dropped = one.dropped.Load()
+	record.Blocked = one.blocked
 	record.DurationS = connlog.Since(record.Opened)
 	switch {
 	case errors.Is(err, socks.ErrIdle):
@@ -120,6 +128,10 @@ func (a *Agent) sendAll(ctx context.Context, one *association) error {
 			one.dropped.Add(1)
 			continue
 		}
+		if a.blocks(one, to, destination.Domain) {
+			one.blocked++
+			continue
+		}
 		message = wire.AppendDatagram(message[:0], to, datagram)
 		if !a.uplink.Session().SendDatagram(one.id, message) {
 			one.dropped.Add(1)
@@ -128,6 +140,17 @@ func (a *Agent) sendAll(ctx context.Context, one *association) error {
 		one.up++
 		one.upBytes += uint64(len(datagram))
 	}
+}
+
+// blocks tells whether a rule blocks a datagram. All others are carried, those
+// too that a rule would let past the proxy, and by the session's own scheme.
+func (a *Agent) blocks(one *association, to netip.AddrPort, name string) bool {
+	if a.rules == nil {
+		return false
+	}
+	flow := a.rules.known(policy.UDP, to, name)
+	flow.UID, flow.Process, flow.Packages = one.owner.UID, one.owner.Process, one.owner.Packages
+	return a.rules.decide(&flow).Action == policy.Block
 }
 
 // address returns where a datagram goes. A name keeps its address as long as

@@ -8,17 +8,11 @@ import (
 	"time"
 
 	"mplab/mpflex/carrier"
-	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/socks"
 	"mplab/mpflex/wire"
 )
-
-// firstWait bounds how long a stream that was answered at once waits for the
-// first bytes of its application, which then leave together with the request.
-// Applications on the same machine send them at once, or wait for the server.
-const firstWait = 10 * time.Millisecond
 
 // errNoResolver: a name was given and there is no server to ask.
 var errNoResolver = errors.New("a host name was given, and the configuration has no dns_server")
@@ -65,15 +59,10 @@ func (a *Agent) connectSocks(ctx context.Context, request socks.Request, app *ne
 			_ = reply(socks.HostUnreachable)
 			return err
 		}
-		if a.config.Transport != config.MPFlex {
-			return a.carry(ctx, app, &record, func(err error) error { return reply(replyCode(err)) })
-		}
-		if err := reply(socks.Succeeded); err != nil {
-			return err
-		}
-		var first [1]byte
-		netx.Peek(app, first[:], 0, time.Now().Add(firstWait))
-		return a.carry(ctx, app, &record, nil)
+		return a.handle(ctx, &flow{
+			app: app, record: &record, search: search, name: request.Destination.Domain,
+			reply: func(err error) error { return reply(replyCode(err)) },
+		})
 	}()
 	if err != nil {
 		netx.Abort(app) // does nothing when the relay or the reply did it
@@ -99,6 +88,8 @@ func replyCode(err error) socks.Code {
 	switch {
 	case err == nil:
 		return socks.Succeeded
+	case errors.Is(err, errBlocked):
+		return socks.NotAllowed
 	case !errors.As(err, &answer):
 		return socks.GeneralFailure
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"mplab/mpflex/check"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/policy"
 	"mplab/mpflex/proxy"
 )
 
@@ -44,6 +46,10 @@ func agentCommand() *cobra.Command {
 			}
 			defer log.Close() //nolint:errcheck // every record is written already
 			a, err := agent.New(cmd.Context(), c, log)
+			var bad *policy.FileError
+			if errors.As(err, &bad) {
+				return &exitError{exitBadInput, err}
+			}
 			if err != nil {
 				return &exitError{exitNotReady, err}
 			}

@@ -74,6 +74,9 @@ type Agent struct {
 	MaxConnections    int         `json:"max_connections"`
 	IdleTimeoutS      float64     `json:"idle_timeout_s"`
 
+	PolicyFile  string `json:"policy_file"`  // "": all is carried alike
+	PolicyState string `json:"policy_state"` // keeps the count of the data plan; "": what is left of it is unknown
+
 	Session AgentSession `json:"session"`
 
 	Secret []byte `json:"-"`

@@ -12,6 +12,7 @@ type Association struct {
 	BytesUp       uint64   `json:"bytes_up"`
 	BytesDown     uint64   `json:"bytes_down"`
 	Dropped       uint64   `json:"dropped"` // of both directions: no path, no room, no such name
+	Blocked       uint64   `json:"blocked"` // by a rule of the policy
 	UID           int64    `json:"uid"`     // -1 when unknown
 	PID           int      `json:"pid"`     // -1 when unknown
 	Process       string   `json:"process"`

@@ -79,6 +79,14 @@ func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, record *co
 		return err
 	}
 	record.Src.AddrPort, record.Dst.AddrPort = open.Source, open.Destination
+	one := p.clients.of(st)
+	if one == nil {
+		return relay.ErrShutdown
+	}
+	if open.Command == wire.Schemes {
+		return p.takeSchemes(st, one)
+	}
+	record.Scheme = one.prepare(st, open.Label)
 	if open.Command == wire.Echo {
 		return p.echoStream(st, record)
 	}
