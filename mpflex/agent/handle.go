@@ -82,7 +82,7 @@ func (a *Agent) handle(ctx context.Context, f *flow) error {
 func (a *Agent) judge(f *flow) (policy.Decision, error) {
 	known := a.rules.known(policy.TCP, f.record.Dst.AddrPort, f.name)
 	a.rules.owned(&known, f.search)
-	if a.rules.unnamed(&known) && (f.reply == nil || a.uplink != nil) {
+	if f.name == "" && a.rules.engine.Policy().Needs().Domain && (f.reply == nil || a.uplink != nil) {
 		if err := f.answer(nil); err != nil {
 			return policy.Decision{}, err
 		}

@@ -135,15 +135,16 @@ func (r *rules) owned(flow *policy.Flow, search *owner.Search) {
 	}
 }
 
-// unnamed tells whether a rule asks for a name that a flow does not have.
-func (r *rules) unnamed(flow *policy.Flow) bool {
-	return flow.Domain == "" && r.engine.Policy().Needs().Domain
-}
-
 // sniffName adds the name that the first bytes of a connection have, if any.
+// It comes before one that is known from DNS, which several hosts may share;
+// but an application that says nothing is not waited for so long then.
 func sniffName(flow *policy.Flow, app *net.TCPConn) {
 	buffer, n := make([]byte, sniff.Limit), 0
-	for deadline := time.Now().Add(decideWait); ; {
+	wait := decideWait
+	if flow.Domain != "" {
+		wait = firstWait
+	}
+	for deadline := time.Now().Add(wait); ; {
 		more := netx.Peek(app, buffer, n, deadline)
 		if more <= n {
 			return
@@ -152,7 +153,9 @@ func sniffName(flow *policy.Flow, app *net.TCPConn) {
 		result := sniff.First(buffer[:n])
 		switch result.Verdict {
 		case sniff.Named:
-			flow.Domain, _ = names.Normalize(result.Name)
+			if name, ok := names.Normalize(result.Name); ok {
+				flow.Domain = name
+			}
 			return
 		case sniff.None:
 			return
