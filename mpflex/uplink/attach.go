@@ -77,8 +77,10 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 		Session: r.id, Path: link.ID, Incarnation: link.Incarnation, Interface: link.Name, Fresh: fresh,
 		Settings: wire.Settings{
 			MaxStreams: uint32(config.MaxStreams), InitialWindow: uint32(config.InitialWindow), KeepAlive: config.Keepalive,
-			Schemes: u.options.Schemes,
 		},
+	}
+	if u.options.Schemes != nil {
+		message.Settings.Schemes = u.options.Schemes()
 	}
 	message.Stamp()
 	b, err := message.Append(nil, u.options.Secret, binding)
