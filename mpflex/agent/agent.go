@@ -19,9 +19,9 @@ import (
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/socks"
 	"mplab/mpflex/status"
 	"mplab/mpflex/uplink"
-	"mplab/mpflex/wire"
 )
 
 const (
@@ -43,13 +43,18 @@ type Agent struct {
 	config   config.Agent
 	dialer   *carrier.Dialer
 	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
+	rules    *rules         // nil: all is carried by the default scheme
 	log      *connlog.Log
-	redirect *net.TCPListener
-	dns      *dnsforward.Forwarder // nil when the configuration has none
+	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
+	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
+	socks    *net.TCPListener
 	owners   *owner.Finder
 	open     status.Open
 	group    *accept.Group
 	lastID   atomic.Uint64
+
+	socksServer  *socks.Server // of the listener
+	associations associations  // of its clients
 }
 
 // NewDialer returns the dialer that an agent with this configuration uses.
@@ -69,6 +74,10 @@ func NewDialer(c config.Agent) *carrier.Dialer {
 // NewUplink returns the sessions of an agent with this configuration; log is
 // told what happens to their paths.
 func NewUplink(c config.Agent, log func(uplink.Event)) (*uplink.Uplink, error) {
+	return newUplink(c, log, nil)
+}
+
+func newUplink(c config.Agent, log func(uplink.Event), more func(*uplink.Options)) (*uplink.Uplink, error) {
 	o := uplink.Options{
 		Proxy: c.Proxy.AddrPort, Secret: c.Secret, Socket: netx.Options{Mark: c.Mark, Congestion: c.CongestionControl},
 		Session: c.Session.Config(),
@@ -83,6 +92,9 @@ func NewUplink(c config.Agent, log func(uplink.Event)) (*uplink.Uplink, error) {
 			return nil, err
 		}
 		o.Private = private
+	}
+	if more != nil {
+		more(&o)
 	}
 	return uplink.New(o)
 }
@@ -100,39 +112,82 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 	if err := a.dialer.Options.Probe(); err != nil {
 		return nil, err
 	}
+	if c.PolicyFile != "" {
+		var err error
+		if a.rules, err = newRules(c, log, a.sessionStatus); err != nil {
+			return nil, err
+		}
+	}
 	if c.Transport == config.MPFlex {
-		up, err := NewUplink(c, func(e uplink.Event) { log.Write(connlog.NewPathEvent(e.Event, e.Session.String())) })
+		tell := func(e uplink.Event) { log.Write(connlog.NewPathEvent(e.Event, e.Session.String())) }
+		up, err := newUplink(c, tell, func(o *uplink.Options) {
+			o.Datagram = a.associations.deliver
+			if a.rules != nil {
+				o.Schemes = a.rules.encoded
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
 		a.uplink, a.dialer.Streams = up, up
 		a.logStatus()
 	}
-	// Applications speak plain TCP to the agent, whatever carries them on.
-	local := netx.Options{Mark: c.Mark}
-	var err error
-	if a.redirect, err = local.Listen(c.Listen.Redirect.AddrPort); err != nil {
+	if err := a.listen(ctx); err != nil {
+		a.close()
 		return nil, err
-	}
-	if c.Listen.DNS.IsValid() {
-		socket, err := local.ListenUDP(ctx, c.Listen.DNS.AddrPort)
-		if err != nil {
-			_ = a.redirect.Close()
-			return nil, err
-		}
-		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, log, a.record)
 	}
 	a.owners = owner.NewFinder()
 	return a, nil
 }
 
-// Listening returns the addresses of the listeners; dns is the zero AddrPort
-// when there is none.
+// listen opens the listeners.
+func (a *Agent) listen(ctx context.Context) (err error) {
+	// Applications speak plain TCP to the agent, whatever carries them on.
+	local, c := netx.Options{Mark: a.config.Mark}, a.config
+	if c.Listen.Redirect.IsValid() {
+		if a.redirect, err = local.Listen(c.Listen.Redirect.AddrPort); err != nil {
+			return err
+		}
+	}
+	if c.Listen.Socks.IsValid() {
+		if err := a.openSocks(); err != nil {
+			return err
+		}
+	}
+	var socket *net.UDPConn
+	if c.Listen.DNS.IsValid() {
+		if socket, err = local.ListenUDP(ctx, c.Listen.DNS.AddrPort); err != nil {
+			return err
+		}
+	}
+	if c.DNSServer.IsValid() {
+		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, a.log, a.record)
+		if a.rules != nil {
+			a.dns.Learn = func(message []byte) { a.rules.names.Learn(message, time.Now()) }
+		}
+	}
+	return nil
+}
+
+// close closes the listeners that are open.
+func (a *Agent) close() {
+	for _, l := range []*net.TCPListener{a.redirect, a.socks} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// Listening returns the addresses of the listeners for what is redirected; the
+// zero AddrPort when there is none.
 func (a *Agent) Listening() (redirect, dns netip.AddrPort) {
 	if a.dns != nil {
 		dns = a.dns.Addr()
 	}
-	return netx.AddrPort(a.redirect.Addr()), dns
+	if a.redirect != nil {
+		redirect = netx.AddrPort(a.redirect.Addr())
+	}
+	return redirect, dns
 }
 
 // Run serves until ctx ends, resets and logs what is open then, and returns.
@@ -141,10 +196,19 @@ func (a *Agent) Run(ctx context.Context) {
 	if a.uplink != nil {
 		a.group.Go(func() { a.uplink.Run(ctx) })
 	}
+	if a.rules != nil {
+		a.group.Go(func() { a.keepRules(ctx) })
+	}
 	if a.dns != nil {
 		a.group.Go(func() { a.dns.Run(ctx) })
 	}
-	a.group.Serve(ctx, a.redirect, func(conn *net.TCPConn) { a.serve(ctx, conn) }, a.refuse)
+	if a.socks != nil {
+		a.group.Go(func() { a.socksServer.Serve(ctx, a.socks) })
+	}
+	if a.redirect != nil {
+		a.group.Serve(ctx, a.redirect, func(conn *net.TCPConn) { a.serve(ctx, conn) }, a.refuse)
+	}
+	<-ctx.Done()
 	a.group.Wait(shutdownWait)
 }
 
@@ -159,7 +223,7 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 		}
 		record.Dst.AddrPort = destination
 		search = a.owners.Find(record.Src.AddrPort, destination)
-		return a.carry(ctx, app, &record)
+		return a.handle(ctx, &flow{app: app, record: &record, search: search})
 	}()
 	if err != nil {
 		netx.Abort(app) // does nothing when the relay did it
@@ -167,30 +231,48 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 	a.finish(&record, search, err)
 }
 
-// carry opens the carrying connection and relays until the end.
-func (a *Agent) carry(ctx context.Context, app *net.TCPConn, record *connlog.Connection) error {
-	conn, err := a.dialer.Open(ctx, carrier.Request{
-		Command:     wire.Connect,
-		Source:      record.Src.AddrPort,
-		Destination: record.Dst.AddrPort,
-		Early:       app,
-	})
+// carry opens the carrying connection and relays until the end. When the
+// application is to be answered, that is done before a byte is relayed.
+func (a *Agent) carry(ctx context.Context, f *flow, request carrier.Request) error {
+	conn, err := a.dialer.Open(ctx, request)
 	if err != nil {
+		_ = f.answer(err)
 		return err
 	}
-	session := &relay.Session{
-		A: app, B: conn.Stream,
-		Idle:   a.config.IdleTimeout(),
-		Open:   conn.Answer,
-		Sample: conn.Sample,
+	defer conn.Describe(f.record)
+	s := &relay.Session{A: f.app, B: conn.Stream, Sample: conn.Sample}
+	if f.reply == nil {
+		s.Open = conn.Answer
+	} else if err := a.answered(ctx, conn, f); err != nil {
+		netx.Abort(conn)
+		return err
 	}
-	session.Up.Add(int64(conn.Early))
-	defer a.open.Add(record, session)()
-	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
+	s.Up.Add(int64(conn.Early))
+	return a.relay(ctx, s, f.record)
+}
+
+// relay relays until the end.
+func (a *Agent) relay(ctx context.Context, s *relay.Session, record *connlog.Connection) error {
+	s.Idle = a.config.IdleTimeout()
+	defer a.open.Add(record, s)()
+	stop := context.AfterFunc(ctx, func() { s.Abort(relay.ErrShutdown) })
 	defer stop()
-	err = session.Run()
-	conn.Describe(record)
-	record.BytesUp, record.BytesDown = session.Up.Load(), session.Down.Load()
+	err := s.Run()
+	record.BytesUp, record.BytesDown = s.Up.Load(), s.Down.Load()
+	return err
+}
+
+// answered waits for the proxy's answer and tells the application.
+func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, f *flow) error {
+	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
+	defer stop()
+	err := conn.Answer()
+	if ctx.Err() != nil {
+		err = relay.ErrShutdown
+	}
+	if failed := f.answer(err); err == nil {
+		err = failed
+	}
 	return err
 }
 
@@ -217,5 +299,8 @@ func (a *Agent) finish(record *connlog.Connection, search *owner.Search, err err
 	found := search.Wait(ownerWait)
 	record.UID, record.PID, record.Process = found.UID, found.PID, found.Process
 	record.Status, record.Error = carrier.Outcome(err)
+	if errors.Is(err, errBlocked) {
+		record.Status = connlog.Blocked
+	}
 	a.log.Write(*record)
 }

@@ -69,6 +69,9 @@ type Request struct {
 	Destination netip.AddrPort
 	Early       *net.TCPConn // when set, bytes that can be read from it at once leave with the hello
 	Label       byte         // of the scheme of a stream
+
+	// Prepare, when set, is given the stream before anything is written to it.
+	Prepare func(*session.Stream) error
 }
 
 // Conn is an open carrying connection. Its answer must be read with Answer
@@ -130,6 +133,12 @@ func (d *Dialer) openStream(request Request) (*Conn, error) {
 	stream, err := d.Streams.Open()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProxy, err)
+	}
+	if request.Prepare != nil {
+		if err := request.Prepare(stream); err != nil {
+			netx.Abort(stream)
+			return nil, err
+		}
 	}
 	open := wire.Open{Command: request.Command, Label: request.Label, Source: request.Source, Destination: request.Destination}
 	conn := &Conn{Stream: stream, stream: stream, dialer: d, Sent: time.Now()}

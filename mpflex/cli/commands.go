@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"mplab/mpflex/check"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/policy"
 	"mplab/mpflex/proxy"
 )
 
@@ -45,6 +47,10 @@ func agentCommand() *cobra.Command {
 			}
 			defer log.Close() //nolint:errcheck // every record is written already
 			a, err := agent.New(cmd.Context(), c, log)
+			var bad *policy.FileError
+			if errors.As(err, &bad) {
+				return &exitError{exitBadInput, err}
+			}
 			if err != nil {
 				return &exitError{exitNotReady, err}
 			}
@@ -56,10 +62,12 @@ func agentCommand() *cobra.Command {
 			redirect, dns := a.Listening()
 			line := readyLine{
 				Role: "agent", Transport: c.Transport, Plain: c.Plain, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
-				Listen: map[string]connlog.Endpoint{"redirect": {AddrPort: redirect}},
+				Listen: map[string]connlog.Endpoint{},
 			}
-			if dns.IsValid() {
-				line.Listen["dns"] = connlog.Endpoint{AddrPort: dns}
+			for name, address := range map[string]netip.AddrPort{"redirect": redirect, "dns": dns, "socks": a.ListeningSocks()} {
+				if address.IsValid() {
+					line.Listen[name] = connlog.Endpoint{AddrPort: address}
+				}
 			}
 			announce(cmd.OutOrStdout(), line)
 			a.Run(cmd.Context())

@@ -64,7 +64,7 @@ type ProxyListen struct {
 // Agent is the configuration of the agent.
 type Agent struct {
 	Listen            AgentListen `json:"listen"`
-	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set
+	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set, and for names that SOCKS clients give
 	Proxy             Address     `json:"proxy"`
 	Transport         string      `json:"transport"` // TCP, MPTCP or MPFlex
 	Device            string      `json:"device"`    // "": the routes decide; not with MPFlex
@@ -79,6 +79,8 @@ type Agent struct {
 
 	Control      string  `json:"control"`        // path of the control socket; "": none
 	StatusEveryS float64 `json:"status_every_s"` // 0: never
+	PolicyFile   string  `json:"policy_file"`    // "": all is carried alike
+	PolicyState  string  `json:"policy_state"`   // keeps the count of the data plan; "": what is left of it is unknown
 
 	Session AgentSession `json:"session"`
 
@@ -95,6 +97,7 @@ type AgentPath struct {
 type AgentListen struct {
 	Redirect Address `json:"redirect"` // TCP connections redirected by netfilter
 	DNS      Address `json:"dns"`      // DNS over UDP; may be left out
+	Socks    Address `json:"socks"`    // SOCKS5; at least one of redirect and socks is needed
 }
 
 // Address is an IP address with a port; the zero Address is "".
@@ -209,8 +212,8 @@ func (c *Agent) check() error {
 	switch {
 	case c.Transport != MPFlex && (len(c.Paths) > 0 || c.Plain):
 		return fmt.Errorf(`paths, plain: only the transport "mpflex" has them, not %q`, c.Transport)
-	case !c.Listen.Redirect.IsValid():
-		return errors.New("listen.redirect: missing; give the address that connections are redirected to")
+	case !c.Listen.Redirect.IsValid() && !c.Listen.Socks.IsValid():
+		return errors.New("listen: give at least one of redirect (the address that connections are redirected to) and socks")
 	case !c.Proxy.IsValid():
 		return errors.New("proxy: missing; give the proxy's address and port")
 	case c.Transport != TCP && c.Transport != MPTCP && c.Transport != MPFlex:
@@ -289,13 +292,14 @@ func load(path string, target any) error {
 func explain(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, "[$1]"), kind.Value, article(kind.Type))
+		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, ""), kind.Value, article(kind.Type))
 	}
 	return err
 }
 
-// index is a place in a list, as package json tells it.
-var index = regexp.MustCompile(`\.(\d+)`)
+// index is a place in a list; whether package json tells it depends on its
+// version.
+var index = regexp.MustCompile(`\.\d+`)
 
 func article(t reflect.Type) string {
 	switch t.Kind() {

@@ -13,6 +13,7 @@ const (
 	Unreachable Status = "unreachable" // the destination, or the proxy, could not be reached
 	Timeout     Status = "timeout"     // no answer in time, or idle for too long
 	Shutdown    Status = "shutdown"    // open when the program ended
+	Blocked     Status = "blocked"     // a rule of the policy blocks it
 )
 
 // Connection is the record of one application connection.
@@ -35,6 +36,10 @@ type Connection struct {
 	UID       int64    `json:"uid"` // -1 when unknown
 	PID       int      `json:"pid"` // -1 when unknown
 	Process   string   `json:"process"`
+
+	Domain string `json:"domain,omitempty"` // of the destination, when it was given or had to be known
+	Rule   string `json:"rule,omitempty"`   // of the policy, that decided
+	Scheme string `json:"scheme,omitempty"` // by which the stream is spread over the paths
 
 	Stream uint32 `json:"stream,omitempty"` // of the session
 	Paths  []Path `json:"paths,omitempty"`  // that carried the stream

@@ -27,8 +27,13 @@ const (
 	maxOutstanding = 1024
 )
 
-// Forwarder answers the queries that arrive on one UDP socket.
+// Forwarder answers the queries that arrive on one UDP socket, and those of the
+// program itself.
 type Forwarder struct {
+	// Learn, when set, is given each answer of the server that a client gets.
+	// It is set before Run, and must not keep the message.
+	Learn func(message []byte)
+
 	socket *net.UDPConn
 	dialer *carrier.Dialer
 	server netip.AddrPort
@@ -37,16 +42,20 @@ type Forwarder struct {
 
 	queryTimeout, idleTimeout time.Duration
 
+	running context.Context // until Run ends
+	end     context.CancelFunc
+
 	slots chan struct{} // one for each lookup under way
 
 	mu      sync.Mutex // guards what follows
 	current *upstream  // nil until the first query
+	closed  bool       // Run has ended
 	wait    sync.WaitGroup
 }
 
 // lookup is one query under way.
 type lookup struct {
-	client  netip.AddrPort
+	reply   func(message []byte)
 	query   []byte // as the client sent it
 	asked   question
 	udpSize int
@@ -56,23 +65,43 @@ type lookup struct {
 	timer   *time.Timer
 }
 
-// New returns a forwarder; it owns the socket. record begins the log record of
-// a carrying connection.
+// New returns a forwarder; it owns the socket. Without one, nil, it serves
+// Resolve alone. record begins the log record of a carrying connection.
 func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log *connlog.Log,
 	record func(src netip.AddrPort) connlog.Connection,
 ) *Forwarder {
+	running, end := context.WithCancel(context.Background())
 	return &Forwarder{
-		socket: socket, dialer: dialer, server: server, log: log, record: record,
+		running: running, end: end, socket: socket, dialer: dialer, server: server, log: log, record: record,
 		queryTimeout: queryTimeout, idleTimeout: idleTimeout,
 		slots: make(chan struct{}, maxOutstanding),
 	}
 }
 
-// Addr returns the address of the socket.
-func (f *Forwarder) Addr() netip.AddrPort { return netx.AddrPort(f.socket.LocalAddr()) }
+// Addr returns the address of the socket; the zero AddrPort when there is none.
+func (f *Forwarder) Addr() netip.AddrPort {
+	if f.socket == nil {
+		return netip.AddrPort{}
+	}
+	return netx.AddrPort(f.socket.LocalAddr())
+}
 
-// Run answers queries until ctx ends.
+// Run answers queries until ctx ends. It is called once.
 func (f *Forwarder) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, f.end)
+	defer stop()
+	if f.socket != nil {
+		f.receiveAll(f.running)
+	}
+	<-f.running.Done()
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.wait.Wait()
+}
+
+// receiveAll begins the lookups of the queries that arrive.
+func (f *Forwarder) receiveAll(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = f.socket.Close() })
 	defer stop()
 	buffer := make([]byte, 64<<10)
@@ -84,25 +113,26 @@ func (f *Forwarder) Run(ctx context.Context) {
 			}
 			continue
 		}
-		f.receive(ctx, append([]byte(nil), buffer[:n]...), client)
+		f.receive(ctx, append([]byte(nil), buffer[:n]...), func(message []byte) {
+			_, _ = f.socket.WriteToUDPAddrPort(message, client) // a lost answer is asked for again
+		})
 	}
-	f.wait.Wait()
 }
 
 // receive begins the lookup of one query.
-func (f *Forwarder) receive(ctx context.Context, query []byte, client netip.AddrPort) {
+func (f *Forwarder) receive(ctx context.Context, query []byte, reply func(message []byte)) {
 	asked, udpSize, err := parseQuery(query)
 	if err != nil {
 		if len(query) >= headerSize && query[2]&0x80 == 0 {
-			f.send(failure(query, headerSize, dnsmessage.RCodeFormatError), client)
+			reply(failure(query, headerSize, dnsmessage.RCodeFormatError))
 		}
 		return
 	}
-	l := &lookup{client: client, query: query, asked: asked, udpSize: udpSize, began: time.Now()}
+	l := &lookup{reply: reply, query: query, asked: asked, udpSize: udpSize, began: time.Now()}
 	select {
 	case f.slots <- struct{}{}:
 	default:
-		f.send(failure(query, asked.end, dnsmessage.RCodeServerFailure), client)
+		reply(failure(query, asked.end, dnsmessage.RCodeServerFailure))
 		f.write(l, dnsmessage.RCodeServerFailure)
 		return
 	}
@@ -114,6 +144,10 @@ func (f *Forwarder) receive(ctx context.Context, query []byte, client netip.Addr
 func (f *Forwarder) ask(ctx context.Context, l *lookup) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closed {
+		f.fail(l)
+		return
+	}
 	if f.current == nil || !f.current.add(l) {
 		f.current = newUpstream(ctx, f)
 		f.current.add(l)
@@ -135,30 +169,29 @@ func (f *Forwarder) expire(l *lookup) {
 
 // fail tells the client SERVFAIL.
 func (f *Forwarder) fail(l *lookup) {
-	f.end(l, failure(l.query, l.asked.end, dnsmessage.RCodeServerFailure), dnsmessage.RCodeServerFailure)
+	f.finish(l, failure(l.query, l.asked.end, dnsmessage.RCodeServerFailure), dnsmessage.RCodeServerFailure)
 }
 
 // answer gives the client the server's answer.
 func (f *Forwarder) answer(l *lookup, message []byte, asked question, code dnsmessage.RCode) {
 	copy(message, l.query[:2])
+	if f.Learn != nil {
+		f.Learn(message)
+	}
 	if len(message) > l.udpSize {
 		message = truncated(message, asked.end)
 	}
-	f.end(l, message, code)
+	f.finish(l, message, code)
 }
 
-// end answers and logs a lookup, the first time it is called for it.
-func (f *Forwarder) end(l *lookup, message []byte, code dnsmessage.RCode) {
+// finish answers and logs a lookup, the first time it is called for it.
+func (f *Forwarder) finish(l *lookup, message []byte, code dnsmessage.RCode) {
 	l.once.Do(func() {
 		l.timer.Stop()
 		f.write(l, code)
-		f.send(message, l.client)
+		l.reply(message)
 		<-f.slots
 	})
-}
-
-func (f *Forwarder) send(message []byte, client netip.AddrPort) {
-	_, _ = f.socket.WriteToUDPAddrPort(message, client) // a lost answer is asked for again
 }
 
 func (f *Forwarder) write(l *lookup, code dnsmessage.RCode) {

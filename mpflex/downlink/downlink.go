@@ -126,7 +126,7 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 		return nil, err
 	}
 	client := clients[which]
-	link.ID, link.Incarnation, link.Name = attach.Path, attach.Incarnation, attach.Interface
+	link.ID, link.Incarnation, link.Name, link.Backup = attach.Path, attach.Incarnation, attach.Interface, attach.Backup
 	h, status := d.find(client, attach)
 	answer := wire.Attached{Status: status}
 	if status == wire.OK {

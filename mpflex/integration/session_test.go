@@ -237,3 +237,29 @@ func hole(t *testing.T, on bool) {
 			"add rule ip hole forward iifname wlan drop; add rule ip hole forward oifname wlan drop")
 	}
 }
+
+// TestBackupPath: it carries nothing as long as the other one lives, either way.
+func TestBackupPath(t *testing.T) {
+	changes := flex(false)
+	changes["paths"] = []values{{"device": "wlan0", "backup": true}, {"device": "rmnet0"}}
+	s := start(t, changes)
+	serveOrigin(t, web, echo)
+	for try := 0; ; try++ { // until the path that is no backup is there
+		conn := dialPhone(t, web)
+		roundTrip(t, conn, payload(1, 2<<20))
+		conn.Close()
+		all := connections(t, s.agent, web, try+1)
+		names, there := interfaces(all[try]), interfaces(connections(t, s.proxy, web, try+1)[try])
+		if slices.Equal(names, []string{"rmnet0"}) && slices.Equal(there, []string{"rmnet0"}) {
+			break
+		}
+		if try == 20 {
+			t.Fatalf("carried by %v, seen from the proxy %v", names, there)
+		}
+	}
+	hole(t, false)
+	output(t, "phone", "ip", "link", "set", "rmnet0", "down")
+	defer restore(t, "rmnet0")
+	conn := dialPhone(t, web)
+	roundTrip(t, conn, payload(2, 100_000))
+}

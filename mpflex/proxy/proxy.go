@@ -49,6 +49,7 @@ type Proxy struct {
 	group     *accept.Group
 	open      status.Open
 	sessions  *downlink.Server // nil: there is no listener for paths
+	clients   *clients         // of the sessions
 	lastID    atomic.Uint64
 }
 
@@ -118,6 +119,9 @@ func (p *Proxy) Run(ctx context.Context) {
 		p.group.Go(p.sessions.Close)
 	}
 	p.group.Wait(shutdownWait)
+	if p.clients != nil {
+		p.clients.relay.Close()
+	}
 }
 
 // serve carries one connection from its accept to its record.

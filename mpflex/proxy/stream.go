@@ -26,8 +26,9 @@ func (p *Proxy) newSessions() error {
 	if err != nil {
 		return err
 	}
+	p.clients = p.newClients()
 	p.sessions = downlink.New(downlink.Options{
-		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus,
+		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus, Begin: p.begin,
 		Log: func(e downlink.Event) {
 			event := connlog.NewPathEvent(e.Event, e.Session.String())
 			event.Client = e.Client
@@ -78,6 +79,14 @@ func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, record *co
 		return err
 	}
 	record.Src.AddrPort, record.Dst.AddrPort = open.Source, open.Destination
+	one := p.clients.of(st)
+	if one == nil {
+		return relay.ErrShutdown
+	}
+	if open.Command == wire.Schemes {
+		return p.takeSchemes(st, one)
+	}
+	record.Scheme = one.prepare(st, open.Label)
 	if open.Command == wire.Echo {
 		return p.echoStream(st, record)
 	}

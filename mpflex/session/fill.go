@@ -178,7 +178,7 @@ func (s *Session) choose(g *group, st *Stream) []*Path {
 	var few [8]sched.Path
 	views, paths, size := few[:0], s.scratch[:0], int(st.sendable())
 	for _, p := range s.paths {
-		allowed, backup := true, false
+		allowed, backup := true, p.link.Backup
 		if g.scheme.Paths != nil {
 			allowed, backup = g.scheme.Paths(p.link.Name)
 		}

@@ -21,6 +21,7 @@ type Link struct {
 	ID          uint8    // of the path, the same whenever it is set up again
 	Incarnation uint32   // counts how often it was
 	Name        string   // of the interface
+	Backup      bool     // used only when no other can be, by streams whose scheme does not name paths
 	Overhead    int      // bytes that Conn adds to each write
 }
 

@@ -42,7 +42,7 @@ func (u *Uplink) attach(ctx context.Context, r *run, i int) (*session.Path, erro
 	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	r.numbers[i]++
-	link.ID, link.Incarnation, link.Name = uint8(i), r.numbers[i], options.Device
+	link.ID, link.Incarnation, link.Name, link.Backup = uint8(i), r.numbers[i], options.Device, u.options.Paths[i].Backup
 	path, err := u.introduce(r, link, binding)
 	if err != nil {
 		netx.Abort(tcp)
@@ -74,11 +74,13 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	u.mu.Unlock()
 	config := r.session.Config()
 	message := wire.Attach{
-		Session: r.id, Path: link.ID, Incarnation: link.Incarnation, Interface: link.Name, Fresh: fresh,
+		Session: r.id, Path: link.ID, Incarnation: link.Incarnation, Interface: link.Name, Fresh: fresh, Backup: link.Backup,
 		Settings: wire.Settings{
 			MaxStreams: uint32(config.MaxStreams), InitialWindow: uint32(config.InitialWindow), KeepAlive: config.Keepalive,
-			Schemes: u.options.Schemes,
 		},
+	}
+	if u.options.Schemes != nil {
+		message.Settings.Schemes = u.options.Schemes()
 	}
 	message.Stamp()
 	b, err := message.Append(nil, u.options.Secret, binding)

@@ -43,8 +43,10 @@ type Options struct {
 	Socket  netx.Options    // of the paths; the device is that of each path
 	Paths   []Path
 	Session session.Config
-	Schemes []byte      // that labels of streams stand for, for the proxy
-	Log     func(Event) // nil: nobody
+	Schemes func() []byte // that labels of streams stand for, for the proxy; nil: none
+	Log     func(Event)   // nil: nobody
+	// Datagram takes the datagrams of all sessions, see session.OnDatagram; nil: nobody.
+	Datagram func(association uint32, payload []byte)
 }
 
 // Event is what happens to paths and sessions.
@@ -105,7 +107,9 @@ func (u *Uplink) begin() (*run, error) {
 		}
 	}
 	var err error
-	r.session, err = session.New(session.Agent, config)
+	if r.session, err = session.New(session.Agent, config); err == nil && u.options.Datagram != nil {
+		r.session.OnDatagram(u.options.Datagram)
+	}
 	return r, err
 }
 

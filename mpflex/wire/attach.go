@@ -25,7 +25,10 @@ const (
 	maxAttach   = minAttach + MaxInterface + MaxSchemes
 )
 
-const flagFresh = 1
+const (
+	flagFresh  = 1
+	flagBackup = 2
+)
 
 // SessionID names a session; the agent draws it at random.
 type SessionID [SessionSize]byte
@@ -60,7 +63,10 @@ type Attach struct {
 	Interface string
 	// Fresh says that the session may be made if it is not there. Without it,
 	// a session that is not there is answered with UnknownSession.
-	Fresh    bool
+	Fresh bool
+	// Backup says that the path is to be used only when no other can be, for
+	// streams whose scheme does not say otherwise.
+	Backup   bool
 	Settings Settings
 }
 
@@ -83,7 +89,10 @@ func (a Attach) Append(b, secret []byte, binding Binding) ([]byte, error) {
 	b = append(b, a.Session[:]...)
 	flags := byte(0)
 	if a.Fresh {
-		flags = flagFresh
+		flags |= flagFresh
+	}
+	if a.Backup {
+		flags |= flagBackup
 	}
 	b = append(b, a.Path, flags)
 	b = binary.BigEndian.AppendUint32(b, a.Incarnation)
@@ -129,10 +138,11 @@ func parseAttach(signed []byte) (Attach, error) {
 		Nonce:       [NonceSize]byte(signed[headerSize+8:]),
 		Session:     SessionID(b),
 		Path:        b[16],
-		Fresh:       b[17] == flagFresh,
+		Fresh:       b[17]&flagFresh != 0,
+		Backup:      b[17]&flagBackup != 0,
 		Incarnation: binary.BigEndian.Uint32(b[18:]),
 	}
-	if flags := b[17]; flags&^flagFresh != 0 {
+	if flags := b[17]; flags&^(flagFresh|flagBackup) != 0 {
 		return Attach{}, fmt.Errorf("%w: flags %#x", ErrFormat, flags)
 	}
 	n, b := int(b[22]), b[23:]

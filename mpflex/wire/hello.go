@@ -19,6 +19,9 @@ const (
 	Connect Command = 1
 	// Echo asks for the proxy's own echo service; Destination is empty.
 	Echo Command = 2
+	// Schemes, of a stream alone, gives the proxy another table of schemes: the
+	// bytes of the stream. Destination is empty.
+	Schemes Command = 4
 )
 
 // Hello is the first message of a carrying connection, agent to proxy.

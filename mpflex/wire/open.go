@@ -11,7 +11,7 @@ import (
 // The application's bytes follow at once. It needs no proof of its own: the
 // path has given it.
 type Open struct {
-	Command     Command        // Connect or Echo
+	Command     Command        // Connect, Echo or Schemes
 	Label       byte           // of the scheme that the stream has; 0: the default one
 	Source      netip.AddrPort // the application's address, for the log; may be the zero AddrPort
 	Destination netip.AddrPort // none with Echo
@@ -59,7 +59,7 @@ func ReadOpen(r io.Reader) (Open, error) {
 	switch {
 	case len(rest) != 0:
 		return Open{}, fmt.Errorf("%w: %d bytes after the addresses", ErrFormat, len(rest))
-	case o.Command != Connect && o.Command != Echo:
+	case o.Command != Connect && o.Command != Echo && o.Command != Schemes:
 		return o, fmt.Errorf("%w: %d", ErrCommand, o.Command)
 	case o.Command == Connect && !o.Destination.IsValid():
 		return o, fmt.Errorf("%w: connect without a destination", ErrFormat)

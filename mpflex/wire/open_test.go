@@ -15,6 +15,7 @@ func TestOpen(t *testing.T) {
 		{Command: Connect, Label: 7, Source: four, Destination: six},
 		{Command: Connect, Destination: four},
 		{Command: Echo, Source: six},
+		{Command: Schemes},
 	} {
 		r := strings.NewReader(string(o.Append(nil)) + "rest")
 		got, err := ReadOpen(r)

@@ -44,10 +44,10 @@ func TestFloodsTakeBoundedMemory(t *testing.T) {
 		flags uint8
 		bound int64
 	}{
-		{"SYN", 2e6, packet.SYN, maxFlows * light},
-		{"SYN/ACK", 2e5, packet.SYN | packet.ACK, maxFlows * light},
+		{"SYN", 2e6, packet.SYN, maxFlows / openingShare * light},
+		{"SYN/ACK", 2e5, packet.SYN | packet.ACK, maxFlows / openingShare * light},
 		{"RST", 2e5, packet.RST, maxFlows * light},
-		{"ACK", 2e5, packet.ACK, maxFlows*light + maxFlows/oneSidedShare*heavy},
+		{"ACK", 2e5, packet.ACK, maxFlows / oneSidedShare * (light + heavy)},
 	} {
 		held, ended, tracker := flood(c.n, Options{MaxFlows: maxFlows}, c.flags)
 		if held > c.bound {

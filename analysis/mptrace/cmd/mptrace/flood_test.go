@@ -37,7 +37,9 @@ func TestMemoryUnderFloods(t *testing.T) {
 		{"capable-v1", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"capable-v0", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"join", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
+		{"data", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"refused", halfOpen, 150e6, 0, 0}, // they were closed
+		{"closed", halfOpen / 3, 150e6, 0, 0},
 		{"tcp", open, 400e6, open - atATime, open - atATime},
 		{"mptcp", open, 550e6, open - atATime, 2*(open-atATime) - waiting},
 	} {

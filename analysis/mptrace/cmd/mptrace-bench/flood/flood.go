@@ -17,12 +17,15 @@ type Kind struct {
 // packet is a segment of a flow.
 type packet struct {
 	flags   byte
-	answer  bool // sent by the server
-	payload int  // bytes, which are not captured
+	answer  bool   // sent by the server
+	payload int    // bytes, which are not captured
+	later   uint32 // how far its number is behind the first
+	acked   uint32 // and its acknowledgement
 	option  func(b []byte, flow uint64) []byte
 }
 
 const (
+	fin = 1
 	syn = 2
 	rst = 4
 	ack = 16
@@ -35,6 +38,11 @@ var Kinds = []Kind{
 	{"capable-v0", "SYN with MP_CAPABLE and a key, version 0", []packet{{flags: syn, option: capableV0}}},
 	{"join", "SYN with MP_JOIN and a random token", []packet{{flags: syn, option: join}}},
 	{"refused", "SYN, and RST as answer", []packet{{flags: syn}, {flags: rst | ack, answer: true}}},
+	{"data", "data segment alone", []packet{{flags: ack, payload: size}}},
+	{"closed", "TCP handshake, a data segment and the close", []packet{
+		{flags: syn}, {flags: syn | ack, answer: true}, {flags: ack}, {flags: ack, payload: size}, {flags: fin | ack, later: size},
+		{flags: fin | ack, answer: true, acked: size + 1}, {flags: ack, later: size + 1, acked: 1},
+	}},
 	{"tcp", "TCP handshake and a data segment", []packet{
 		{flags: syn}, {flags: syn | ack, answer: true}, {flags: ack}, {flags: ack, payload: size},
 	}},
@@ -121,12 +129,12 @@ func (p *packet) record(b []byte, flow uint64, timeNS int64) []byte {
 	from.put(ip[12:], tcp)
 	to.put(ip[16:], tcp[2:])
 	tcp[12], tcp[13], tcp[14] = byte(len(tcp)/4)<<4, p.flags, 0xff
-	be.PutUint32(tcp[4:], from.isn+1)
+	be.PutUint32(tcp[4:], from.isn+1+p.later)
 	if p.flags&syn != 0 {
 		be.PutUint32(tcp[4:], from.isn)
 	}
 	if p.flags&ack != 0 {
-		be.PutUint32(tcp[8:], to.isn+1)
+		be.PutUint32(tcp[8:], to.isn+1+p.acked)
 	}
 	return b
 }
@@ -149,11 +157,12 @@ func (e endpoint) put(address, port []byte) {
 
 var server = endpoint{0xc0a80001, 443}
 
-// clientOf scatters flows over 10.0.0.0/8 and all ports: 40 bits of an odd
-// multiple of their number, so that no two of the first 2⁴⁰ are the same.
+// clientOf scatters flows over 10.0.0.0/8 and the upper half of the ports: 39
+// bits of an odd multiple of their number, so that no two of the first 2³⁹ are
+// the same.
 func clientOf(flow uint64) endpoint {
 	scattered := flow * 0x9e3779b97f4a7c15
-	return endpoint{10<<24 | uint32(scattered)&(1<<24-1), uint16(scattered >> 24)}
+	return endpoint{10<<24 | uint32(scattered)&(1<<24-1), 1<<15 | uint16(scattered>>24)}
 }
 
 // random is a number that follows from another one in no obvious way (splitmix64).

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"mplab/mpflex/carrier"
+	"mplab/mpflex/connlog"
+	"mplab/mpflex/netx"
+	"mplab/mpflex/socks"
+	"mplab/mpflex/wire"
+)
+
+// errNoResolver: a name was given and there is no server to ask.
+var errNoResolver = errors.New("a host name was given, and the configuration has no dns_server")
+
+// openSocks opens the listener for SOCKS clients.
+func (a *Agent) openSocks() error {
+	listener, err := netx.Options{Mark: a.config.Mark}.Listen(a.config.Listen.Socks.AddrPort)
+	if err != nil {
+		return err
+	}
+	a.socks = listener
+	a.socksServer = &socks.Server{
+		Handler: socks.Handler{Connect: a.connectSocks},
+		Limits:  socks.Limits{Connections: a.config.MaxConnections},
+		Socket:  netx.Options{Mark: a.config.Mark},
+		Refused: func(source netip.AddrPort, reason error) {
+			a.log.Write(connlog.Refusal{
+				Event: "refused", T: connlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),
+			})
+		},
+	}
+	if a.uplink != nil {
+		a.socksServer.Handler.Associate = a.associate
+	}
+	return nil
+}
+
+// ListeningSocks returns the address of the listener for SOCKS clients, the
+// zero AddrPort when there is none.
+func (a *Agent) ListeningSocks() netip.AddrPort {
+	if a.socks == nil {
+		return netip.AddrPort{}
+	}
+	return netx.AddrPort(a.socks.Addr())
+}
+
+// connectSocks carries the connection of a SOCKS client from its request to its
+// record.
+func (a *Agent) connectSocks(ctx context.Context, request socks.Request, app *net.TCPConn, reply func(socks.Code) error) {
+	record := a.record(request.Source)
+	search := a.owners.Find(request.Source, netx.AddrPort(app.LocalAddr()))
+	err := func() (err error) {
+		if record.Dst.AddrPort, err = a.resolve(ctx, request.Destination); err != nil {
+			_ = reply(socks.HostUnreachable)
+			return err
+		}
+		return a.handle(ctx, &flow{
+			app: app, record: &record, search: search, name: request.Destination.Domain,
+			reply: func(err error) error { return reply(replyCode(err)) },
+		})
+	}()
+	if err != nil {
+		netx.Abort(app) // does nothing when the relay or the reply did it
+	}
+	a.finish(&record, search, err)
+}
+
+// resolve returns the address of a destination.
+func (a *Agent) resolve(ctx context.Context, destination socks.Address) (netip.AddrPort, error) {
+	if destination.Domain == "" {
+		return destination.AddrPort(), nil
+	}
+	if a.dns == nil {
+		return netip.AddrPort{}, errNoResolver
+	}
+	addr, err := a.dns.Resolve(ctx, destination.Domain)
+	return netip.AddrPortFrom(addr, destination.Port), err
+}
+
+// replyCode is what a SOCKS client is told of how a connection was opened.
+func replyCode(err error) socks.Code {
+	var answer *carrier.StatusError
+	switch {
+	case err == nil:
+		return socks.Succeeded
+	case errors.Is(err, errBlocked):
+		return socks.NotAllowed
+	case !errors.As(err, &answer):
+		return socks.GeneralFailure
+	}
+	switch answer.Status {
+	case wire.Refused:
+		return socks.ConnectionRefused
+	case wire.Unreachable:
+		return socks.NetworkUnreachable
+	case wire.Timeout:
+		return socks.HostUnreachable
+	case wire.Denied:
+		return socks.NotAllowed
+	}
+	return socks.GeneralFailure
+}

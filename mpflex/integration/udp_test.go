@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mplab/mpflex/connlog"
+	"mplab/mpflex/socks"
+	"mplab/mpflex/udprelay"
+)
+
+// startEcho runs udp-echo at the origin.
+func startEcho(t *testing.T, address string) {
+	t.Helper()
+	cmd := command("origin", "udp-echo", "--listen", address)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || !strings.Contains(line, `"event":"ready"`) {
+		t.Fatalf("udp-echo: %q, %v", line, err)
+	}
+}
+
+// attached waits until an agent has both its paths.
+func attached(t *testing.T, agent *program) {
+	t.Helper()
+	eventually(t, "both paths", func() bool {
+		events := pathEvents(t, agent)
+		return slices.Contains(events, "attached wlan0") && slices.Contains(events, "attached rmnet0")
+	})
+}
+
+// jitter is what the tests need of a result of udp-jitter.
+type jitter struct {
+	OK             bool
+	Error          string
+	Sent, Answered uint64
+	Up, Down       struct{ Lost, Duplicates int }
+	Certain        bool
+}
+
+func udpJitter(t *testing.T, target string, args ...string) (result jitter) {
+	t.Helper()
+	stdout, stderr, _ := once(t, "phone", append([]string{
+		"udp-jitter", "--json", "--socks", socksServer, "--target", target, "--period", "5ms", "--seconds", "1",
+	}, args...)...)
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatalf("%v: %s %s", err, stdout, stderr)
+	}
+	return result
+}
+
+func TestDatagramsOverASession(t *testing.T) {
+	private(t, func(t *testing.T, plain bool) {
+		s := start(t, withSocks(flex(plain)))
+		startEcho(t, "10.65.0.5:8080")
+		attached(t, s.agent)
+		for _, size := range []string{"100", "1400"} {
+			got := udpJitter(t, "10.65.0.5:8080", "--size", size)
+			if !got.OK || got.Sent != 200 || got.Answered != 200 || !got.Certain || got.Up.Lost+got.Down.Lost+got.Up.Duplicates+got.Down.Duplicates != 0 {
+				t.Errorf("%s bytes: %+v", size, got)
+			}
+		}
+		// The end of the client's association is the end of the proxy's socket.
+		var here []connlog.Association
+		var there []udprelay.Record
+		eventually(t, "two records on both sides", func() bool {
+			here, there = records[connlog.Association](t, s.agent.log, "udp"), nil
+			there = udpRecords(t, s.proxy)
+			return len(here) == 2 && len(there) == 2
+		})
+		for i := range here {
+			if h, p := here[i], there[i]; h.Association != p.Association || h.Status != connlog.Closed || p.Status != connlog.Closed || h.Dropped != 0 ||
+				h.DatagramsUp != p.DatagramsUp || h.DatagramsDown != p.DatagramsDown || h.BytesUp != p.BytesUp || h.BytesDown != p.BytesDown || h.DatagramsUp < 200 {
+				t.Errorf("agent: %+v\nproxy: %+v", h, p)
+			}
+		}
+	})
+}
+
+// udpRecords are the proxy's records of associations.
+func udpRecords(t *testing.T, proxy *program) []udprelay.Record {
+	t.Helper()
+	data, err := os.ReadFile(proxy.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []udprelay.Record
+	for line := range strings.Lines(string(data)) {
+		var record struct {
+			Event       string
+			Association uint32
+			Up          uint64         `json:"datagrams_up"`
+			Down        uint64         `json:"datagrams_down"`
+			BytesUp     uint64         `json:"bytes_up"`
+			BytesDown   uint64         `json:"bytes_down"`
+			Status      connlog.Status `json:"status"`
+		}
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatal(err)
+		}
+		if record.Event == "udp" {
+			found = append(found, udprelay.Record{
+				Association: record.Association, DatagramsUp: record.Up, DatagramsDown: record.Down,
+				BytesUp: record.BytesUp, BytesDown: record.BytesDown, Status: record.Status,
+			})
+		}
+	}
+	return found
+}
+
+func TestDatagramsOutsideTheAllowList(t *testing.T) {
+	s := start(t, withSocks(flex(false)))
+	startEcho(t, "10.65.0.5:8081")
+	attached(t, s.agent)
+	if got := udpJitter(t, "10.65.0.5:8081", "--seconds", "0.2"); got.OK || got.Answered != 0 {
+		t.Errorf("it was reached: %+v", got)
+	}
+}
+
+// A path is lost while datagrams flow: the rest goes over the other one.
+func TestDatagramsSurviveAPath(t *testing.T) {
+	s := start(t, withSocks(flex(false)))
+	startEcho(t, "10.65.0.5:8080")
+	attached(t, s.agent)
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		output(t, "phone", "ip", "link", "set", "wlan0", "down")
+	}()
+	defer restore(t, "wlan0")
+	got := udpJitter(t, "10.65.0.5:8080", "--seconds", "2")
+	if !got.OK || !got.Certain || got.Answered < got.Sent/2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A client's association goes on with the next session.
+func TestDatagramsOutliveTheProxy(t *testing.T) {
+	s := start(t, withSocks(flex(false)))
+	echoDatagrams(t, "10.65.0.6:8080")
+	var tunnel *socks.Tunnel
+	var err error
+	inNode(t, "phone", func() { tunnel, err = socks.OpenTunnel(t.Context(), netip.MustParseAddrPort(socksServer), nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tunnel.Close()
+	answers := make(chan string, 1000)
+	go func() {
+		buffer := make([]byte, 65535)
+		for {
+			datagram, _, err := tunnel.Receive(buffer)
+			if err != nil {
+				return
+			}
+			answers <- string(datagram)
+		}
+	}()
+	exchange := func(text string) {
+		eventually(t, "the answer to "+text[:6], func() bool {
+			_ = tunnel.Send([]byte(text), socks.FromAddrPort(netip.MustParseAddrPort("10.65.0.6:8080")))
+			select {
+			case got := <-answers:
+				return got == text
+			case <-time.After(50 * time.Millisecond):
+				return false
+			}
+		})
+	}
+	exchange("before")
+	exchange(strings.Repeat("a large one", 5000))
+	s.proxy.stop(t)
+	if got := udpRecords(t, s.proxy); len(got) != 1 || got[0].DatagramsDown == 0 {
+		t.Errorf("%+v", got)
+	}
+	startProxy(t, nil)
+	exchange("after it")
+}
+
+// echoDatagrams returns datagrams that arrive at an address of the origin.
+func echoDatagrams(t *testing.T, address string) {
+	t.Helper()
+	var socket net.PacketConn
+	var err error
+	inNode(t, "origin", func() { socket, err = net.ListenPacket("udp4", address) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { socket.Close() })
+	go func() {
+		buffer := make([]byte, 65535)
+		for {
+			n, from, err := socket.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = socket.WriteTo(buffer[:n], from)
+		}
+	}()
+}

@@ -1,0 +1,35 @@
+package netx
+
+import (
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Peek waits until more than known bytes can be read from a connection, the end
+// of the stream has come, or the deadline has passed, and fills buffer with what
+// is there, which stays to be read. It returns how much that is: known or less
+// when nothing more has come. No read deadline is set afterwards.
+func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
+	raw, err := conn.SyscallConn()
+	if err != nil || conn.SetReadDeadline(deadline) != nil {
+		return 0
+	}
+	n := 0
+	_ = raw.Read(func(fd uintptr) bool {
+		for {
+			got, _, err := unix.Recvfrom(int(fd), buffer, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			switch {
+			case err == unix.EINTR: //nolint:errorlint // a system call's own number
+				continue
+			case err == unix.EAGAIN: //nolint:errorlint // as above
+				return false
+			}
+			n = max(got, 0)
+			return err != nil || n == 0 || n > known || n == len(buffer)
+		}
+	})
+	_ = conn.SetReadDeadline(time.Time{})
+	return n
+}
