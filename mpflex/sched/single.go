@@ -2,7 +2,8 @@ package sched
 
 func init() { register("single", func() Scheduler { return single{} }) }
 
-// single takes the path with the lowest number that is usable, and no other.
+// single takes the path with the lowest number, and another one only when that
+// has stalled or gone.
 type single struct{}
 
 func (single) pinned() {}
