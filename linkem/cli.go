@@ -34,23 +34,29 @@ func rootCommand() *cobra.Command {
 		Version: Version,
 		Short:   "Emulate network links between pairs of interfaces, and probe links",
 		Long: `linkem emulates network links: it relays Ethernet frames between pairs of
-interfaces with a rate, a queue, a delay, jitter and random loss in each
-direction, all of which can be changed while it runs.
+interfaces with a rate or a packet-delivery trace, a queue, a delay, jitter,
+loss, reordering and duplication in each direction, all of which can be changed
+while it runs.
 
-It also probes a link: round-trip time, rate in both directions and loss, over
-UDP from one interface.
+It also probes a link (round-trip time, rate in both directions and loss, over
+UDP from one interface), and checks, makes and records packet-delivery traces.
 
 Exit codes: 0 ok, 1 failed, 2 bad configuration or command line,
 3 an interface does not exist.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return usageError(command, err) })
-	root.AddCommand(runCommand(), probeServerCommand(), probeCommand())
-	for _, command := range append(root.Commands(), root) {
+	root.AddCommand(runCommand(), probeServerCommand(), probeCommand(), recordCommand(), traceCommand())
+	refuseArguments(root)
+	return root
+}
+
+// refuseArguments lets no command take arguments but those that say so.
+func refuseArguments(command *cobra.Command) {
+	if command.Args == nil {
 		command.Args = func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError(command, fmt.Errorf("unexpected argument %q", args[0]))
@@ -58,7 +64,9 @@ Exit codes: 0 ok, 1 failed, 2 bad configuration or command line,
 			return nil
 		}
 	}
-	return root
+	for _, sub := range command.Commands() {
+		refuseArguments(sub)
+	}
 }
 
 // usageError is a mistake on the command line.
@@ -97,15 +105,22 @@ FILE is JSON:
       "delay_by_prefix": {"10.65.0.2/32": 2.0}}]}
 
   up        a → b; down is b → a. Both are required; {} lets everything pass.
-  rate_kbps of IP bytes; 0 or absent: unlimited.
-  delay_ms  one way. jitter_ms: uniform in ± this, never reordering.
-  queue     drop tail, in bytes or packets; 150 kB with a rate if absent.
+  rate_kbps of IP bytes; 0 or absent: unlimited. Or trace: the absolute path of
+            a packet-delivery trace, which begins with the program and with apply.
+  queue     in bytes or packets; 150 kB with a rate if absent. discipline:
+            drop-tail, codel or fq_codel, with target_ms and interval_ms.
+  delay_ms  one way. jitter_ms: uniform in ± this, never reordering, or by
+            jitter_distribution: uniform, normal, pareto, paretonormal.
+  loss_percent  independently, or loss_model: {"p_percent", "r_percent",
+            "good_loss_percent", "bad_loss_percent"} of Gilbert and Elliott.
+  reorder_percent of packets skip the delay; duplicate_percent come twice.
   delay_by_prefix  one-way delay added, both ways, by the longest prefix of the
             address on side b.
 
 SOCKET (mode 0600) takes one JSON object a line and answers each with one:
 
   {"op":"apply","link":"wlan0","up":{…},"down":{…},"seed":7}
+  {"op":"apply","link":"wlan0","up":{…},"down":{…},"continue":true}
   {"op":"state"}
   {"op":"counters"}`,
 		RunE: func(command *cobra.Command, _ []string) error {

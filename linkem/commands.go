@@ -2,14 +2,20 @@ package linkem
 
 // The commands that the control socket gives to a link; they run on its thread.
 
-// apply replaces the conditions of both directions and starts the random sequences again, with a new seed if one is given.
-func (l *link) apply(now int64, up, down Params, seed *uint64) {
-	if seed != nil {
-		l.seed = *seed
+// apply replaces the conditions of both directions. Unless it continues, it starts the random sequences again, with a new
+// seed if one is given.
+func (l *link) apply(now int64, asked request) {
+	l.config.Up, l.config.Down = asked.up, asked.down
+	if asked.continues {
+		l.up.change(now, asked.up, nil)
+		l.down.change(now, asked.down, nil)
+		return
 	}
-	l.config.Up, l.config.Down = up, down
-	l.up.change(now, up, newFate(l.seed, l.config.Name, "up"))
-	l.down.change(now, down, newFate(l.seed, l.config.Name, "down"))
+	if asked.seed != nil {
+		l.seed = *asked.seed
+	}
+	l.up.change(now, asked.up, newFate(l.seed, l.config.Name, "up"))
+	l.down.change(now, asked.down, newFate(l.seed, l.config.Name, "down"))
 }
 
 func (l *link) state() linkState {

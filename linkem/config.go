@@ -1,11 +1,15 @@
 package linkem
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
+
+	"mplab/linkem/trace"
 )
 
 // Bounds of what can be asked for.
@@ -18,22 +22,55 @@ const (
 	minQueueBytes    = 1_500 // one full packet, or nothing would ever pass
 	maxQueueBytes    = maxHeldBytes
 	maxQueuePackets  = 1_000_000
+	minCodelMs       = 0.001
 	maxInterfaceName = 15 // IFNAMSIZ - 1
 )
 
-// Queue is the size of a drop-tail queue, in IP bytes or in packets; both zero: no limit.
+// Queue is the size of a queue, in IP bytes or in packets, and its discipline. The zero value is drop tail without a limit.
 type Queue struct {
-	Bytes   int `json:"bytes,omitempty"`
-	Packets int `json:"packets,omitempty"`
+	Bytes      int     `json:"bytes,omitempty"`
+	Packets    int     `json:"packets,omitempty"`
+	Discipline string  `json:"discipline,omitempty"`  // DropTail if empty
+	TargetMs   float64 `json:"target_ms,omitempty"`   // of CoDel
+	IntervalMs float64 `json:"interval_ms,omitempty"` // of CoDel
+}
+
+// managed says whether CoDel is at work.
+func (q Queue) managed() bool { return q.Discipline == Codel || q.Discipline == FqCodel }
+
+// sameDiscipline says whether two queues differ at most in size.
+func (q Queue) sameDiscipline(other Queue) bool {
+	return q.managed() == other.managed() &&
+		(!q.managed() || q.Discipline == other.Discipline && q.TargetMs == other.TargetMs && q.IntervalMs == other.IntervalMs)
 }
 
 // Params are the conditions in one direction of a link. The zero value lets everything pass at once.
 type Params struct {
 	RateKbps    float64 `json:"rate_kbps"`    // of IP bytes; 0: unlimited
 	DelayMs     float64 `json:"delay_ms"`     // one way
-	JitterMs    float64 `json:"jitter_ms"`    // uniform in ± this around DelayMs, never below no delay, never reordering
+	JitterMs    float64 `json:"jitter_ms"`    // around DelayMs, never below no delay, never reordering
 	LossPercent float64 `json:"loss_percent"` // of IP packets, independently of each other
 	Queue       Queue   `json:"queue"`        // with a rate and no queue given: DefaultQueueBytes
+
+	JitterDistribution string     `json:"jitter_distribution,omitempty"` // Uniform if empty
+	LossModel          *LossModel `json:"loss_model,omitempty"`          // in place of LossPercent
+	DuplicatePercent   float64    `json:"duplicate_percent,omitempty"`   // of IP packets that are not lost
+	ReorderPercent     float64    `json:"reorder_percent,omitempty"`     // of IP packets: they skip delay and jitter
+	Trace              string     `json:"trace,omitempty"`               // file of a packet-delivery trace, in place of RateKbps
+
+	opportunities *trace.Trace // what Trace holds
+}
+
+// limited says whether anything ever waits.
+func (p *Params) limited() bool { return p.RateKbps > 0 || p.opportunities != nil }
+
+// LossModel is that of Gilbert and Elliott: two states, each with a loss of its own, and a chance to change the state at
+// each packet. It begins in the good one.
+type LossModel struct {
+	PPercent        float64 `json:"p_percent"`         // good → bad
+	RPercent        float64 `json:"r_percent"`         // bad → good
+	GoodLossPercent float64 `json:"good_loss_percent"` // 0 if not given
+	BadLossPercent  float64 `json:"bad_loss_percent"`  // 100 if not given
 }
 
 // LinkConfig is one link: the interfaces A and B and what happens between them.
@@ -146,29 +183,113 @@ func paramsInto(target *Params) func(string, json.RawMessage) error {
 			"jitter_ms":    numberInto(&params.JitterMs, 0, maxDelayMs),
 			"loss_percent": numberInto(&params.LossPercent, 0, 100),
 			"queue":        queueInto(&params.Queue),
+
+			"jitter_distribution": oneOfInto(&params.JitterDistribution, sortedKeys(distributions)),
+			"loss_model":          lossModelInto(&params.LossModel),
+			"duplicate_percent":   numberInto(&params.DuplicatePercent, 0, 100),
+			"reorder_percent":     numberInto(&params.ReorderPercent, 0, 100),
+			"trace":               traceInto(&params),
 		})
-		if err != nil {
+		if err == nil {
+			err = params.check(path)
+		}
+		if err == nil {
+			*target = params.withDefaults()
+		}
+		return err
+	}
+}
+
+// check refuses conditions that contradict each other.
+func (p Params) check(path string) error {
+	switch {
+	case p.RateKbps > 0 && p.RateKbps < minRateKbps:
+		return fieldErrorf(join(path, "rate_kbps"), "must be 0 (unlimited) or at least %d, found %s", minRateKbps, plain(p.RateKbps))
+	case p.RateKbps > 0 && p.Trace != "":
+		return fieldErrorf(path, "give rate_kbps or trace, not both")
+	case p.LossModel != nil && p.LossPercent > 0:
+		return fieldErrorf(path, "give loss_percent or loss_model, not both")
+	case p.ReorderPercent > 0 && p.DelayMs == 0:
+		return fieldErrorf(join(path, "reorder_percent"), "needs a delay_ms: such packets overtake others by skipping it")
+	}
+	return nil
+}
+
+// traceInto loads a packet-delivery trace.
+func traceInto(target *Params) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		if err := stringInto(&target.Trace)(path, raw); err != nil {
 			return err
 		}
-		if params.RateKbps > 0 && params.RateKbps < minRateKbps {
-			return fieldErrorf(join(path, "rate_kbps"), "must be 0 (unlimited) or at least %d, found %s", minRateKbps, plain(params.RateKbps))
+		if !filepath.IsAbs(target.Trace) {
+			return fieldErrorf(path, "must be an absolute path, found %s", excerpt(raw))
 		}
-		*target = params.withDefaults()
+		opportunities, err := trace.Load(target.Trace)
+		if err != nil {
+			return fieldErrorf(path, "%v", err)
+		}
+		target.opportunities = opportunities
 		return nil
+	}
+}
+
+func lossModelInto(target **LossModel) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		model := LossModel{BadLossPercent: 100}
+		err := readObject(path, raw, fields{
+			"p_percent":         numberInto(&model.PPercent, 0, 100),
+			"r_percent":         numberInto(&model.RPercent, 0, 100),
+			"good_loss_percent": numberInto(&model.GoodLossPercent, 0, 100),
+			"bad_loss_percent":  numberInto(&model.BadLossPercent, 0, 100),
+		}, "p_percent", "r_percent")
+		if err == nil && model.RPercent == 0 {
+			err = fieldErrorf(join(path, "r_percent"), "must be above 0, or the bad state would never end")
+		}
+		*target = &model
+		return err
 	}
 }
 
 func queueInto(target *Queue) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
+		queue := Queue{}
 		err := readObject(path, raw, fields{
-			"bytes":   integerInto(&target.Bytes, minQueueBytes, maxQueueBytes),
-			"packets": integerInto(&target.Packets, 1, maxQueuePackets),
+			"bytes":       integerInto(&queue.Bytes, minQueueBytes, maxQueueBytes),
+			"packets":     integerInto(&queue.Packets, 1, maxQueuePackets),
+			"discipline":  oneOfInto(&queue.Discipline, []string{DropTail, Codel, FqCodel}),
+			"target_ms":   numberInto(&queue.TargetMs, minCodelMs, maxDelayMs),
+			"interval_ms": numberInto(&queue.IntervalMs, minCodelMs, maxDelayMs),
 		})
-		if err == nil && target.Bytes > 0 && target.Packets > 0 {
-			return fieldErrorf(path, "give bytes or packets, not both")
+		if err != nil {
+			return err
 		}
-		return err
+		*target = queue.withDefaults()
+		switch {
+		case queue.Bytes > 0 && queue.Packets > 0:
+			return fieldErrorf(path, "give bytes or packets, not both")
+		case !queue.managed() && queue.TargetMs+queue.IntervalMs > 0:
+			return fieldErrorf(path, "target_ms and interval_ms are those of codel and fq_codel; the discipline is %s", DropTail)
+		case target.TargetMs > target.IntervalMs:
+			return fieldErrorf(path, "target_ms (%s) must not be above interval_ms (%s)", plain(target.TargetMs), plain(target.IntervalMs))
+		}
+		return nil
 	}
+}
+
+// withDefaults fills in what CoDel needs; with it, as on Linux, its queues have a limit in packets if none is given.
+func (q Queue) withDefaults() Queue {
+	if !q.managed() {
+		return q
+	}
+	q.TargetMs = cmp.Or(q.TargetMs, DefaultTargetMs)
+	q.IntervalMs = cmp.Or(q.IntervalMs, DefaultIntervalMs)
+	if q.Bytes == 0 && q.Packets == 0 {
+		q.Packets = DefaultCodelPackets
+		if q.Discipline == FqCodel {
+			q.Packets = DefaultFqCodelPackets
+		}
+	}
+	return q
 }
 
 func prefixesInto(target map[netip.Prefix]float64) func(string, json.RawMessage) error {
@@ -198,7 +319,7 @@ func prefixesInto(target map[netip.Prefix]float64) func(string, json.RawMessage)
 
 // withDefaults fills in the queue of a rate-limited direction that has none.
 func (p Params) withDefaults() Params {
-	if p.RateKbps > 0 && p.Queue == (Queue{}) {
+	if p.limited() && p.Queue.Bytes == 0 && p.Queue.Packets == 0 {
 		p.Queue.Bytes = DefaultQueueBytes
 	}
 	return p

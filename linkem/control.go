@@ -29,10 +29,11 @@ type linkCounters struct {
 
 // request is what a line of the control socket asks for.
 type request struct {
-	op       string
-	link     string
-	up, down Params
-	seed     *uint64
+	op        string
+	link      string
+	up, down  Params
+	seed      *uint64
+	continues bool // chance and traces are not started again
 }
 
 // answer is a control.Handler.
@@ -53,7 +54,8 @@ func (c controller) answer(line []byte) (any, error) {
 
 var operations = []string{"apply", "counters", "state"}
 
-// parseRequest reads a request strictly: only "apply" has more fields than "op", and it needs all of them but "seed".
+// parseRequest reads a request strictly: only "apply" has more fields than "op", and it needs all of them but "seed"
+// and "continue".
 func parseRequest(line []byte) (request, error) {
 	var asked request
 	if err := checkSyntax(line); err != nil {
@@ -70,6 +72,7 @@ func parseRequest(line []byte) (request, error) {
 			given = true
 			return seedInto(&seed)(path, raw)
 		},
+		"continue": boolInto(&asked.continues),
 	}
 	var only struct {
 		Op string `json:"op"`
@@ -85,6 +88,9 @@ func parseRequest(line []byte) (request, error) {
 	if !slices.Contains(operations, asked.op) {
 		return asked, fieldErrorf("op", "unknown operation %q; there are %s", asked.op, strings.Join(operations, ", "))
 	}
+	if given && asked.continues {
+		return asked, fieldErrorf("seed", "starts the random sequences again, and continue asks for the opposite")
+	}
 	if given {
 		asked.seed = &seed
 	}
@@ -94,7 +100,7 @@ func parseRequest(line []byte) (request, error) {
 func (c controller) apply(asked request) error {
 	for _, l := range c.links {
 		if l.config.Name == asked.link {
-			return l.do(func(now int64) { l.apply(now, asked.up, asked.down, asked.seed) })
+			return l.do(func(now int64) { l.apply(now, asked) })
 		}
 	}
 	names := make([]string, len(c.links))

@@ -64,8 +64,6 @@ type frameQueue struct {
 	count int
 }
 
-func (q *frameQueue) first() *frame { return q.ring[q.head] }
-
 func (q *frameQueue) push(f *frame) {
 	if q.count == len(q.ring) {
 		grown := make([]*frame, max(64, 2*len(q.ring)))

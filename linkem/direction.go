@@ -10,7 +10,8 @@ const lateAfter = int64(1e6)
 
 // Counters are what happened in one direction of a link since the start. At any time
 //
-//	packets_in = packets_out + dropped_queue + dropped_loss + dropped_send + dropped_memory + queue_packets + delayed_packets
+//	packets_in + duplicated = packets_out + dropped_queue + dropped_codel + dropped_loss + dropped_send
+//	                        + dropped_memory + queue_packets + delayed_packets
 //
 // Bytes are IP bytes.
 type Counters struct {
@@ -19,7 +20,11 @@ type Counters struct {
 	PacketsOut     uint64  `json:"packets_out"`
 	BytesOut       uint64  `json:"bytes_out"`
 	DroppedQueue   uint64  `json:"dropped_queue"`   // the queue was full
-	DroppedLoss    uint64  `json:"dropped_loss"`    // random loss
+	DroppedCodel   uint64  `json:"dropped_codel"`   // by CoDel, because packets had waited too long
+	DroppedLoss    uint64  `json:"dropped_loss"`    // random loss, or the loss model
+	LossBursts     uint64  `json:"loss_bursts"`     // runs of packets lost one after the other
+	Duplicated     uint64  `json:"duplicated"`      // copies made
+	Reordered      uint64  `json:"reordered"`       // overtook at least one packet
 	DroppedSend    uint64  `json:"dropped_send"`    // the kernel did not take it (interface down, no buffers)
 	DroppedMemory  uint64  `json:"dropped_memory"`  // maxHeldBytes reached
 	QueueBytes     int     `json:"queue_bytes"`     // now, not fully serialised
@@ -31,129 +36,225 @@ type Counters struct {
 	KernelDropped  uint64  `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full
 }
 
-// direction is the model of one direction of a link: random loss, drop-tail queue, serialisation, delay. It has no clock
-// and no lock of its own; times are those that the caller gives.
+// direction is the model of one direction of a link: loss, queue, serialisation, delay. It has no clock and no lock of its
+// own; times are those that the caller gives.
 //
-// A packet starts to be serialised at start = max(arrival, end of the one before) and ends at start + 8·bytes/rate.
-// Until then it counts as queued. Then it is under way for delay + jitter + delay of its prefix.
+// A packet waits in the queue until the server begins with it, and counts as queued until it is serialised. Then it is
+// under way for delay + jitter + delay of its prefix.
 type direction struct {
 	params     Params
-	nsPerByte  float64 // 0: unlimited
 	delay      int64   // ns
-	jitter     int64   // ns
-	fate       fate
+	jitter     float64 // ns
+	spread     distribution
+	fate       *fate
+	losing     bool // the last IP packet was lost
 	prefixes   *prefixDelays
 	pool       framePool
 	counters   Counters
 	heldBytes  int // buffers in queue and line
 	changed    int64
-	queue      frameQueue
-	queueBytes int
-	headEnd    int64 // when the first of the queue is serialised
-	lastEnd    int64 // when the last that left the queue was serialised
+	admitted   uint64
+	waiting    discipline
+	server     serialiser
+	service    *frame // being serialised; nil when the server is idle
+	serviceEnd int64  // when it is serialised
+	beginAt    int64  // with an idle server and waiting packets: when it begins
 	line       delayLine
 	released   []int64 // by class: latest departure given so far
 }
 
-// newDirection makes an idle direction.
-func newDirection(params Params, prefixes *prefixDelays, fate fate) *direction {
+// newDirection makes an idle direction; a trace begins at the time 0.
+func newDirection(params Params, prefixes *prefixDelays, fate *fate) *direction {
 	d := &direction{prefixes: prefixes, released: make([]int64, len(prefixes.delay))}
 	for i := range d.released {
 		d.released[i] = math.MinInt64
 	}
-	d.changed, d.lastEnd = math.MinInt64, math.MinInt64
-	d.set(params, fate)
+	d.changed = math.MinInt64
+	d.set(0, params, fate)
 	return d
 }
 
 // change replaces the conditions at the time now. No packet is lost by it: queued packets go on at the new rate (the
-// part of the first one that is already serialised stays so) and get the new delay; packets under way keep their
-// departure time; later ones do not overtake them. A queue that is above a smaller limit drains.
-func (d *direction) change(now int64, params Params, fate fate) {
+// part of the one in service that is already serialised stays so) and get the new delay; packets under way keep their
+// departure time; later ones do not overtake them. A queue that is above a smaller limit drains. A trace begins now.
+// Without a new fate, chance goes on where it is, and so does a trace that stays the same.
+func (d *direction) change(now int64, params Params, fate *fate) {
 	d.advance(now)
-	remaining := 0.0 // bytes of the first packet not serialised yet
-	if d.queue.count > 0 && d.nsPerByte > 0 {
-		remaining = float64(d.headEnd-now) / d.nsPerByte
-	}
-	d.set(params, fate)
+	before, server := d.params, d.server
+	d.set(now, params, fate)
 	d.changed = now
 	d.counters.LatestMs = 0
-	if d.queue.count > 0 {
-		d.headEnd = now + int64(math.Round(remaining*d.nsPerByte))
+	switch {
+	case fate == nil && params.opportunities != nil && before.opportunities != nil && params.Trace == before.Trace:
+		d.params.opportunities, d.server = before.opportunities, server
+	case d.service != nil:
+		d.serviceEnd = d.server.serve(d.server.ready(now), server.remaining(now, d.serviceEnd))
+	default:
+		d.beginAt = d.server.ready(now)
 	}
 	d.advance(now)
 }
 
-func (d *direction) set(params Params, fate fate) {
-	d.params, d.fate = params, fate
-	d.delay, d.jitter = nanoseconds(params.DelayMs), nanoseconds(params.JitterMs)
-	d.nsPerByte = 0
-	if params.RateKbps > 0 {
-		d.nsPerByte = 8e6 / params.RateKbps
+func (d *direction) set(now int64, params Params, fate *fate) {
+	before := d.params
+	d.params = params
+	if fate != nil {
+		d.fate = fate
 	}
+	d.delay, d.jitter = nanoseconds(params.DelayMs), params.JitterMs*1e6
+	d.spread = distributionOf(params.JitterDistribution)
+	d.server = newServer(&params, now)
+	if queue := params.Queue; d.waiting == nil || !queue.sameDiscipline(before.Queue) {
+		waiting := newDiscipline(queue, d.dropCodel, d.dropQueued)
+		if d.waiting != nil {
+			move(d.waiting, waiting)
+		}
+		d.waiting = waiting
+	}
+}
+
+// dropCodel drops a frame that waited, for CoDel.
+func (d *direction) dropCodel(f *frame) {
+	d.counters.DroppedCodel++
+	d.release(f)
+}
+
+// dropQueued drops a frame that waited, to make room for another.
+func (d *direction) dropQueued(f *frame) {
+	d.counters.DroppedQueue++
+	d.release(f)
 }
 
 // arrive takes a frame that came in at the time arrival, and says whether it was kept; if not, it is dropped and counted.
-// Non-IP frames (ARP among them) are never lost at random.
+// Non-IP frames (ARP among them) are left alone by chance.
 func (d *direction) arrive(arrival int64, f *frame) bool {
 	f.arrival = max(arrival, d.changed)
 	d.advance(f.arrival)
 	d.counters.PacketsIn++
 	d.counters.BytesIn += uint64(f.bytes)
-	switch {
-	case f.ip && d.fate.lost(d.params.LossPercent):
+	f.lot = plainLot
+	if f.ip {
+		f.lot = d.fate.draw(&d.params)
+		d.countLoss(f.lot.lost)
+	}
+	if f.lot.lost {
+		return false
+	}
+	var double *frame
+	if f.lot.duplicate*100 < d.params.DuplicatePercent {
+		d.counters.Duplicated++
+		double = d.pool.get(len(f.data))
+		f.copyInto(double)
+	}
+	kept := d.admit(f)
+	if double != nil && !d.admit(double) {
+		d.pool.put(double)
+	}
+	return kept
+}
+
+// countLoss counts the loss of an IP packet.
+func (d *direction) countLoss(lost bool) {
+	if lost {
 		d.counters.DroppedLoss++
-		return false
-	case d.full(f.bytes):
-		d.counters.DroppedQueue++
-		return false
-	case d.heldBytes+cap(f.data) > maxHeldBytes:
+		if !d.losing {
+			d.counters.LossBursts++
+		}
+	}
+	d.losing = lost
+}
+
+// admit puts a frame into the queue, if there is room or the queue makes some. A queue that a change left above its limit
+// does not grow, and is otherwise left to drain.
+func (d *direction) admit(f *frame) bool {
+	if d.heldBytes+cap(f.data) > maxHeldBytes {
 		d.counters.DroppedMemory++
 		return false
 	}
+	full := d.over(f.bytes, 1)
+	shedder, sheds := d.waiting.(shedder)
+	if full && !sheds {
+		d.counters.DroppedQueue++
+		return false
+	}
 	d.heldBytes += cap(f.data)
-	d.queue.push(f)
-	d.queueBytes += f.bytes
-	if d.queue.count == 1 {
-		d.headEnd = d.endOf(f)
+	if d.service == nil && d.waiting.packets() == 0 {
+		d.beginAt = d.server.ready(f.arrival)
+	}
+	f.order = d.admitted
+	d.admitted++
+	bytes, packets := d.queueBytes(), d.queuePackets()
+	d.waiting.push(f)
+	for full && d.waiting.packets() > 0 && d.over(0, 0) && (d.queueBytes() > bytes || d.queuePackets() > packets) {
+		shedder.shed()
 	}
 	d.advance(f.arrival)
 	return true
 }
 
-// full says whether a packet of so many bytes finds no room. Without a rate nothing waits, and nothing is refused.
-func (d *direction) full(bytes int) bool {
-	if d.nsPerByte == 0 {
+// over says whether the queue exceeds its limit with so much more. Without a rate nothing waits, and there is no limit.
+func (d *direction) over(bytes, packets int) bool {
+	if !d.params.limited() {
 		return false
 	}
 	limit := d.params.Queue
-	return limit.Bytes > 0 && d.queueBytes+bytes > limit.Bytes || limit.Packets > 0 && d.queue.count+1 > limit.Packets
+	return limit.Bytes > 0 && d.queueBytes()+bytes > limit.Bytes || limit.Packets > 0 && d.queuePackets()+packets > limit.Packets
 }
 
-// endOf gives the end of the serialisation of a frame that is now the first of the queue.
-func (d *direction) endOf(f *frame) int64 {
-	return max(f.arrival, d.lastEnd) + int64(math.Round(float64(f.bytes)*d.nsPerByte))
+// queueBytes gives the IP bytes of what is not fully serialised.
+func (d *direction) queueBytes() int {
+	if d.service == nil {
+		return d.waiting.bytes()
+	}
+	return d.waiting.bytes() + d.service.bytes
 }
 
-// advance moves what is serialised by the time now from the queue to the delay line.
+// queuePackets gives the number of packets that are not fully serialised.
+func (d *direction) queuePackets() int {
+	if d.service == nil {
+		return d.waiting.packets()
+	}
+	return d.waiting.packets() + 1
+}
+
+// advance does what the server does by the time now: it moves what is serialised to the delay line.
 func (d *direction) advance(now int64) {
-	for d.queue.count > 0 && d.headEnd <= now {
-		f := d.queue.pop()
-		d.queueBytes -= f.bytes
-		d.lastEnd = d.headEnd
-		d.line.push(d.releaseOf(f, d.lastEnd), f)
-		if d.queue.count > 0 {
-			d.headEnd = d.endOf(d.queue.first())
+	for {
+		if d.service == nil {
+			if d.waiting.packets() == 0 || d.beginAt > now {
+				return
+			}
+			if d.service = d.waiting.pop(d.beginAt); d.service == nil {
+				return
+			}
+			d.serviceEnd = d.server.serve(d.beginAt, d.server.cost(d.service.bytes))
+		}
+		if d.serviceEnd > now {
+			return
+		}
+		d.line.push(d.releaseOf(d.service, d.serviceEnd), d.service)
+		d.service = nil
+		if d.waiting.packets() > 0 {
+			d.beginAt = d.server.ready(d.serviceEnd)
 		}
 	}
 }
 
-// releaseOf gives the departure of a frame serialised at end; never before that of an earlier frame of its class.
+// releaseOf gives the departure of a frame serialised at end; never before that of an earlier frame of its class, but for
+// those that skip the delay.
 func (d *direction) releaseOf(f *frame, end int64) int64 {
-	way := max(d.delay+d.fate.offset(d.jitter), 0) + d.prefixes.delay[f.class]
-	release := max(end+way, d.released[f.class])
-	d.released[f.class] = release
-	return release
+	latest := &d.released[f.class]
+	if f.lot.reorder*100 < d.params.ReorderPercent {
+		release := end + d.prefixes.delay[f.class]
+		if release < *latest {
+			d.counters.Reordered++
+		}
+		*latest = max(*latest, release)
+		return release
+	}
+	way := max(d.delay+int64(math.Round(d.spread.quantile(f.lot.jitter)*d.jitter)), 0) + d.prefixes.delay[f.class]
+	*latest = max(end+way, *latest)
+	return *latest
 }
 
 // due gives the next frame that departs by the time now, or nil. The caller sends it and reports sent or sendFailed.
@@ -175,14 +276,21 @@ func (d *direction) next() (int64, bool) {
 	if d.line.len() > 0 {
 		next = d.line.next()
 	}
-	if d.queue.count > 0 {
-		next = min(next, d.headEnd+d.shortestWay())
+	if d.service != nil {
+		next = min(next, d.serviceEnd+d.shortestWay())
+	} else if d.waiting.packets() > 0 {
+		next = min(next, d.beginAt+d.shortestWay())
 	}
 	return next, next != math.MaxInt64
 }
 
 // shortestWay gives the least time between the end of serialisation and the departure, ns.
-func (d *direction) shortestWay() int64 { return max(d.delay-d.jitter, 0) }
+func (d *direction) shortestWay() int64 {
+	if d.params.ReorderPercent > 0 {
+		return 0
+	}
+	return max(d.delay+int64(math.Floor(d.spread.least*d.jitter)), 0)
+}
 
 // sent takes back a frame that due gave and that was sent.
 func (d *direction) sent(f *frame) {
@@ -206,6 +314,6 @@ func (d *direction) release(f *frame) {
 func (d *direction) countersAt(now int64) Counters {
 	d.advance(now)
 	c := d.counters
-	c.QueueBytes, c.QueuePackets, c.DelayedPackets = d.queueBytes, d.queue.count, d.line.len()
+	c.QueueBytes, c.QueuePackets, c.DelayedPackets = d.queueBytes(), d.queuePackets(), d.line.len()
 	return c
 }

@@ -17,7 +17,9 @@ type way struct {
 
 type departure struct {
 	at    int64
-	frame *frame
+	frame *frame // which the pool may give out again
+	order uint64
+	flow  int
 }
 
 func newWay(params Params, seed uint64) *way {
@@ -35,7 +37,7 @@ func (w *way) run(until int64) {
 			return
 		}
 		for f := w.due(next); f != nil; f = w.due(next) {
-			w.left = append(w.left, departure{next, f})
+			w.left = append(w.left, departure{next, f, f.order, flowOfPacket(f)})
 			w.sent(f)
 		}
 	}
@@ -252,37 +254,80 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestEveryPacketIsCounted changes the conditions at random times: nothing may be lost that is not counted, and no
-// departure may go back in time.
+// TestEveryPacketIsCounted changes the conditions at random times: nothing may be lost that is not counted, no queue may
+// grow above its limit, no flow may be reordered unless that was asked for, and no departure may go back in time.
 func TestEveryPacketIsCounted(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
+		reorders := seed%2 == 1
 		w := newWay(Params{RateKbps: 1000}, seed)
 		now := int64(0)
 		for range 500 {
 			now += random.Int64N(3 * ms)
 			w.run(now)
-			switch random.IntN(20) {
-			case 0:
-				params := Params{
-					RateKbps: float64(random.IntN(3)) * 2000, DelayMs: random.Float64() * 20, JitterMs: random.Float64() * 5,
-					LossPercent: random.Float64() * 30, Queue: Queue{Packets: 1 + random.IntN(20)},
+			if random.IntN(20) == 0 {
+				fate := newFate(seed, "test", "up")
+				if random.IntN(2) == 0 {
+					fate = nil
 				}
-				w.change(now, params, newFate(seed, "test", "up"))
-			default:
-				w.arrive(now-random.Int64N(ms), packet(40+random.IntN(1460)))
+				w.change(now, randomParams(random, reorders), fate)
+				continue
+			}
+			bytes, packets := w.queueBytes(), w.queuePackets()
+			w.arrive(now-random.Int64N(ms), flowPacket(40+random.IntN(1460), random.IntN(5)))
+			if w.over(0, 0) && (w.queueBytes() > bytes || w.queuePackets() > packets) {
+				t.Fatalf("seed %d: a queue above its limit grew", seed)
 			}
 		}
 		c := w.countersAt(now)
-		if c.PacketsIn != c.PacketsOut+c.DroppedQueue+c.DroppedLoss+c.DroppedMemory+uint64(c.QueuePackets+c.DelayedPackets) {
+		dropped := c.DroppedQueue + c.DroppedCodel + c.DroppedLoss + c.DroppedMemory
+		if c.PacketsIn+c.Duplicated != c.PacketsOut+dropped+uint64(c.QueuePackets+c.DelayedPackets) {
 			t.Fatalf("seed %d: %+v", seed, c)
 		}
 		w.run(1 << 60)
 		if c = w.countersAt(1 << 60); c.QueuePackets+c.DelayedPackets+c.QueueBytes+w.heldBytes != 0 {
 			t.Fatalf("seed %d: something stayed: %+v", seed, c)
 		}
-		if !slices.IsSorted(w.times()) {
+		next := map[int]uint64{}
+		for _, d := range w.left {
+			if !reorders && d.order < next[d.flow] {
+				t.Fatalf("seed %d: flow %d was reordered", seed, d.flow)
+			}
+			next[d.flow] = d.order
+		}
+		if !reorders && !slices.IsSorted(w.times()) { // a packet that skips the delay may have come in late
 			t.Fatalf("seed %d: departures go back in time", seed)
 		}
 	}
+}
+
+func randomParams(random *rand.Rand, reorders bool) Params {
+	params := Params{
+		RateKbps: float64(random.IntN(3)) * 2000, DelayMs: random.Float64() * 20, JitterMs: random.Float64() * 5,
+		JitterDistribution: sortedKeys(distributions)[random.IntN(4)], LossPercent: random.Float64() * 30,
+		Queue: randomQueue(random), DuplicatePercent: random.Float64() * 30,
+	}
+	if reorders {
+		params.ReorderPercent = random.Float64() * 30
+	}
+	if random.IntN(2) == 0 {
+		params.LossModel = &LossModel{PPercent: random.Float64() * 20, RPercent: 20, BadLossPercent: 100}
+	}
+	if random.IntN(3) == 0 {
+		params.RateKbps, params.opportunities = 0, traced(2, 3, 3, 9).opportunities
+	}
+	return params
+}
+
+// randomQueue is a short queue of any discipline.
+func randomQueue(random *rand.Rand) Queue {
+	queue := Queue{
+		Discipline: []string{DropTail, Codel, FqCodel}[random.IntN(3)], TargetMs: 0.5 + random.Float64(), IntervalMs: 2 + 10*random.Float64(),
+	}
+	if random.IntN(2) == 0 {
+		queue.Packets = 1 + random.IntN(20)
+	} else {
+		queue.Bytes = minQueueBytes + random.IntN(20_000)
+	}
+	return queue
 }

@@ -1,9 +1,9 @@
 // Package linkem is the link emulator of the virtual lab and its link probe.
 //
 // The emulator relays Ethernet frames between pairs of interfaces through AF_PACKET sockets. Each link has two
-// directions, and a frame passes four stages in each of them:
+// directions, and a frame passes these stages in each of them:
 //
-//	arrival → random loss → drop-tail queue → serialisation at the rate → delay, jitter → departure
+//	arrival → loss, duplication → queue → serialisation by rate or trace → delay, jitter → departure
 //
 // The model ([direction]) is pure: it is told the time and holds no socket. One thread per link ([link]) feeds it from
 // the receive rings, sleeps until the next departure and sends. docs/linkem.md has the manual.

@@ -5,29 +5,65 @@ import (
 	"math/rand/v2"
 )
 
-// fate draws what happens to packets by chance. Loss and jitter have generators of their own, so that whether the n-th
-// packet is lost depends on seed, link, direction and n alone.
+// fate draws what happens to packets by chance. Each kind of chance has a generator of its own, and every IP packet takes
+// exactly one number of each, whether or not it is used. So what happens to the n-th packet depends on seed, link,
+// direction and n alone, and a change of one condition does not shift the chance of another.
 type fate struct {
-	loss   *rand.Rand
-	jitter *rand.Rand
+	loss      *rand.Rand
+	state     *rand.Rand // of the loss model
+	duplicate *rand.Rand
+	reorder   *rand.Rand
+	jitter    *rand.Rand
+	bad       bool // the state of the loss model
 }
 
-func newFate(seed uint64, link, direction string) fate {
+// lot is what one packet has drawn: numbers in [0, 1).
+type lot struct {
+	lost      bool
+	duplicate float64
+	reorder   float64
+	jitter    float64
+}
+
+// plainLot is that of frames that chance leaves alone: no loss, no copy, no overtaking, the median of the jitter.
+var plainLot = lot{duplicate: 1, reorder: 1, jitter: 0.5}
+
+func newFate(seed uint64, link, direction string) *fate {
 	stream := func(purpose string) *rand.Rand {
 		hash := fnv.New64a()
 		_, _ = hash.Write([]byte(link + "/" + direction + "/" + purpose)) // never fails
 		return rand.New(rand.NewPCG(seed, hash.Sum64()))
 	}
-	return fate{loss: stream("loss"), jitter: stream("jitter")}
+	return &fate{
+		loss: stream("loss"), state: stream("state"), duplicate: stream("duplicate"), reorder: stream("reorder"),
+		jitter: stream("jitter"),
+	}
 }
 
-// lost draws for one packet. It draws at 0 % as well: the n-th packet keeps the n-th number, whatever the rate of loss.
-func (f fate) lost(percent float64) bool { return f.loss.Float64()*100 < percent }
-
-// offset draws uniformly from [-jitter, +jitter].
-func (f fate) offset(jitter int64) int64 {
-	if jitter == 0 {
-		return 0
+// draw draws for the next IP packet.
+func (f *fate) draw(params *Params) lot {
+	return lot{
+		lost:      f.loss.Float64()*100 < f.lossPercent(params),
+		duplicate: f.duplicate.Float64(),
+		reorder:   f.reorder.Float64(),
+		jitter:    f.jitter.Float64(),
 	}
-	return f.jitter.Int64N(2*jitter+1) - jitter
+}
+
+// lossPercent gives the chance of the next packet to be lost, and takes the loss model a step further. As in netem's
+// gemodel, a packet is lost or not in the state that the one before left, and then the state changes.
+func (f *fate) lossPercent(params *Params) float64 {
+	turn := f.state.Float64() * 100
+	model := params.LossModel
+	switch {
+	case model == nil:
+		f.bad = false
+		return params.LossPercent
+	case f.bad:
+		f.bad = turn >= model.RPercent
+		return model.BadLossPercent
+	default:
+		f.bad = turn < model.PPercent
+		return model.GoodLossPercent
+	}
 }

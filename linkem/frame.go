@@ -19,8 +19,18 @@ type frame struct {
 	data    []byte // virtio_net_hdr, then the frame
 	bytes   int    // size that rate and queue count: IP bytes
 	ip      bool
-	class   int   // of prefixDelays
-	arrival int64 // ns
+	class   int    // of prefixDelays
+	arrival int64  // ns
+	order   uint64 // of admission to the queue
+	lot     lot
+}
+
+// copyInto makes to a copy of the frame; to.data has the length of data.
+func (f *frame) copyInto(to *frame) {
+	data := to.data
+	*to = *f
+	to.data = data
+	copy(data, f.data)
 }
 
 // side tells which address of a packet is the one on side B of the link.

@@ -3,6 +3,7 @@ package linkem
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -269,5 +270,91 @@ func TestExitCodes(t *testing.T) {
 	}
 	if code := Main([]string{"nonsense"}, io.Discard, io.Discard); code != ExitConfig {
 		t.Errorf("exit code %d of an unknown command", code)
+	}
+}
+
+func TestRelayFollowsATrace(t *testing.T) {
+	l := newLab(t, `{}`, `{}`, "")
+	conn := l.echo()
+	l.roundTrip(conn, 1, 100) // so that ARP is done
+	file := filepath.Join(t.TempDir(), "slow.up")
+	if err := os.WriteFile(file, []byte("50\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.apply(fmt.Sprintf(`{"trace":%q}`, file), `{}`)
+	var arrivals []time.Time
+	for range 5 {
+		if _, err := conn.Write(make([]byte, 1472)); err != nil { // a packet of 1500 bytes
+			t.Fatal(err)
+		}
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for range 5 {
+		if _, err := conn.Read(make([]byte, 2000)); err != nil {
+			t.Fatal(err)
+		}
+		arrivals = append(arrivals, time.Now())
+	}
+	// The first may be read late, and the others are 50 ms apart.
+	if took := arrivals[4].Sub(arrivals[0]); took < 100*time.Millisecond {
+		t.Errorf("five packets came within %v", took)
+	}
+	var state struct{ Links map[string]linkState }
+	l.ask(`{"op":"state"}`, &state)
+	if up := state.Links["test"].Up; up.Trace != file || up.Queue.Bytes != DefaultQueueBytes {
+		t.Errorf("%+v", up)
+	}
+}
+
+func TestRelayDuplicatesAndLoses(t *testing.T) {
+	l := newLab(t, `{}`, `{}`, "")
+	conn := l.echo()
+	l.roundTrip(conn, 1, 100) // so that ARP is done
+	before := l.counters()
+	l.apply(`{"duplicate_percent":100}`, `{"loss_model":{"p_percent":100,"r_percent":0.001}}`)
+	const n = 10
+	for i := range byte(n) {
+		if _, err := conn.Write([]byte{i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Every one goes up twice; down the first finds the good state, and no other does.
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	buffer := make([]byte, 10)
+	if n, err := conn.Read(buffer); n != 1 || buffer[0] != 0 || err != nil {
+		t.Errorf("%d bytes, %v, %v", n, buffer[0], err)
+	}
+	var after linkCounters
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if after = l.counters(); after.Down.DroppedLoss >= 2*n-1 {
+			break
+		}
+	}
+	if copies := after.Up.Duplicated - before.Up.Duplicated; copies != n {
+		t.Errorf("%d copies of %d packets", copies, n)
+	}
+	if after.Down.DroppedLoss != 2*n-1 || after.Down.LossBursts != 1 {
+		t.Errorf("%+v", after.Down)
+	}
+}
+
+func TestRelayManagesItsQueue(t *testing.T) {
+	for _, discipline := range []string{Codel, FqCodel} {
+		l := newLab(t, `{}`, `{}`, "")
+		conn := l.echo()
+		l.roundTrip(conn, 1, 100) // so that ARP is done
+		l.apply(fmt.Sprintf(`{"rate_kbps":800,"queue":{"discipline":%q}}`, discipline), `{}`)
+		for range 100 { // a second of packets
+			if _, err := conn.Write(make([]byte, 972)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var c linkCounters
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && c.Up.DroppedCodel < 3; time.Sleep(10 * time.Millisecond) {
+			c = l.counters()
+		}
+		if c.Up.DroppedCodel < 3 || c.Up.DroppedQueue != 0 {
+			t.Errorf("%s: %+v", discipline, c.Up)
+		}
 	}
 }

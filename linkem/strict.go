@@ -138,6 +138,30 @@ func stringInto(target *string) func(string, json.RawMessage) error {
 	}
 }
 
+// boolInto reads true or false.
+func boolInto(target *bool) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.ParseBool(string(raw))
+		if err != nil || len(raw) < len("true") {
+			return fieldErrorf(path, "must be true or false, found %s", excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+// oneOfInto reads one of the given texts.
+func oneOfInto(target *string, allowed []string) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		var value string
+		if err := json.Unmarshal(raw, &value); err != nil || !slices.Contains(allowed, value) {
+			return fieldErrorf(path, "must be one of %s, found %s", strings.Join(allowed, ", "), excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
 func join(path, key string) string {
 	if path == "" {
 		return key

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"mplab/linkem"
 	"mplab/linkem/internal/netbox"
 )
@@ -28,48 +30,117 @@ func main() {
 	}
 	pings := flag.Int("pings", 1000, "number of pings")
 	seconds := flag.Float64("seconds", 10, "duration of each flood")
+	packets := flag.Int("packets", 20_000, "number of packets for loss, duplication and reordering")
+	netem := flag.Bool("netem", false, "beside netem in user-mode Linux (root; Debian: user-mode-linux)")
 	flag.Parse()
-	if err := bench(*pings, time.Duration(*seconds*float64(time.Second))); err != nil {
+	rows := rows(*pings, time.Duration(*seconds*float64(time.Second)), *packets)
+	if err := bench(rows, *netem); err != nil {
 		fmt.Fprintln(os.Stderr, "linkem-bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(pings int, duration time.Duration) error {
-	fmt.Println("| measurement | result | linkem CPU |\n| --- | --- | --- |")
-	for _, row := range []struct {
-		name, up, down string
-		measure        func(*emulator) (string, error)
-	}{
-		{fmt.Sprintf("%d pings, 10 ms apart, through 25 + 25 ms", pings), `{"delay_ms":25}`, `{"delay_ms":25}`, pinging(pings)},
-		{"100 Mbit/s of UDP, no rate, no delay", `{}`, `{}`, flooding(100, duration)},
-		{"100 Mbit/s of UDP, no rate, 20 ms", `{"delay_ms":20}`, `{"delay_ms":20}`, flooding(100, duration)},
-		{"100 Mbit/s of UDP through 200 Mbit/s, 20 ms", `{"rate_kbps":200000,"delay_ms":20}`, `{"rate_kbps":200000,"delay_ms":20}`, flooding(100, duration)},
-		{"195 Mbit/s of UDP through 200 Mbit/s, 20 ms", `{"rate_kbps":200000,"delay_ms":20,"queue":{"bytes":1000000}}`, `{"delay_ms":20}`, flooding(195, duration)},
-		{"400 Mbit/s of UDP, no rate, 20 ms", `{"delay_ms":20}`, `{"delay_ms":20}`, flooding(400, duration)},
-		{"probe of 7040 / 2020 kbit/s, 50 ms", `{"rate_kbps":2020,"delay_ms":25}`, `{"rate_kbps":7040,"delay_ms":25}`, probing(7040, 2020)},
-		{"probe of 50000 / 20000 kbit/s, 20 ms", `{"rate_kbps":20000,"delay_ms":10}`, `{"rate_kbps":50000,"delay_ms":10}`, probing(50000, 20000)},
-		{"probe of 100 / 50 kbit/s, 300 ms", `{"rate_kbps":50,"delay_ms":150}`, `{"rate_kbps":100,"delay_ms":150}`, probing(100, 50)},
-	} {
-		e, err := newEmulator(row.up, row.down)
+// row is one measurement: conditions of both directions for linkem and, if netem can do the same, for it.
+type row struct {
+	name, up, down     string
+	netemUp, netemDown string
+	measure            func(*emulator) (string, error)
+}
+
+// ethernet takes the header off the bytes that netem counts.
+const ethernet = " -14"
+
+func rows(pings int, duration time.Duration, packets int) []row {
+	same := func(name, conditions, netem string, measure func(*emulator) (string, error)) row {
+		return row{name, conditions, conditions, netem, netem, measure}
+	}
+	probe := func(name string, down, up int, delayMs int) row {
+		linkem := func(kbps int) string { return fmt.Sprintf(`{"rate_kbps":%d,"delay_ms":%d}`, kbps, delayMs) }
+		netem := func(kbps int) string { return fmt.Sprintf("delay %dms rate %dkbit%s", delayMs, kbps, ethernet) }
+		return row{name, linkem(up), linkem(down), netem(up), netem(down), probing(float64(down), float64(up))}
+	}
+	return []row{
+		same(fmt.Sprintf("%d pings, 10 ms apart, through 25 + 25 ms", pings), `{"delay_ms":25}`, "delay 25ms", pinging(pings)),
+		{
+			fmt.Sprintf("%d pings, 10 ms apart, 50 ms with a normal jitter of 2 ms one way", pings), `{"delay_ms":50,"jitter_ms":2,"jitter_distribution":"normal"}`, `{}`,
+			"delay 50ms 2ms distribution normal", "", pinging(pings),
+		},
+		same("100 Mbit/s of UDP, no rate, no delay", `{}`, "", flooding(100, duration)),
+		same("100 Mbit/s of UDP, no rate, 20 ms", `{"delay_ms":20}`, "delay 20ms", flooding(100, duration)),
+		same("100 Mbit/s of UDP through 200 Mbit/s, 20 ms", `{"rate_kbps":200000,"delay_ms":20}`, "delay 20ms rate 200mbit"+ethernet, flooding(100, duration)),
+		{
+			"195 Mbit/s of UDP through 200 Mbit/s, 20 ms", `{"rate_kbps":200000,"delay_ms":20,"queue":{"bytes":1000000}}`, `{"delay_ms":20}`,
+			"delay 20ms rate 200mbit" + ethernet, "delay 20ms", flooding(195, duration),
+		},
+		same("400 Mbit/s of UDP, no rate, 20 ms", `{"delay_ms":20}`, "delay 20ms", flooding(400, duration)),
+		{
+			"100 Mbit/s of UDP through 200 Mbit/s, 20 ms, FQ-CoDel", `{"rate_kbps":200000,"delay_ms":20,"queue":{"discipline":"fq_codel"}}`, `{"delay_ms":20}`,
+			notNetem, notNetem, flooding(100, duration),
+		},
+		{
+			fmt.Sprintf("%d packets: Gilbert-Elliott, p 1 %%, r 20 %%", packets), `{"loss_model":{"p_percent":1,"r_percent":20}}`, `{}`,
+			"loss gemodel 1% 20%", "", fates(packets),
+		},
+		{
+			fmt.Sprintf("%d packets: 3 %% lost, 2 %% twice, 5 %% skip 20 ms", packets), `{"delay_ms":20,"loss_percent":3,"duplicate_percent":2,"reorder_percent":5}`, `{}`,
+			"delay 20ms reorder 5% loss 3% duplicate 2%", "", fates(packets),
+		},
+		probe("probe of 7040 / 2020 kbit/s, 50 ms", 7040, 2020, 25),
+		probe("probe of 50000 / 20000 kbit/s, 20 ms", 50_000, 20_000, 10),
+		probe("probe of 100 / 50 kbit/s, 300 ms", 100, 50, 150),
+	}
+}
+
+// notNetem are the conditions of what netem alone cannot do.
+const notNetem = "-"
+
+func bench(rows []row, netem bool) error {
+	head := "| measurement | linkem | its CPU |\n| --- | --- | --- |"
+	if netem {
+		head = "| measurement | linkem | its CPU | netem | its CPU |\n| --- | --- | --- | --- | --- |"
+	}
+	fmt.Println(head)
+	for _, row := range rows {
+		line, err := measured(row, func() (*emulator, error) { return newEmulator(row.up, row.down) })
 		if err != nil {
 			return err
 		}
-		cpu, begin := e.cpu(), time.Now()
-		result, err := row.measure(e)
-		used := float64(e.cpu()-cpu) / float64(time.Since(begin)) * 100
-		e.close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", row.name, err)
+		if netem && row.netemUp == notNetem {
+			line += " – | – |"
+		} else if netem {
+			beside, err := measured(row, func() (*emulator, error) { return newNetem(row.netemUp, row.netemDown) })
+			if err != nil {
+				return fmt.Errorf("netem: %w", err)
+			}
+			line += strings.TrimPrefix(beside, "|")
 		}
-		fmt.Printf("| %s | %s | %.0f %% of a core |\n", row.name, result, used)
+		fmt.Printf("| %s %s\n", row.name, line)
 	}
 	return nil
 }
 
-// emulator is a box with linkem in it.
+// measured gives the cells of a row: result and share of a processor.
+func measured(row row, start func() (*emulator, error)) (string, error) {
+	e, err := start()
+	if e != nil {
+		defer e.close()
+	}
+	if err != nil {
+		return "", err
+	}
+	cpu, begin := e.cpu(), time.Now()
+	result, err := row.measure(e)
+	used := float64(e.cpu()-cpu) / float64(time.Since(begin)) * 100
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", row.name, err)
+	}
+	return fmt.Sprintf("| %s | %.0f %% of a core |", result, used), nil
+}
+
+// emulator is a box with linkem in it, or with netem.
 type emulator struct {
 	*netbox.Box
+	netem     bool
 	dir       string
 	processes []*exec.Cmd
 }
@@ -112,14 +183,14 @@ func (e *emulator) start(node *netbox.Node, args ...string) error {
 
 func (e *emulator) close() {
 	for _, process := range e.processes {
-		_ = process.Process.Signal(os.Interrupt)
+		_ = process.Process.Signal(unix.SIGTERM)
 		_ = process.Wait()
 	}
 	e.Close()
 	_ = os.RemoveAll(e.dir)
 }
 
-// cpu gives the processor time that linkem run has used: fields 14 and 15 of /proc/PID/stat, in ticks of 10 ms.
+// cpu gives the processor time that linkem run, or the kernel in user mode, has used: fields 14 and 15 of /proc/PID/stat, in ticks of 10 ms.
 func (e *emulator) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.processes[0].Process.Pid))
 	if err != nil {
@@ -151,7 +222,7 @@ func pinging(n int) func(*emulator) (string, error) {
 		slices.Sort(times)
 		at := func(q float64) float64 { return times[int(q*float64(len(times)-1))] }
 		late, err := e.late()
-		return fmt.Sprintf("median %.2f ms, p1 %.2f, p99 %.2f, max %.2f; %d of %d; %s", at(0.5), at(0.01), at(0.99), at(1), len(times), n, late), err
+		return fmt.Sprintf("median %.2f ms, p1 %.2f, p99 %.2f, max %.2f; %d of %d%s", at(0.5), at(0.01), at(0.99), at(1), len(times), n, late), err
 	}
 }
 
