@@ -7,18 +7,27 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"mplab/mpflex/netx"
 )
 
-// retryPause is how long accepting rests after an error that passes (no more
-// descriptors, a connection that died in the queue).
-const retryPause = 20 * time.Millisecond
+// firstPause and lastPause are how long accepting rests after an error that
+// passes: no more descriptors, no memory. Connections wait in the kernel's queue
+// meanwhile.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
+)
 
 // Group is a bounded set of connections being served, over any number of
 // listeners.
 type Group struct {
+	// Failed, when set, returns what is told of each failure to accept on a
+	// listener. It is not changed once the group serves.
+	Failed func(*net.TCPListener) func(error)
+
 	slots chan struct{}
 	wait  sync.WaitGroup
 }
@@ -32,15 +41,25 @@ func NewGroup(limit int) *Group { return &Group{slots: make(chan struct{}, limit
 func (g *Group) Serve(ctx context.Context, listener *net.TCPListener, handle, over func(*net.TCPConn)) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
+	failed := func(error) {}
+	if g.Failed != nil {
+		failed = g.Failed(listener)
+	}
+	pause := firstPause
 	for {
 		conn, err := listener.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
-		}
-		if err != nil {
-			time.Sleep(retryPause)
+		case errors.Is(err, syscall.ECONNABORTED): // it died in the queue
+			continue
+		case err != nil:
+			failed(err)
+			rest(ctx, pause)
+			pause = min(2*pause, lastPause)
 			continue
 		}
+		pause = firstPause
 		if ctx.Err() != nil {
 			netx.Abort(conn)
 			return
@@ -56,6 +75,16 @@ func (g *Group) Serve(ctx context.Context, listener *net.TCPListener, handle, ov
 			defer func() { <-g.slots }()
 			handle(conn)
 		})
+	}
+}
+
+// rest waits, at most until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/session"
 	"mplab/mpflex/socks"
 	"mplab/mpflex/status"
 	"mplab/mpflex/uplink"
@@ -44,6 +45,7 @@ type Agent struct {
 	dialer   *carrier.Dialer
 	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
 	rules    *rules         // nil: all is carried by the default scheme
+	networks networks       // watched when connections are plain TCP of their own
 	log      *connlog.Log
 	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
 	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
@@ -55,6 +57,7 @@ type Agent struct {
 
 	socksServer  *socks.Server // of the listener
 	associations associations  // of its clients
+	past         past          // for what rules let past the proxy
 }
 
 // NewDialer returns the dialer that an agent with this configuration uses.
@@ -109,6 +112,7 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 		log:         log,
 		group:       accept.NewGroup(c.MaxConnections),
 	}
+	a.group.Failed = a.listenerFails
 	if err := a.dialer.Options.Probe(); err != nil {
 		return nil, err
 	}
@@ -119,9 +123,9 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 		}
 	}
 	if c.Transport == config.MPFlex {
-		tell := func(e uplink.Event) { log.Write(connlog.NewPathEvent(e.Event, e.Session.String())) }
-		up, err := newUplink(c, tell, func(o *uplink.Options) {
+		up, err := newUplink(c, a.tell, func(o *uplink.Options) {
 			o.Datagram = a.associations.deliver
+			o.Session.Budget = session.NewBudget(c.Session.Budget(), func(s session.Shortage) { log.Write(connlog.NewMemory(s)) })
 			if a.rules != nil {
 				o.Schemes = a.rules.encoded
 			}
@@ -130,6 +134,7 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 			return nil, err
 		}
 		a.uplink, a.dialer.Streams = up, up
+		a.past = newPast(c, &a.associations)
 		a.logStatus()
 	}
 	if err := a.listen(ctx); err != nil {
@@ -138,6 +143,15 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 	}
 	a.owners = owner.NewFinder()
 	return a, nil
+}
+
+// tell logs what happens to the sessions.
+func (a *Agent) tell(e uplink.Event) {
+	if e.What == uplink.Unwatched {
+		a.log.Write(connlog.NewNotice(e.Time, e.Err.Error()))
+		return
+	}
+	a.log.Write(connlog.OfSession(e.Event, e.Session.String(), ""))
 }
 
 // listen opens the listeners.
@@ -163,6 +177,7 @@ func (a *Agent) listen(ctx context.Context) (err error) {
 	if c.DNSServer.IsValid() {
 		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, a.log, a.record)
 		if a.rules != nil {
+			a.dns.Decide = a.lookupWay
 			a.dns.Learn = func(message []byte) { a.rules.names.Learn(message, time.Now()) }
 		}
 	}
@@ -194,7 +209,13 @@ func (a *Agent) Listening() (redirect, dns netip.AddrPort) {
 func (a *Agent) Run(ctx context.Context) {
 	defer a.owners.Close()
 	if a.uplink != nil {
+		defer a.past.relay.Close()
 		a.group.Go(func() { a.uplink.Run(ctx) })
+	}
+	if a.config.Transport == config.TCP {
+		a.group.Go(func() {
+			a.networks.watch(ctx, func(err error) { a.log.Write(connlog.NewNotice(time.Now(), err.Error())) })
+		})
 	}
 	if a.rules != nil {
 		a.group.Go(func() { a.keepRules(ctx) })
@@ -234,28 +255,33 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 // carry opens the carrying connection and relays until the end. When the
 // application is to be answered, that is done before a byte is relayed.
 func (a *Agent) carry(ctx context.Context, f *flow, request carrier.Request) error {
-	conn, err := a.dialer.Open(ctx, request)
+	use := a.networks.use(ctx)
+	defer use.end()
+	conn, err := a.dialer.Open(use, request)
 	if err != nil {
 		_ = f.answer(err)
 		return err
+	}
+	if conn.TCP != nil {
+		use.bound(netx.AddrPort(conn.LocalAddr()).Addr())
 	}
 	defer conn.Describe(f.record)
 	s := &relay.Session{A: f.app, B: conn.Stream, Sample: conn.Sample}
 	if f.reply == nil {
 		s.Open = conn.Answer
-	} else if err := a.answered(ctx, conn, f); err != nil {
+	} else if err := a.answered(use, conn, f); err != nil {
 		netx.Abort(conn)
 		return err
 	}
 	s.Up.Add(int64(conn.Early))
-	return a.relay(ctx, s, f.record)
+	return a.relay(use, s, f.record)
 }
 
 // relay relays until the end.
 func (a *Agent) relay(ctx context.Context, s *relay.Session, record *connlog.Connection) error {
 	s.Idle = a.config.IdleTimeout()
 	defer a.open.Add(record, s)()
-	stop := context.AfterFunc(ctx, func() { s.Abort(relay.ErrShutdown) })
+	stop := context.AfterFunc(ctx, func() { s.Abort(ending(ctx)) })
 	defer stop()
 	err := s.Run()
 	record.BytesUp, record.BytesDown = s.Up.Load(), s.Down.Load()
@@ -268,12 +294,17 @@ func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, f *flow) error
 	defer stop()
 	err := conn.Answer()
 	if ctx.Err() != nil {
-		err = relay.ErrShutdown
+		err = ending(ctx)
 	}
 	if failed := f.answer(err); err == nil {
 		err = failed
 	}
 	return err
+}
+
+// listenerFails returns what logs that a listener cannot accept.
+func (a *Agent) listenerFails(l *net.TCPListener) func(error) {
+	return a.log.Listening(connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
 }
 
 // refuse logs a connection over the limit.
@@ -287,7 +318,7 @@ func (a *Agent) refuse(app *net.TCPConn) {
 // record begins the record of a connection of src.
 func (a *Agent) record(src netip.AddrPort) connlog.Connection {
 	return connlog.Connection{
-		Event: "connection", ID: a.lastID.Add(1), Opened: connlog.Unix(time.Now()),
+		Event: "connection", ID: a.lastID.Add(1), Opened: connlog.Now(),
 		Src: connlog.Endpoint{AddrPort: src}, Transport: a.config.Transport, Device: a.config.Device,
 		UID: owner.Unknown.UID, PID: owner.Unknown.PID, CongestionControl: a.config.CongestionControl,
 	}
@@ -295,7 +326,7 @@ func (a *Agent) record(src netip.AddrPort) connlog.Connection {
 
 // finish completes a record and writes it.
 func (a *Agent) finish(record *connlog.Connection, search *owner.Search, err error) {
-	record.DurationS = connlog.Since(record.Opened)
+	record.DurationS = record.Opened.Since()
 	found := search.Wait(ownerWait)
 	record.UID, record.PID, record.Process = found.UID, found.PID, found.Process
 	record.Status, record.Error = carrier.Outcome(err)

@@ -3,23 +3,22 @@ package agent_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"mplab/mpflex/agent"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/identity"
 	"mplab/mpflex/proxy"
 	"mplab/mpflex/status"
+	"mplab/mpflex/testkit"
 )
 
 // lab is an agent and a proxy on the loopback interface. Nothing redirects
@@ -46,13 +45,15 @@ func newLab(t *testing.T, origin string, change func(*config.Agent)) lab {
 	secret := []byte("a secret for the tests")
 	proxyLog := open(t, filepath.Join(directory, "proxy.jsonl"))
 	p, err := proxy.New(config.Proxy{
-		Listen: config.ProxyListen{TCP: loopback}, Secret: secret, Allowed: allowed,
+		Listen: config.ProxyListen{TCP: loopback}, Clients: []identity.Credential{{Secret: secret}}, Allowed: allowed,
 		MaxConnections: 500, IdleTimeoutS: 60,
 	}, proxyLog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	running.Go(func() { p.Run(ctx) })
+	serving, end := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() { p.Run(serving) })
 
 	c := config.Agent{
 		Listen: config.AgentListen{Redirect: loopback}, Proxy: config.Address{AddrPort: p.Listening(config.TCP)},
@@ -74,6 +75,8 @@ func newLab(t *testing.T, origin string, change func(*config.Agent)) lab {
 	stop := sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
+		end()
+		served.Wait()
 		_ = agentLog.Close()
 		_ = proxyLog.Close()
 	})
@@ -111,58 +114,14 @@ func (l lab) read() ([]byte, error) {
 	return io.ReadAll(conn)
 }
 
-func (l lab) records(t *testing.T) (found []connlog.Connection) {
+func (l lab) records(t *testing.T) []connlog.Connection {
 	t.Helper()
-	data, err := os.ReadFile(l.agentLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		var record connlog.Connection
-		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		found = append(found, record)
-	}
-	return found
-}
-
-// echoServer returns what it is sent until it is told the end.
-func echoServer(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_, _ = io.Copy(conn, conn)
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("did not come: %s", what)
+	return testkit.Records[connlog.Connection](t, l.agentLog, "connection")
 }
 
 func TestBytesArriveAndNothingIsLeft(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
-	l := newLab(t, echoServer(t), nil)
+	l := newLab(t, testkit.Echo(t).String(), nil)
 	const count = 50
 	var wait sync.WaitGroup
 	for i := range count {
@@ -180,19 +139,20 @@ func TestBytesArriveAndNothingIsLeft(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	eventually(t, "all records", func() bool { return len(l.records(t)) == count })
+	testkit.Eventually(t, "all records", func() bool { return len(l.records(t)) == count })
 	l.stop()
 	for _, record := range l.records(t) {
 		if record.Status != connlog.Closed || record.BytesUp != record.BytesDown || record.BytesUp < 300_000 {
 			t.Errorf("%+v", record)
 		}
 	}
-	// The echo server's accept goroutine stays until the end of the test.
-	eventually(t, "goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines+1 })
+	// The echo server's accept goroutine stays until the end of the test, that of
+	// package os/signal for ever.
+	testkit.Eventually(t, "goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines+2 })
 }
 
 func TestShutdownLogsOpenConnections(t *testing.T) {
-	l := newLab(t, echoServer(t), nil)
+	l := newLab(t, testkit.Echo(t).String(), nil)
 	conn := l.dial(t)
 	_, _ = conn.Write([]byte("x"))
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
@@ -208,18 +168,18 @@ func TestShutdownLogsOpenConnections(t *testing.T) {
 }
 
 func TestIdleConnectionIsReset(t *testing.T) {
-	l := newLab(t, echoServer(t), func(c *config.Agent) { c.IdleTimeoutS = 0.05 })
+	l := newLab(t, testkit.Echo(t).String(), func(c *config.Agent) { c.IdleTimeoutS = 0.05 })
 	if _, err := l.read(); err == nil {
 		t.Error("the application saw an orderly end")
 	}
-	eventually(t, "a record", func() bool { return len(l.records(t)) == 1 })
+	testkit.Eventually(t, "a record", func() bool { return len(l.records(t)) == 1 })
 	if got := l.records(t)[0]; got.Status != connlog.Timeout || got.Error != "idle timeout" {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestConnectionLimit(t *testing.T) {
-	l := newLab(t, echoServer(t), func(c *config.Agent) { c.MaxConnections = 1 })
+	l := newLab(t, testkit.Echo(t).String(), func(c *config.Agent) { c.MaxConnections = 1 })
 	first := l.dial(t)
 	_, _ = first.Write([]byte("x"))
 	if _, err := io.ReadFull(first, make([]byte, 1)); err != nil {
@@ -228,19 +188,19 @@ func TestConnectionLimit(t *testing.T) {
 	if _, err := l.read(); err == nil {
 		t.Error("the second application saw an orderly end")
 	}
-	eventually(t, "a record", func() bool { return len(l.records(t)) == 1 })
+	testkit.Eventually(t, "a record", func() bool { return len(l.records(t)) == 1 })
 	if got := l.records(t)[0]; got.Status != connlog.Refused || !strings.Contains(got.Error, "limit") {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestProxyThatIsNoProxy(t *testing.T) {
-	echo := echoServer(t) // returns the hello as its answer
+	echo := testkit.Echo(t).String() // returns the hello as its answer
 	l := newLab(t, echo, func(c *config.Agent) { c.Proxy.AddrPort = netip.MustParseAddrPort(echo) })
 	if _, err := l.read(); err == nil {
 		t.Error("the application saw an orderly end")
 	}
-	eventually(t, "a record", func() bool { return len(l.records(t)) == 1 })
+	testkit.Eventually(t, "a record", func() bool { return len(l.records(t)) == 1 })
 	if got := l.records(t)[0]; got.Status != connlog.Refused || got.BytesDown != 0 {
 		t.Errorf("%+v", got)
 	}

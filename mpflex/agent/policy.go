@@ -163,14 +163,19 @@ func sniffName(flow *policy.Flow, app *net.TCPConn) {
 	}
 }
 
-// prepare gives a stream the scheme of a decision.
-func (r *rules) prepare(st *session.Stream, scheme *policy.Scheme) error {
+// scheme returns the scheme of a decision, for a session.
+func (r *rules) scheme(s *session.Session, scheme *policy.Scheme) (*session.Scheme, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := st.Session(); r.session != s {
+	if r.session != s {
 		r.session, r.schemes = s, schemes.NewSet(s.Config().Scheduler)
 	}
-	made, err := r.schemes.Of(scheme)
+	return r.schemes.Of(scheme)
+}
+
+// prepare gives a stream the scheme of a decision.
+func (r *rules) prepare(st *session.Stream, scheme *policy.Scheme) error {
+	made, err := r.scheme(st.Session(), scheme)
 	if err == nil {
 		st.SetScheme(made)
 	}

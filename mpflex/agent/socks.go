@@ -26,8 +26,10 @@ func (a *Agent) openSocks() error {
 	a.socks = listener
 	a.socksServer = &socks.Server{
 		Handler: socks.Handler{Connect: a.connectSocks},
+		Users:   a.config.SocksUsers,
 		Limits:  socks.Limits{Connections: a.config.MaxConnections},
 		Socket:  netx.Options{Mark: a.config.Mark},
+		Failed:  a.listenerFails,
 		Refused: func(source netip.AddrPort, reason error) {
 			a.log.Write(connlog.Refusal{
 				Event: "refused", T: connlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),

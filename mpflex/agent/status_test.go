@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"mplab/mpflex/config"
+	"mplab/mpflex/testkit"
 )
 
 // TestStatusWithoutSession: with carrying connections of their own, the status
 // has the transport and what is open.
 func TestStatusWithoutSession(t *testing.T) {
-	echo := echoServer(t)
+	echo := testkit.Echo(t).String()
 	l := newLab(t, echo, nil)
 	if r := l.status.Streams(); r.Role != "agent" || r.Transport != config.TCP || r.Sessions == nil || len(r.Sessions) != 0 ||
 		r.Connections.Open != 0 || r.OwnConnections == nil {
@@ -42,7 +43,7 @@ func TestStatusWithoutSession(t *testing.T) {
 	if _, err := io.ReadAll(conn); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the connection", func() bool { return l.status.Status().Connections.Open == 0 })
+	testkit.Eventually(t, "the end of the connection", func() bool { return l.status.Status().Connections.Open == 0 })
 	if c := l.status.Streams().Connections; c.Ended != 1 || c.BytesUp != 5 || c.BytesDown != 5 {
 		t.Errorf("%+v", c)
 	}

@@ -190,7 +190,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: %v", c.name, found)
 		}
 	}
-	if got := notes(both, workload.Workload{Kind: workload.File}, []workload.Sample{{Bytes: 2_000_000}}, alone); len(got) != 1 || got[0] != "rmnet0 carried 0.0 % of the bytes" {
+	if got := notes(both, workload.Workload{Kind: workload.File}, []workload.Sample{{Bytes: 2_000_000}}, alone); len(got) != 1 || got[0] != "rmnet0 carried less than 2 % of the bytes" {
 		t.Errorf("%v", got)
 	}
 }

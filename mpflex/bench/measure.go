@@ -150,7 +150,7 @@ func notes(c *method.Contestant, w workload.Workload, samples []workload.Sample,
 	var found []string
 	for _, name := range []string{rig.WiFi, rig.LTE} {
 		if share := float64(of(traffic[name])) / float64(max(whole, 1)); share < oneLinkShare {
-			found = append(found, fmt.Sprintf("%s carried %.1f %% of the bytes", name, 100*share))
+			found = append(found, fmt.Sprintf("%s carried less than %.0f %% of the bytes", name, 100*oneLinkShare))
 		}
 	}
 	return found

@@ -167,5 +167,7 @@ func warmUps(p links.Profile) []workload.Workload {
 	return []workload.Workload{
 		{Kind: workload.Bundle, Count: 4, Ways: 2, Size: 100_000, Profile: p},
 		{Kind: workload.File, Size: 100_000, Profile: p, Up: true},
+		{Kind: workload.File, Size: 2_000_000, Profile: p},
+		{Kind: workload.File, Size: 500_000, Profile: p, Up: true},
 	}
 }

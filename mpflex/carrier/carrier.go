@@ -28,6 +28,8 @@ const (
 	// statusTimeout bounds the wait for the proxy's answer: its own dial and
 	// some round trips.
 	statusTimeout = dialTimeout + 5*time.Second
+	// flushTimeout bounds how long the record of a stream waits for its last bytes.
+	flushTimeout = 30 * time.Second
 	// maxEarly is how many of the application's first bytes may leave in one
 	// write with the hello.
 	maxEarly = 16 << 10
@@ -38,7 +40,7 @@ var (
 	// ErrProxy: the proxy cannot be reached; it wraps the reason.
 	ErrProxy = errors.New("the proxy cannot be reached")
 	// ErrNoAnswer: the proxy closed the connection instead of answering.
-	ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret, another clock, or its connection limit)")
+	ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret, or its connection limit)")
 )
 
 // StatusError is an authentic answer of the proxy other than OK.
@@ -54,6 +56,8 @@ type Dialer struct {
 	Options netx.Options
 	Secret  []byte
 	Streams Streams // when set, carrying connections are streams of a session
+
+	clock wire.Clock
 }
 
 // Streams is a session with the proxy, for as long as there are programs.
@@ -106,6 +110,7 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrProxy, err)
 	}
 	hello := wire.NewHello(request.Command, request.Source, request.Destination)
+	hello.Time = d.clock.Now()
 	message := hello.Append(make([]byte, 0, 1<<10), d.Secret)
 	conn := &Conn{Stream: tcp, TCP: tcp, watch: netx.NewWatch(tcp, d.Options.Multipath), dialer: d, nonce: hello.Nonce}
 	message, conn.Early = request.appendEarly(message)
@@ -115,6 +120,21 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 		return nil, fmt.Errorf("%w: sending the hello: %w", ErrProxy, err)
 	}
 	return conn, nil
+}
+
+// OpenDirect connects to a destination past the proxy. There is no answer to
+// wait for.
+func OpenDirect(ctx context.Context, options netx.Options, destination netip.AddrPort) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	tcp, err := options.Dial(ctx, destination)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return nil, relay.ErrShutdown
+		}
+		return nil, err
+	}
+	return &Conn{Stream: tcp, TCP: tcp, watch: netx.NewWatch(tcp, options.Multipath), Sent: time.Now()}, nil
 }
 
 // appendEarly appends the application's bytes that are there already.
@@ -162,13 +182,29 @@ func (c *Conn) status() (wire.Status, error) {
 	return wire.Status(b[0]), err
 }
 
+// streamTimeout bounds the wait for the answer on a stream, which may wait for a
+// path first.
+const streamTimeout = statusTimeout + 60*time.Second
+
 // Answer waits for the proxy's answer. It returns nil when the destination is
-// connected.
+// connected. A *wire.SkewError says that the clocks differed; the dialer's next
+// connections take that into account.
 func (c *Conn) Answer() error {
-	if err := c.SetReadDeadline(time.Now().Add(statusTimeout)); err != nil {
+	if c.dialer == nil {
+		return nil
+	}
+	timeout := statusTimeout
+	if c.stream != nil {
+		timeout = streamTimeout
+	}
+	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
 	status, err := c.status()
+	var skew *wire.SkewError
+	if errors.As(err, &skew) {
+		c.dialer.clock.Learn(skew)
+	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return ErrNoAnswer
@@ -199,13 +235,26 @@ func (c *Conn) Describe(record *connlog.Connection) {
 	record.Multipath, record.Fallback, record.Subflows = c.watch.State()
 }
 
-// DescribeStream fills in what a record says of a stream: how much each path
-// carried of it.
+// DescribeStream fills in what a record says of a stream that was closed: how
+// much each path carried of it. It waits until its last bytes have arrived.
 func DescribeStream(stream *session.Stream, record *connlog.Connection) {
-	for _, p := range stream.Status().Paths {
+	flush(stream)
+	status := stream.Status()
+	for _, p := range status.Paths {
 		record.Paths = append(record.Paths, connlog.Path{Interface: p.Name, BytesOut: p.Out, BytesIn: p.In, CopiesOut: p.Copies})
 	}
-	record.Stream, record.Subflows = stream.ID(), len(record.Paths)
+	record.Stream, record.Subflows, record.WaitedMS = stream.ID(), len(record.Paths), &status.WaitedMS
+}
+
+// flush waits until all that was written to a stream that was closed has arrived
+// at the other end: until then the paths go on carrying it. It gives up when the
+// stream is reset, and after flushTimeout.
+func flush(stream *session.Stream) {
+	const least, most = time.Millisecond, 50 * time.Millisecond
+	deadline := time.Now().Add(flushTimeout)
+	for pause := least; !stream.Flushed() && stream.CloseWrite() == nil && time.Now().Before(deadline); pause = min(2*pause, most) {
+		time.Sleep(pause)
+	}
 }
 
 // Outcome is how the log calls the end of a carried connection.
@@ -230,6 +279,8 @@ func outcome(err error) connlog.Status {
 		}
 		return connlog.Refused
 	case errors.Is(err, ErrNoAnswer), errors.Is(err, wire.ErrMAC), errors.Is(err, wire.ErrFormat), errors.Is(err, wire.ErrVersion):
+		return connlog.Refused
+	case errors.As(err, new(*wire.SkewError)):
 		return connlog.Refused
 	case errors.Is(err, relay.ErrIdle), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return connlog.Timeout

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -60,6 +61,9 @@ func Run(ctx context.Context, c config.Agent, dialer *carrier.Dialer, o Options)
 
 func run(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) error {
 	conn, err := open(ctx, dialer, o, result)
+	if errors.As(err, new(*wire.SkewError)) {
+		conn, err = open(ctx, dialer, o, result) // by the proxy's clock
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/proxy"
+	"mplab/mpflex/status"
 )
 
 // readyLine is what agent and proxy print once they serve.
@@ -30,92 +32,110 @@ type readyLine struct {
 	Proxy     *connlog.Endpoint           `json:"proxy,omitempty"`
 }
 
-func agentCommand() *cobra.Command {
+// server is an agent or a proxy with its listeners open.
+type server interface {
+	Status() *status.Source
+	Run(context.Context)
+}
+
+// role is what the commands of agent and proxy have in common.
+type role[C any] struct {
+	name, short string
+	load        func(file string) (C, error)
+	paths       func(C) (log, control string)
+	open        func(context.Context, C, *connlog.Log) (server, readyLine, error)
+}
+
+// command returns the command that serves until it is ended.
+func (r role[C]) command() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use:   "agent --config FILE",
-		Short: "Take redirected connections and DNS queries, and carry them to the proxy",
+		Use:   r.name + " --config FILE",
+		Short: r.short,
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.LoadAgent(file)
-			if err != nil {
-				return &exitError{exitBadInput, err}
-			}
-			log, err := connlog.Open(c.Log)
-			if err != nil {
-				return &exitError{exitNotReady, err}
-			}
-			defer log.Close() //nolint:errcheck // every record is written already
-			a, err := agent.New(cmd.Context(), c, log)
-			var bad *policy.FileError
-			if errors.As(err, &bad) {
-				return &exitError{exitBadInput, err}
-			}
-			if err != nil {
-				return &exitError{exitNotReady, err}
-			}
-			stop, err := a.Status().Serve(c.Control)
-			if err != nil {
-				return &exitError{exitNotReady, err}
-			}
-			defer stop()
-			redirect, dns := a.Listening()
-			line := readyLine{
-				Role: "agent", Transport: c.Transport, Plain: c.Plain, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
-				Listen: map[string]connlog.Endpoint{},
-			}
-			for name, address := range map[string]netip.AddrPort{"redirect": redirect, "dns": dns, "socks": a.ListeningSocks()} {
-				if address.IsValid() {
-					line.Listen[name] = connlog.Endpoint{AddrPort: address}
-				}
-			}
-			announce(cmd.OutOrStdout(), line)
-			a.Run(cmd.Context())
-			return nil
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return r.serve(cmd, file) },
 	}
 	configFlag(cmd, &file)
 	return cmd
 }
 
+func (r role[C]) serve(cmd *cobra.Command, file string) error {
+	c, err := r.load(file)
+	if err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	logPath, controlPath := r.paths(c)
+	log, err := connlog.Open(logPath)
+	if err != nil {
+		return &exitError{exitNotReady, err}
+	}
+	defer log.Close() //nolint:errcheck // every record is written already
+	s, line, err := r.open(cmd.Context(), c, log)
+	var bad *policy.FileError
+	switch {
+	case errors.As(err, &bad):
+		return &exitError{exitBadInput, err}
+	case err != nil:
+		return &exitError{exitNotReady, err}
+	}
+	stop, err := s.Status().Serve(controlPath)
+	if err != nil {
+		return &exitError{exitNotReady, err}
+	}
+	defer stop()
+	line.Role = r.name
+	announce(cmd.OutOrStdout(), line)
+	s.Run(cmd.Context())
+	return nil
+}
+
+func agentCommand() *cobra.Command {
+	return role[config.Agent]{
+		name: "agent", short: "Take redirected connections and DNS queries, and carry them to the proxy",
+		load:  config.LoadAgent,
+		paths: func(c config.Agent) (log, control string) { return c.Log, c.Control },
+		open: func(ctx context.Context, c config.Agent, log *connlog.Log) (server, readyLine, error) {
+			a, err := agent.New(ctx, c, log)
+			if err != nil {
+				return nil, readyLine{}, err
+			}
+			redirect, dns := a.Listening()
+			return a, readyLine{
+				Transport: c.Transport, Plain: c.Plain, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
+				Listen: listening(map[string]netip.AddrPort{"redirect": redirect, "dns": dns, "socks": a.ListeningSocks()}),
+			}, nil
+		},
+	}.command()
+}
+
 func proxyCommand() *cobra.Command {
-	var file string
-	cmd := &cobra.Command{
-		Use:   "proxy --config FILE",
-		Short: "Take carrying connections and connect them to their destinations",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.LoadProxy(file)
-			if err != nil {
-				return &exitError{exitBadInput, err}
-			}
-			log, err := connlog.Open(c.Log)
-			if err != nil {
-				return &exitError{exitNotReady, err}
-			}
-			defer log.Close() //nolint:errcheck // every record is written already
+	return role[config.Proxy]{
+		name: "proxy", short: "Take carrying connections and connect them to their destinations",
+		load:  config.LoadProxy,
+		paths: func(c config.Proxy) (log, control string) { return c.Log, c.Control },
+		open: func(_ context.Context, c config.Proxy, log *connlog.Log) (server, readyLine, error) {
 			p, err := proxy.New(c, log)
 			if err != nil {
-				return &exitError{exitNotReady, err}
+				return nil, readyLine{}, err
 			}
-			stop, err := p.Status().Serve(c.Control)
-			if err != nil {
-				return &exitError{exitNotReady, err}
-			}
-			defer stop()
-			line := readyLine{Role: "proxy", Listen: map[string]connlog.Endpoint{}}
+			addresses := map[string]netip.AddrPort{}
 			for transport := range c.Listen.All() {
-				if address := p.Listening(transport); address.IsValid() {
-					line.Listen[transport] = connlog.Endpoint{AddrPort: address}
-				}
+				addresses[transport] = p.Listening(transport)
 			}
-			announce(cmd.OutOrStdout(), line)
-			p.Run(cmd.Context())
-			return nil
+			return p, readyLine{Listen: listening(addresses)}, nil
 		},
+	}.command()
+}
+
+// listening are the listeners that there are.
+func listening(addresses map[string]netip.AddrPort) map[string]connlog.Endpoint {
+	listen := map[string]connlog.Endpoint{}
+	for name, address := range addresses {
+		if address.IsValid() {
+			listen[name] = connlog.Endpoint{AddrPort: address}
+		}
 	}
-	configFlag(cmd, &file)
-	return cmd
+	return listen
 }
 
 func checkCommand() *cobra.Command {

@@ -44,7 +44,7 @@ func code(err error) int {
 func serve(t *testing.T) (path string) {
 	t.Helper()
 	var open status.Open
-	open.Add(&connlog.Connection{ID: 7, Transport: "tcp", Opened: connlog.Unix(time.Now())}, &relay.Session{})
+	open.Add(&connlog.Connection{ID: 7, Transport: "tcp", Opened: connlog.Now()}, &relay.Session{})
 	source := &status.Source{Role: "agent", Transport: "tcp", Started: time.Now(), Open: &open}
 	path = filepath.Join(t.TempDir(), "control")
 	stop, err := source.Serve(path)

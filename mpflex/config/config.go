@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mplab/mpflex/identity"
 )
 
 // Defaults of the keys that may be left out.
@@ -37,7 +39,8 @@ const MPFlexPlain = "mpflex_plain"
 // Proxy is the configuration of the proxy.
 type Proxy struct {
 	Listen            ProxyListen `json:"listen"`
-	SecretFile        string      `json:"secret_file"`
+	SecretFile        string      `json:"secret_file"` // of the only client; this or clients_dir is needed
+	ClientsDir        string      `json:"clients_dir"` // with a file for each client
 	Allow             []string    `json:"allow"`
 	CongestionControl string      `json:"congestion_control"` // "": the system's default
 	Log               string      `json:"log"`                // "": no log
@@ -47,10 +50,11 @@ type Proxy struct {
 	Control      string  `json:"control"`        // path of the control socket; "": none
 	StatusEveryS float64 `json:"status_every_s"` // 0: never
 
-	Session ProxySession `json:"session"`
+	Session   ProxySession   `json:"session"`
+	PerClient ProxyPerClient `json:"per_client"`
 
-	Secret  []byte `json:"-"`
-	Allowed Allow  `json:"-"`
+	Clients []identity.Credential `json:"-"`
+	Allowed Allow                 `json:"-"`
 }
 
 // ProxyListen are the proxy's listeners; at least one is needed.
@@ -72,6 +76,7 @@ type Agent struct {
 	Plain             bool        `json:"plain"`     // the paths of MPFlex are not private
 	Mark              int         `json:"mark"`      // 0: none
 	SecretFile        string      `json:"secret_file"`
+	SocksUsersFile    string      `json:"socks_users_file"` // "": SOCKS clients need no password
 	CongestionControl string      `json:"congestion_control"`
 	Log               string      `json:"log"`
 	MaxConnections    int         `json:"max_connections"`
@@ -84,7 +89,8 @@ type Agent struct {
 
 	Session AgentSession `json:"session"`
 
-	Secret []byte `json:"-"`
+	Secret     []byte            `json:"-"`
+	SocksUsers map[string]string `json:"-"` // passwords by users; nil: none is needed
 }
 
 // AgentPath is an interface that carries a session.
@@ -124,7 +130,10 @@ func LoadProxy(path string) (Proxy, error) {
 	}
 	err := c.check()
 	if err == nil {
-		c.Secret, err = readSecret(c.SecretFile)
+		c.Clients, err = c.ReadClients()
+	}
+	if err == nil && len(c.Clients) == 0 {
+		err = fmt.Errorf("clients_dir: %s holds no client; give each a file there, with its name, that holds its secret", c.ClientsDir)
 	}
 	if err != nil {
 		return Proxy{}, fmt.Errorf("%s: %w", path, err)
@@ -142,6 +151,9 @@ func LoadAgent(path string) (Agent, error) {
 	if err == nil {
 		c.Secret, err = readSecret(c.SecretFile)
 	}
+	if err == nil && c.SocksUsersFile != "" {
+		c.SocksUsers, err = readSocksUsers(c.SocksUsersFile)
+	}
 	if err != nil {
 		return Agent{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -158,6 +170,9 @@ func (c *Proxy) check() error {
 	if err := c.Listen.check(); err != nil {
 		return err
 	}
+	if err := c.checkClients(); err != nil {
+		return err
+	}
 	if err := c.Session.check(); err != nil {
 		return err
 	}
@@ -171,7 +186,10 @@ func (c *Proxy) check() error {
 	if c.Allowed, err = ParseAllow(c.Allow); err != nil {
 		return err
 	}
-	return checkLimits(&c.MaxConnections, &c.IdleTimeoutS)
+	if err := checkLimits(&c.MaxConnections, &c.IdleTimeoutS); err != nil {
+		return err
+	}
+	return c.checkPerClient()
 }
 
 // All are the listeners by the transport that they are for.
@@ -218,6 +236,8 @@ func (c *Agent) check() error {
 		return errors.New("proxy: missing; give the proxy's address and port")
 	case c.Transport != TCP && c.Transport != MPTCP && c.Transport != MPFlex:
 		return fmt.Errorf(`transport: %q is not known; give "tcp", "mptcp" or "mpflex"`, c.Transport)
+	case c.SocksUsersFile != "" && !c.Listen.Socks.IsValid():
+		return errors.New("socks_users_file: only listen.socks has users; give it, too")
 	case c.Listen.DNS.IsValid() && !c.DNSServer.IsValid():
 		return errors.New("dns_server: missing; listen.dns needs a server to ask")
 	case len(c.Device) > 15:
@@ -275,15 +295,22 @@ func load(path string, target any) error {
 	if err != nil {
 		return err
 	}
-	if err := checkKeys("", data, reflect.TypeOf(target).Elem()); err != nil {
+	if err := decode(data, target); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func decode(data []byte, target any) error {
+	if err := checkKeys("", data, reflect.TypeOf(target).Elem()); err != nil {
+		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(target); err != nil {
-		return fmt.Errorf("%s: %w", path, explain(err))
+		return explain(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: something follows the object", path)
+		return errors.New("something follows the object")
 	}
 	return nil
 }
@@ -303,7 +330,7 @@ var index = regexp.MustCompile(`\.\d+`)
 
 func article(t reflect.Type) string {
 	switch t.Kind() {
-	case reflect.Int, reflect.Float64:
+	case reflect.Int, reflect.Int64, reflect.Float64:
 		return "a number"
 	case reflect.Slice:
 		return "a list"

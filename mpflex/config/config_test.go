@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -39,6 +40,13 @@ func TestGoodFiles(t *testing.T) {
 	if err != nil || proxy.MaxConnections != DefaultMaxConnections || len(proxy.Allowed) != 1 {
 		t.Errorf("%+v, %v", proxy, err)
 	}
+	if got, want := proxy.PerClient, (ProxyPerClient{DefaultMaxConnections, DefaultClientSessions, DefaultClientStreams, DefaultClientUDPSockets}); got != want {
+		t.Errorf("%+v", got)
+	}
+	private := write(t, "proxy.json", `{"listen": {"mpflex": "10.64.3.2:7003"}, "secret_file": "`+secret+`", "allow": ["10.65.0.0/16:*"]}`, 0o644)
+	if _, err := LoadProxy(private); err == nil || err.Error() != private+": secret_file: "+secret+" holds 16 bytes; listen.mpflex needs 32, drawn at random" {
+		t.Error(err)
+	}
 }
 
 // Bad input, and the message that it must give; FILE and SECRET stand for the
@@ -46,13 +54,13 @@ func TestGoodFiles(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	const agentRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"`
 	const flexRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "mpflex"`
-	const proxyRest = `"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:*"]`
+	const proxyRest = `"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:*"], "secret_file": "x"`
 	cases := []struct{ role, text, want string }{
 		{"agent", ``, `FILE: line 1: unexpected end of JSON input`},
 		{"agent", `[]`, `FILE: not a JSON object`},
 		{"agent", "{\n\"mark\": }", `FILE: line 2: invalid character '}' looking for beginning of value`},
-		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, policy_file, policy_state, proxy, secret_file, session, status_every_s, transport`},
-		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, policy_file, policy_state, proxy, secret_file, session, status_every_s, transport`},
+		{"agent", `{"proxi": 1}`, `FILE: proxi: unknown key; known here: congestion_control, control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, policy_file, policy_state, proxy, secret_file, session, socks_users_file, status_every_s, transport`},
+		{"agent", `{"Mark": 1}`, `FILE: Mark: unknown key; known here: congestion_control, control, device, dns_server, idle_timeout_s, listen, log, mark, max_connections, paths, plain, policy_file, policy_state, proxy, secret_file, session, socks_users_file, status_every_s, transport`},
 		{"agent", `{"listen": {"redirekt": "x"}}`, `FILE: listen.redirekt: unknown key; known here: dns, redirect, socks`},
 		{"agent", `{"listen": {"redirect": "localhost:1"}}`, `FILE: listen.redirect: "localhost:1" is not ADDRESS:PORT with a numeric address`},
 		{"agent", `{"listen": 7}`, `FILE: listen: a number was found where an object is needed`},
@@ -74,6 +82,10 @@ func TestBadFiles(t *testing.T) {
 		{"agent", `{` + flexRest + `, "paths": [{"device": 3}]}`, `FILE: paths.device: a number was found where a string is needed`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"scheduler": "best"}}`, `FILE: session.scheduler: no scheduler "best"; there are backup, earliest, minrtt, redundant, roundrobin, single, txdelay`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"reinjection": {"eta": 2}}}`, `FILE: session.reinjection.eta: 2 is not within 0.05 and 1`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"budget_bytes": 1000}}`, `FILE: session.budget_bytes: 1000 is not within 16777216 and 1099511627776`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"feeding": "early"}}`, `FILE: session.feeding: "early" is not known; give "late" or "buffered"`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"feeding": "late", "send_buffer_bytes": 65536}}`, `FILE: session.send_buffer_bytes: only with the feeding "buffered"`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"feeding": "buffered", "send_buffer_bytes": 1}}`, `FILE: session.send_buffer_bytes: 1 is not within 16384 and 67108864`},
 		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0"}], "session": {"window_bytes": 7}}`, `FILE: session.window_bytes: 7 is not within 65536 and 268435456`},
 		{"agent", `{` + agentRest + `, "control": "/` + strings.Repeat("x", 107) + `"}`, `FILE: control: the path has 108 bytes, a Unix socket allows 107`},
 		{"agent", `{` + agentRest + `, "log": "x", "status_every_s": 10}`, `FILE: status_every_s: only sessions have a status in the log; they need the transport "mpflex"`},
@@ -83,14 +95,19 @@ func TestBadFiles(t *testing.T) {
 		{"proxy", `{` + proxyRest + `, "control": 7}`, `FILE: control: a number was found where a string is needed`},
 		{"proxy", `{}`, `FILE: listen: give at least one of tcp, mptcp, mpflex, mpflex_plain`},
 		{"proxy", `{"listen": {"tcp": "127.0.0.1:1", "mptcp": "127.0.0.1:1"}}`, `FILE: listen: mptcp and tcp are both 127.0.0.1:1; they need an address each`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}}`, `FILE: allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": "10.0.0.0/8:*"}`, `FILE: allow: a string was found where a list is needed`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8"]}`, `FILE: allow[0]: "10.0.0.0/8": give the ports, for example "10.65.0.0/16:80,443" or "10.65.0.0/16:*"`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.1/8:80"]}`, `FILE: allow[0]: "10.0.0.1/8:80": 10.0.0.1/8 has bits set after its length; did you mean 10.0.0.0/8?`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:80,http"]}`, `FILE: allow[0]: "10.0.0.0/8:80,http": "http" is not a port (1 to 65535)`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["fd00::/8:80"]}`, `FILE: allow[0]: "fd00::/8:80": an IPv6 prefix stands in brackets, for example "[fd00::/8]:443"`},
-		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["lab:80"]}`, `FILE: allow[0]: "lab:80": "lab" is not a network in CIDR form`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}}`, `FILE: allow: name the destinations that agents may reach, for example "10.65.0.0/16:80,443"`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}, "allow": "10.0.0.0/8:*"}`, `FILE: allow: a string was found where a list is needed`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8"]}`, `FILE: allow[0]: "10.0.0.0/8": give the ports, for example "10.65.0.0/16:80,443" or "10.65.0.0/16:*"`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.1/8:80"]}`, `FILE: allow[0]: "10.0.0.1/8:80": 10.0.0.1/8 has bits set after its length; did you mean 10.0.0.0/8?`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:80,http"]}`, `FILE: allow[0]: "10.0.0.0/8:80,http": "http" is not a port (1 to 65535)`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}, "allow": ["fd00::/8:80"]}`, `FILE: allow[0]: "fd00::/8:80": an IPv6 prefix stands in brackets, for example "[fd00::/8]:443"`},
+		{"proxy", `{"secret_file": "x", "listen": {"tcp": "127.0.0.1:1"}, "allow": ["lab:80"]}`, `FILE: allow[0]: "lab:80": "lab" is not a network in CIDR form`},
 		{"proxy", `{` + proxyRest + `, "max_connections": -5}`, `FILE: max_connections: -5 is negative`},
+		{"proxy", `{"listen": {"tcp": "127.0.0.1:1"}}`, `FILE: secret_file, clients_dir: missing; give the file with the secret that agent and proxy share, or the directory with such a file for each client`},
+		{"proxy", `{` + proxyRest + `, "clients_dir": "y"}`, `FILE: secret_file, clients_dir: both are given; give one of them`},
+		{"proxy", `{` + proxyRest + `, "per_client": {"streams": -1}}`, `FILE: per_client.streams: -1 is negative`},
+		{"proxy", `{` + proxyRest + `, "per_client": {"paths": 1}}`, `FILE: per_client.paths: unknown key; known here: connections, sessions, streams, udp_sockets`},
+		{"agent", `{` + agentRest + `, "socks_users_file": "x"}`, `FILE: socks_users_file: only listen.socks has users; give it, too`},
 		{"short", `0123456789abcde` + "\n", `FILE: secret_file: SECRET holds 15 bytes; between 16 and 4096 are needed`},
 		{"open", `0123456789abcdef`, `FILE: secret_file: SECRET may be used by others (mode 0640); run: chmod 600 SECRET`},
 	}
@@ -115,6 +132,70 @@ func TestBadFiles(t *testing.T) {
 				t.Errorf("\ngot  %v\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+// TestClientsDir: every client has a file, and what bounds it follows from the rest.
+func TestClientsDir(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "clients")
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, "proxy.json", `{"listen": {"tcp": "127.0.0.1:1"}, "allow": ["10.0.0.0/8:*"], "clients_dir": "`+directory+`",
+		"max_connections": 1000, "session": {"max_streams": 77}, "per_client": {"sessions": 3}}`, 0o644)
+	if _, err := LoadProxy(file); err == nil || err.Error() != file+": clients_dir: "+directory+" holds no client; give each a file there, with its name, that holds its secret" {
+		t.Error(err)
+	}
+	for _, name := range []string{"phone-1", "phone-2"} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(strings.Repeat(name, 6)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := LoadProxy(file)
+	if err != nil || len(c.Clients) != 2 || c.Clients[1].Name != "phone-2" || string(c.Clients[1].Secret) != strings.Repeat("phone-2", 6) {
+		t.Fatalf("%+v, %v", c.Clients, err)
+	}
+	if c.PerClient != (ProxyPerClient{Connections: 250, Sessions: 3, Streams: 77, UDPSockets: DefaultClientUDPSockets}) {
+		t.Errorf("%+v", c.PerClient)
+	}
+	bad := filepath.Join(directory, "phone-3")
+	if err := os.WriteFile(bad, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ReadClients(); err == nil || err.Error() != "clients_dir: "+bad+" holds 5 bytes; between 16 and 4096 are needed" {
+		t.Error(err)
+	}
+}
+
+func TestSocksUsers(t *testing.T) {
+	load := func(text string, mode os.FileMode) (Agent, string, error) {
+		users, secret := write(t, "users", text, mode), write(t, "secret", "0123456789abcdef\n", 0o600)
+		c, err := LoadAgent(write(t, "agent.json", `{"listen": {"socks": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp",
+			"secret_file": "`+secret+`", "socks_users_file": "`+users+`"}`, 0o644))
+		return c, users, err
+	}
+	c, _, err := load("me:pass:word \r\n\nyou:#2\n", 0o600)
+	if want := map[string]string{"me": "pass:word ", "you": "#2"}; err != nil || !maps.Equal(c.SocksUsers, want) {
+		t.Errorf("%q, %v", c.SocksUsers, err)
+	}
+	for _, bad := range []struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		{"me:x", 0o644, "FILE may be used by others (mode 0644); run: chmod 600 FILE"},
+		{"\n", 0o600, "FILE has no user; a line is USER:PASSWORD"},
+		{"me:x\nhunter2\n", 0o600, "FILE: line 2: no colon was found; a line is USER:PASSWORD"},
+		{":hunter2", 0o600, "FILE: line 1: the user has 0 bytes; between 1 and 255 are allowed"},
+		{"\nme:\n", 0o600, "FILE: line 2: the password has 0 bytes; between 1 and 255 are allowed"},
+		{"me:" + strings.Repeat("x", 256), 0o600, "FILE: line 1: the password has 256 bytes; between 1 and 255 are allowed"},
+		{"me:x\nyou:y\nme:hunter2\n", 0o600, "FILE: line 3: the user of line 1 is there again; each is allowed once"},
+	} {
+		_, file, err := load(bad.text, bad.mode)
+		want := "socks_users_file: " + strings.ReplaceAll(bad.want, "FILE", file)
+		if err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("\ngot  %v\nwant %s", err, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -18,8 +19,17 @@ type AgentSession struct {
 	WindowBytes  int              `json:"window_bytes"`   // of a stream
 	MemoryBytes  int              `json:"memory_bytes"`   // of what waits for readers, all streams together
 	MaxStreams   int              `json:"max_streams"`
+	BudgetBytes  int64            `json:"budget_bytes"`      // of memory for all sessions
+	Feeding      string           `json:"feeding"`           // LateFeeding, the default, or BufferedFeeding
+	SendBuffer   int              `json:"send_buffer_bytes"` // of each path, with BufferedFeeding
 	Reinjection  AgentReinjection `json:"reinjection"`
 }
+
+// How much the TCP of a path is given.
+const (
+	LateFeeding     = "late"     // what it can send at once
+	BufferedFeeding = "buffered" // as much as its send buffer takes
+)
 
 // ProxySession are those of a proxy's sessions.
 type ProxySession = AgentSession
@@ -38,6 +48,12 @@ func (c *AgentSession) check() error {
 	if _, err := sched.New(c.Scheduler); err != nil {
 		return fmt.Errorf("session.scheduler: %w", err)
 	}
+	switch {
+	case c.Feeding != "" && c.Feeding != LateFeeding && c.Feeding != BufferedFeeding:
+		return fmt.Errorf("session.feeding: %q is not known; give %q or %q", c.Feeding, LateFeeding, BufferedFeeding)
+	case c.SendBuffer != 0 && c.Feeding != BufferedFeeding:
+		return fmt.Errorf("session.send_buffer_bytes: only with the feeding %q", BufferedFeeding)
+	}
 	for _, v := range []struct {
 		key                string
 		value, least, most float64 // of value 0 the default is taken
@@ -46,7 +62,9 @@ func (c *AgentSession) check() error {
 		{"path_timeout_s", c.PathTimeoutS, 1, 86400},
 		{"window_bytes", float64(c.WindowBytes), 64 << 10, 1 << 28},
 		{"memory_bytes", float64(c.MemoryBytes), 1 << 20, 1 << 36},
+		{"budget_bytes", float64(c.BudgetBytes), 16 << 20, 1 << 40},
 		{"max_streams", float64(c.MaxStreams), 1, 1 << 20},
+		{"send_buffer_bytes", float64(c.SendBuffer), 16 << 10, 1 << 26},
 		{"reinjection.eta", c.Reinjection.Eta, 0.05, 1},
 		{"reinjection.share", c.Reinjection.Share, 0.001, 1},
 	} {
@@ -61,13 +79,28 @@ func (c *AgentSession) check() error {
 func (c *AgentSession) Config() session.Config {
 	off := func(on *bool) bool { return on != nil && !*on }
 	r := c.Reinjection
+	buffer := 0
+	if c.Feeding == BufferedFeeding {
+		buffer = cmp.Or(c.SendBuffer, session.DefaultSendBuffer)
+	}
 	return session.Config{
-		Scheduler: c.Scheduler, Window: c.WindowBytes, Memory: c.MemoryBytes, MaxStreams: c.MaxStreams,
+		Scheduler: c.Scheduler, Window: c.WindowBytes, Memory: c.MemoryBytes, MaxStreams: c.MaxStreams, SendBuffer: buffer,
 		Keepalive: seconds(c.KeepaliveS).Round(time.Millisecond), PathTimeout: seconds(c.PathTimeoutS),
 		Reinjection: session.Reinjection{
 			NoTail: off(r.Tail), NoStall: off(r.Stall), NoBuffer: off(r.Buffer), Eta: r.Eta, Share: r.Share,
 		},
 	}
+}
+
+// DefaultBudget is how much memory all sessions of a program may take, bytes.
+const DefaultBudget = 512 << 20
+
+// Budget is the memory of all sessions, bytes; see [session.Budget].
+func (c *AgentSession) Budget() int64 {
+	if c.BudgetBytes == 0 {
+		return DefaultBudget
+	}
+	return c.BudgetBytes
 }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

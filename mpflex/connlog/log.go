@@ -66,8 +66,6 @@ func (l *Log) Close() error {
 // Unix is a moment as the log writes it: unix seconds with a fraction.
 func Unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// Since is the time since a moment as the log writes it, in seconds, to the
+// Since is the time since another as the log writes it, in seconds, to the
 // microsecond.
-func Since(unix float64) float64 {
-	return float64(time.Now().UnixMicro()-int64(unix*1e6+0.5)) / 1e6
-}
+func Since(t time.Time) float64 { return float64(time.Since(t).Microseconds()) / 1e6 }

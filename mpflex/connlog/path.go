@@ -1,6 +1,10 @@
 package connlog
 
-import "mplab/mpflex/session"
+import (
+	"time"
+
+	"mplab/mpflex/session"
+)
 
 // PathEvent is the record of something that happened to a path of a session.
 type PathEvent struct {
@@ -13,15 +17,46 @@ type PathEvent struct {
 	Interface   string  `json:"interface"`
 	Incarnation uint32  `json:"incarnation"`
 	Error       string  `json:"error,omitempty"`
+	Suppressed  int     `json:"suppressed,omitempty"` // failures of the path that were not logged before this
 }
 
-// NewPathEvent returns the record of an event of a session.
-func NewPathEvent(e session.Event, id string) PathEvent {
-	p := PathEvent{
-		Event: "path", T: Unix(e.Time), Session: id, What: e.What, Path: e.Path, Interface: e.Name, Incarnation: e.Incarnation,
-	}
+// SessionEnd is the record of the end of a session.
+type SessionEnd struct {
+	Event   string  `json:"event"` // "session"
+	T       float64 `json:"t"`
+	Session string  `json:"session"`
+	Client  string  `json:"client,omitempty"`
+	What    string  `json:"what"`    // ended
+	Streams int     `json:"streams"` // that were open, and are lost
+	Error   string  `json:"error"`   // why
+}
+
+// OfSession returns the record of an event of a session.
+func OfSession(e session.Event, id, client string) any {
+	why := ""
 	if e.Err != nil {
-		p.Error = e.Err.Error()
+		why = e.Err.Error()
 	}
-	return p
+	if e.What == session.Over {
+		return SessionEnd{
+			Event: "session", T: Unix(e.Time), Session: id, Client: client, What: "ended", Streams: e.Streams, Error: why,
+		}
+	}
+	return PathEvent{
+		Event: "path", T: Unix(e.Time), Session: id, Client: client, What: e.What, Path: e.Path, Interface: e.Name,
+		Incarnation: e.Incarnation, Error: why, Suppressed: e.Suppressed,
+	}
+}
+
+// Notice is the record of something about the program's surroundings that its
+// owner should know.
+type Notice struct {
+	Event string  `json:"event"` // "notice"
+	T     float64 `json:"t"`
+	Text  string  `json:"text"`
+}
+
+// NewNotice returns the notice of a moment.
+func NewNotice(t time.Time, text string) Notice {
+	return Notice{Event: "notice", T: Unix(t), Text: text}
 }

@@ -18,9 +18,10 @@ const (
 
 // Connection is the record of one application connection.
 type Connection struct {
-	Event     string   `json:"event"` // "connection"
-	ID        uint64   `json:"id"`    // counts up from 1 within one run of the program
-	Opened    float64  `json:"opened"`
+	Event     string   `json:"event"`            // "connection"
+	ID        uint64   `json:"id"`               // counts up from 1 within one run of the program
+	Client    string   `json:"client,omitempty"` // at the proxy: whose it is
+	Opened    Moment   `json:"opened"`
 	DurationS float64  `json:"duration_s"`
 	Src       Endpoint `json:"src"` // the application
 	Dst       Endpoint `json:"dst"` // where the application connected to
@@ -41,8 +42,9 @@ type Connection struct {
 	Rule   string `json:"rule,omitempty"`   // of the policy, that decided
 	Scheme string `json:"scheme,omitempty"` // by which the stream is spread over the paths
 
-	Stream uint32 `json:"stream,omitempty"` // of the session
-	Paths  []Path `json:"paths,omitempty"`  // that carried the stream
+	Stream   uint32   `json:"stream,omitempty"`    // of the session
+	Paths    []Path   `json:"paths,omitempty"`     // that carried the stream
+	WaitedMS *float64 `json:"waited_ms,omitempty"` // how long a received byte of the stream waited for those before it, mean
 
 	CongestionControl string `json:"congestion_control"`
 	Status            Status `json:"status"`
@@ -72,8 +74,11 @@ type Lookup struct {
 type Refusal struct {
 	Event  string   `json:"event"` // "refused"
 	T      float64  `json:"t"`
+	Client string   `json:"client,omitempty"` // who it is, where that is known
 	Remote Endpoint `json:"remote"`
 	Reason string   `json:"reason"`
+	// Suppressed counts the refusals left out since the last one.
+	Suppressed uint64 `json:"suppressed,omitempty"`
 }
 
 // Endpoint is written as "address:port", and as "" when there is none.

@@ -14,6 +14,7 @@ import (
 
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/names"
 	"mplab/mpflex/netx"
 )
 
@@ -33,6 +34,9 @@ type Forwarder struct {
 	// Learn, when set, is given each answer of the server that a client gets.
 	// It is set before Run, and must not keep the message.
 	Learn func(message []byte)
+	// Decide, when set, says for each lookup how the server is asked. It is
+	// set before Run.
+	Decide func() Way
 
 	socket *net.UDPConn
 	dialer *carrier.Dialer
@@ -46,11 +50,26 @@ type Forwarder struct {
 	end     context.CancelFunc
 
 	slots chan struct{} // one for each lookup under way
+	hosts *names.Hosts  // that the program itself asked for
 
 	mu      sync.Mutex // guards what follows
 	current *upstream  // nil until the first query
 	closed  bool       // Run has ended
 	wait    sync.WaitGroup
+}
+
+// Way is how the server is asked. Lookups with equal ways share a connection.
+type Way struct {
+	Rule, Scheme, Transport string // for the record of the connection; "" for the transport of all others
+	Refused                 bool   // not at all: the client is told REFUSED
+
+	// Open opens the connection; nil: by the dialer.
+	Open func(context.Context, carrier.Request) (*carrier.Conn, error)
+}
+
+// same says whether lookups may share a connection.
+func (w Way) same(other Way) bool {
+	return w.Rule == other.Rule && w.Scheme == other.Scheme && w.Transport == other.Transport
 }
 
 // lookup is one query under way.
@@ -61,6 +80,8 @@ type lookup struct {
 	udpSize int
 	began   time.Time
 	retried bool // sent once more on a new connection already
+	way     Way
+	up      *upstream // that it was last given to; guarded by the forwarder's lock
 	once    sync.Once
 	timer   *time.Timer
 }
@@ -74,7 +95,7 @@ func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log
 	return &Forwarder{
 		running: running, end: end, socket: socket, dialer: dialer, server: server, log: log, record: record,
 		queryTimeout: queryTimeout, idleTimeout: idleTimeout,
-		slots: make(chan struct{}, maxOutstanding),
+		slots: make(chan struct{}, maxOutstanding), hosts: names.NewHosts(maxHosts),
 	}
 }
 
@@ -129,6 +150,13 @@ func (f *Forwarder) receive(ctx context.Context, query []byte, reply func(messag
 		return
 	}
 	l := &lookup{reply: reply, query: query, asked: asked, udpSize: udpSize, began: time.Now()}
+	if f.Decide != nil {
+		if l.way = f.Decide(); l.way.Refused {
+			reply(failure(query, asked.end, dnsmessage.RCodeRefused))
+			f.write(l, dnsmessage.RCodeRefused)
+			return
+		}
+	}
 	select {
 	case f.slots <- struct{}{}:
 	default:
@@ -140,7 +168,8 @@ func (f *Forwarder) receive(ctx context.Context, query []byte, reply func(messag
 	f.ask(ctx, l)
 }
 
-// ask hands a lookup to the open connection, or to a new one.
+// ask hands a lookup to the open connection, or to a new one; a new one, too,
+// when the server is to be asked in another way than before.
 func (f *Forwarder) ask(ctx context.Context, l *lookup) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,18 +177,19 @@ func (f *Forwarder) ask(ctx context.Context, l *lookup) {
 		f.fail(l)
 		return
 	}
-	if f.current == nil || !f.current.add(l) {
-		f.current = newUpstream(ctx, f)
+	if f.current == nil || !f.current.way.same(l.way) || !f.current.add(l) {
+		f.current = newUpstream(ctx, f, l.way)
 		f.current.add(l)
 		up := f.current
 		f.wait.Go(func() { up.run(ctx) })
 	}
+	l.up = f.current
 }
 
 // expire ends a lookup that was not answered in time.
 func (f *Forwarder) expire(l *lookup) {
 	f.mu.Lock()
-	up := f.current
+	up := l.up
 	f.mu.Unlock()
 	if up != nil {
 		up.expire(l)
@@ -197,7 +227,7 @@ func (f *Forwarder) finish(l *lookup, message []byte, code dnsmessage.RCode) {
 func (f *Forwarder) write(l *lookup, code dnsmessage.RCode) {
 	f.log.Write(connlog.Lookup{
 		Event: "dns", T: connlog.Unix(l.began), Name: l.asked.name, Type: typeName(l.asked.kind),
-		RCode: rcodeName(code), DurationS: connlog.Since(connlog.Unix(l.began)),
+		RCode: rcodeName(code), DurationS: connlog.Since(l.began),
 	})
 }
 

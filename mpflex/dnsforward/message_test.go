@@ -79,3 +79,20 @@ func FuzzParseQuery(f *testing.F) {
 		}
 	})
 }
+
+// Whatever the server answers, what was taken for an answer can be cut, and is
+// one to the same question then.
+func FuzzParseAnswer(f *testing.F) {
+	f.Add(failure(query(f, "dl.lab.", 1232), len(query(f, "dl.lab.", 0)), dnsmessage.RCodeNameError))
+	f.Add(make([]byte, headerSize))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		q, code, err := parseAnswer(message)
+		if err != nil {
+			return
+		}
+		got, again, err := parseAnswer(truncated(message, q.end))
+		if err != nil || again != code || !q.matches(got) {
+			t.Errorf("%+v %v %v", got, again, err)
+		}
+	})
+}

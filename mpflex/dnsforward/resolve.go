@@ -7,18 +7,24 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"strings"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
-
-	"mplab/mpflex/names"
 )
 
 // ErrNoAddress: the server knows no address of the name, or did not answer.
 var ErrNoAddress = errors.New("no address is known of the name")
 
-// Resolve returns an address of a host name, of IPv4 if there is one. Run must
-// be running. The error is ErrNoAddress, or the cause of the context's end.
+// maxHosts is how many names are remembered with their addresses.
+const maxHosts = 4096
+
+// Resolve returns an address of a host name, of IPv4 if there is one, and asks
+// for it again when its time to live is over. Run must be running. The error is
+// ErrNoAddress, or the cause of the context's end.
 func (f *Forwarder) Resolve(ctx context.Context, name string) (netip.Addr, error) {
+	if known, ok := f.hosts.Lookup(name, time.Now()); ok {
+		return known, nil
+	}
 	if !strings.HasSuffix(name, ".") {
 		name += "."
 	}
@@ -36,8 +42,8 @@ func (f *Forwarder) Resolve(ctx context.Context, name string) (netip.Addr, error
 	for _, answer := range answers {
 		select {
 		case message := <-answer:
-			if found := names.Addresses(message); len(found) > 0 {
-				return found[0], nil
+			if found, ok := f.hosts.Learn(message, time.Now()); ok {
+				return found, nil
 			}
 		case <-ctx.Done():
 			return netip.Addr{}, context.Cause(ctx)

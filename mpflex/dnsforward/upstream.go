@@ -2,6 +2,7 @@ package dnsforward
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -25,6 +26,7 @@ var errStalled = fmt.Errorf("no answer of the DNS server: %w", os.ErrDeadlineExc
 // upstream is one carrying connection to the server, with its queries.
 type upstream struct {
 	f      *Forwarder
+	way    Way
 	ctx    context.Context // ends the opening of the connection, too
 	cancel context.CancelFunc
 	queue  chan []byte // framed queries
@@ -38,9 +40,9 @@ type upstream struct {
 	cause    error
 }
 
-func newUpstream(ctx context.Context, f *Forwarder) *upstream {
+func newUpstream(ctx context.Context, f *Forwarder, way Way) *upstream {
 	ctx, cancel := context.WithCancel(ctx)
-	return &upstream{f: f, ctx: ctx, cancel: cancel, queue: make(chan []byte, 2*maxOutstanding), pending: make(map[uint16]*lookup)}
+	return &upstream{f: f, way: way, ctx: ctx, cancel: cancel, queue: make(chan []byte, 2*maxOutstanding), pending: make(map[uint16]*lookup)}
 }
 
 // add queues a lookup; it returns false when the connection is closed.
@@ -68,8 +70,14 @@ func (u *upstream) run(ctx context.Context) {
 	record := u.f.record(u.f.Addr())
 	record.Dst.AddrPort = u.f.server
 	record.UID, record.PID, record.Process = int64(os.Getuid()), os.Getpid(), "mpflex"
+	record.Rule, record.Scheme = u.way.Rule, u.way.Scheme
+	record.Transport = cmp.Or(u.way.Transport, record.Transport)
 	defer u.cancel()
-	conn, err := u.f.dialer.Open(u.ctx, carrier.Request{Command: wire.Connect, Source: u.f.Addr(), Destination: u.f.server})
+	open := u.way.Open
+	if open == nil {
+		open = u.f.dialer.Open
+	}
+	conn, err := open(u.ctx, carrier.Request{Command: wire.Connect, Source: u.f.Addr(), Destination: u.f.server})
 	if err == nil {
 		u.mu.Lock()
 		u.conn = conn
@@ -81,7 +89,7 @@ func (u *upstream) run(ctx context.Context) {
 	for _, l := range left {
 		u.retry(ctx, l)
 	}
-	record.DurationS = connlog.Since(record.Opened)
+	record.DurationS = record.Opened.Since()
 	record.Status, record.Error = carrier.Outcome(err)
 	u.f.log.Write(record)
 }

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -20,6 +22,9 @@ import (
 	"mplab/mpflex/wire"
 )
 
+// errDraining: the proxy ends.
+var errDraining = errors.New("the proxy is ending")
+
 // helloTimeout bounds how long a connection may take to say what it is.
 const helloTimeout = 5 * time.Second
 
@@ -30,18 +35,24 @@ const recordOverhead = 22
 type Options struct {
 	Identity *identity.Proxy
 	Session  session.Config
-	Most     int // sessions of a client at a time; default 16
+	Budget   *session.Budget // of all sessions together; nil: each has one of its own
+	Most     int             // sessions of a client at a time; default 16
+	// Connections and Streams count those of each client, and bound them; nil:
+	// there is no bound.
+	Connections, Streams *identity.Quota
 	// Serve serves a stream and closes it. It is called in a goroutine of its own.
 	Serve func(ctx context.Context, client identity.Client, st *session.Stream)
 	// Begin is told of each new session, before its first stream; nil: nobody.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
+	// Refused is told of streams of a client that were reset by a bound; nil: nobody.
+	Refused func(client identity.Client, remote net.Addr, reason error)
 	// Watch is called, in a goroutine of its own, with each session; it must
 	// return soon after the session is done. nil: nobody watches.
 	Watch func(Held)
 }
 
-// Event is what happens to the paths of a client.
+// Event is what happens to the paths of a client, and to its sessions.
 type Event struct {
 	session.Event
 	Client  string
@@ -54,7 +65,6 @@ type Server struct {
 	options Options
 	ctx     context.Context
 	cancel  context.CancelFunc
-	replay  *wire.Replay
 	serving sync.WaitGroup
 
 	mu       sync.Mutex
@@ -82,9 +92,17 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = func(Event) {}
 	}
+	if o.Refused == nil {
+		o.Refused = func(identity.Client, net.Addr, error) {}
+	}
+	for _, quota := range []**identity.Quota{&o.Connections, &o.Streams} {
+		if *quota == nil {
+			*quota = &identity.Quota{}
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Server{
-		options: o, ctx: ctx, cancel: cancel, replay: wire.NewReplay(wire.DefaultReplayEntries), sessions: map[identity.SessionKey]*held{},
+		options: o, ctx: ctx, cancel: cancel, sessions: map[identity.SessionKey]*held{},
 	}
 }
 
@@ -92,7 +110,9 @@ func New(o Options) *Server {
 // it, too. Private connections begin with TLS. An error says why the connection
 // became no path; it is closed then. The end of ctx ends nothing but that.
 func (d *Server) Take(ctx context.Context, conn *net.TCPConn, private bool) error {
-	path, err := d.attach(ctx, conn, private)
+	v := &visit{server: d, conn: conn}
+	defer v.leave()
+	path, err := v.attach(ctx, private)
 	if err != nil {
 		netx.Abort(conn)
 		return err
@@ -101,33 +121,59 @@ func (d *Server) Take(ctx context.Context, conn *net.TCPConn, private bool) erro
 	return nil
 }
 
+// entering is how many connections beyond its bound a client may have that are
+// no paths yet: so many can be told that they are too many.
+const entering = 16
+
+// errConnections: the client has as many connections as it may have.
+var errConnections = errors.New("the client's limit of connections is reached")
+
+// visit is a connection from its accept to the end of the path that it became.
+type visit struct {
+	server *Server
+	conn   *net.TCPConn
+	client *identity.Client // that was recognised; nil: none was
+}
+
+// admit counts the connection for the client that was recognised.
+func (v *visit) admit(client identity.Client) error {
+	if !v.server.options.Connections.Take(client.ID, entering) {
+		return errConnections
+	}
+	v.client = &client
+	return nil
+}
+
+// leave does the opposite.
+func (v *visit) leave() {
+	if v.client != nil {
+		v.server.options.Connections.Give(v.client.ID)
+	}
+}
+
 // attach hears what a connection is to be, and answers.
-func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*session.Path, error) {
+func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error) {
+	d, conn := v.server, v.conn
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	if err := session.Prepare(conn); err != nil {
 		return nil, err
 	}
-	link, clients, binding, err := d.secure(ctx, conn, private)
+	link, binding, err := v.secure(ctx, private)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	secrets := make([][]byte, len(clients))
-	for i := range clients {
-		secrets[i] = clients[i].Secret
-	}
-	attach, which, err := wire.ReadAttach(link.Conn, binding, secrets...)
+	attach, client, err := v.introduce(link.Conn, binding)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.replay.Once(attach.Time, attach.Nonce, time.Now()); err != nil {
-		return nil, err
-	}
-	client := clients[which]
 	link.ID, link.Incarnation, link.Name, link.Backup = attach.Path, attach.Incarnation, attach.Interface, attach.Backup
-	h, status := d.find(client, attach)
+	h, status, err := d.find(client, attach)
+	if err != nil {
+		return nil, client.Fault(err)
+	}
 	answer := wire.Attached{Status: status}
 	if status == wire.OK {
 		c := h.session.Config()
@@ -142,8 +188,8 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 		return nil, err
 	}
 	if status != wire.OK {
-		_ = conn.CloseWrite() // so that a reset does not overtake the answer
-		return nil, fmt.Errorf("client %q: %s", client.Name, status)
+		seeOff(conn)
+		return nil, client.Fault(errors.New(status.String()))
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, err
@@ -151,58 +197,93 @@ func (d *Server) attach(ctx context.Context, conn *net.TCPConn, private bool) (*
 	return h.session.Attach(link)
 }
 
-// secure makes a connection private when it is to be, and says who the client
-// may be.
-func (d *Server) secure(ctx context.Context, conn *net.TCPConn, private bool) (session.Link, []identity.Client, wire.Binding, error) {
-	if !private {
-		return session.Link{Conn: conn, TCP: conn}, d.options.Identity.Clients(), wire.Unbound, nil
-	}
-	counter := &session.Counter{Conn: conn}
-	secure, err := d.options.Identity.Handshake(ctx, counter)
-	if err != nil {
-		return session.Link{}, nil, wire.Unbound, err
-	}
-	return session.Link{Conn: secure, TCP: conn, Counter: counter, Overhead: recordOverhead}, []identity.Client{secure.Client}, secure.Binding, nil
+// drainTimeout bounds how long a connection that was answered is kept, so that a
+// reset does not overtake the answer.
+const drainTimeout = time.Second
+
+// seeOff ends a connection behind an answer.
+func seeOff(conn *net.TCPConn) {
+	_ = conn.SetReadDeadline(time.Now().Add(drainTimeout))
+	_ = conn.CloseWrite()
+	_, _ = io.Copy(io.Discard, conn)
 }
 
-// find finds the session of an attach, or makes it.
-func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.Status) {
+// secure makes a connection private when it is to be: then it says who the client
+// is, too.
+func (v *visit) secure(ctx context.Context, private bool) (session.Link, wire.Binding, error) {
+	if !private {
+		return session.Link{Conn: v.conn, TCP: v.conn}, wire.Unbound, nil
+	}
+	counter := &session.Counter{Conn: v.conn}
+	secure, err := v.server.options.Identity.Handshake(ctx, counter, v.admit)
+	if err != nil {
+		return session.Link{}, wire.Unbound, err
+	}
+	return session.Link{Conn: secure, TCP: v.conn, Counter: counter, Overhead: recordOverhead}, secure.Binding, nil
+}
+
+// introduce hears what path the connection is to be, and of whom.
+func (v *visit) introduce(conn net.Conn, binding wire.Binding) (wire.Attach, identity.Client, error) {
+	known := v.server.options.Identity
+	if v.client == nil {
+		defer known.Stranger(v.conn)()
+	}
+	attach, client, err := known.ReadAttach(conn, binding, v.client)
+	if errors.Is(err, wire.ErrSkew) { // it is authentic, so its sender may know
+		_, _ = conn.Write(wire.AppendSkewedPath(nil, client.Secret, wire.Unbound, attach.Nonce, client.Now()))
+		seeOff(v.conn)
+	}
+	if err == nil && v.client == nil {
+		if err = v.admit(client); err != nil {
+			err = client.Fault(err)
+		}
+	}
+	return attach, client, err
+}
+
+// find finds the session of an attach, or makes it. After an error there is no
+// answer.
+func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.Status, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := client.Key(attach.Session)
 	h := d.sessions[key]
 	switch {
 	case d.draining:
-		return nil, wire.Draining
+		return nil, wire.Draining, nil
+	case !d.options.Identity.Knows(client): // any more
+		return nil, 0, ErrRemoved
+	case d.options.Connections.Over(client.ID):
+		return nil, wire.Limit, nil
 	case h == nil && !attach.Fresh:
-		return nil, wire.UnknownSession
+		return nil, wire.UnknownSession, nil
 	case h == nil:
 		if !d.room(client) {
-			return nil, wire.Limit
+			return nil, wire.Limit, nil
 		}
 		var err error
 		if h, err = d.begin(client, attach); err != nil {
-			return nil, wire.Bad
+			return nil, wire.Bad, nil
 		}
 		d.sessions[key] = h
 	case h.newest[attach.Path] >= attach.Incarnation:
-		return nil, wire.Stale
+		return nil, wire.Stale, nil
 	}
 	h.newest[attach.Path], h.heard = attach.Incarnation, time.Now()
-	return h, wire.OK
+	return h, wire.OK, nil
 }
 
 // room makes room for one more session of a client: those without paths or
 // streams go first, the one that was heard of least lately before the others.
 func (d *Server) room(client identity.Client) bool {
-	n, oldest := 0, (*held)(nil)
+	n, oldest, at := 0, (*held)(nil), identity.SessionKey{}
 	for key, h := range d.sessions {
 		if key.Client != client.ID {
 			continue
 		}
 		n++
 		if status := h.session.Status(); status.Streams == 0 && (oldest == nil || h.heard.Before(oldest.heard)) {
-			oldest = h
+			oldest, at = h, key
 		}
 	}
 	if n < d.options.Most {
@@ -211,13 +292,18 @@ func (d *Server) room(client identity.Client) bool {
 	if oldest == nil {
 		return false
 	}
-	d.serving.Go(func() { _ = oldest.session.Close() })
+	delete(d.sessions, at)
+	d.serving.Go(func() {
+		oldest.session.End(errReplaced)
+		_ = oldest.session.Close()
+	})
 	return true
 }
 
 // begin makes a session and serves its streams.
 func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error) {
 	config := d.options.Session
+	config.Budget = d.options.Budget
 	config.InitialWindow = int(attach.Settings.InitialWindow)
 	config.Log = func(e session.Event) { d.options.Log(Event{Event: e, Client: client.Name, Session: attach.Session}) }
 	s, err := session.New(session.Proxy, config)
@@ -230,25 +316,70 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 			return nil, err
 		}
 	}
+	h := &held{session: s, client: client, newest: map[uint8]uint32{}}
+	_, _ = rand.Read(h.birth[:]) // never fails
 	d.serving.Go(func() {
 		for {
 			st, err := s.Accept(d.ctx)
 			if err != nil {
 				break
 			}
-			d.serving.Go(func() { d.options.Serve(d.ctx, client, st) })
+			d.serve(client, st)
 		}
 		<-s.Done()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.sessions, client.Key(attach.Session))
+		d.forget(h, attach.Session)
 	})
 	if d.options.Watch != nil {
 		d.serving.Go(func() { d.options.Watch(Held{client, attach.Session, s}) })
 	}
-	h := &held{session: s, client: client, newest: map[uint8]uint32{}}
-	_, _ = rand.Read(h.birth[:]) // never fails
 	return h, nil
+}
+
+// serve serves a stream, or resets it when its client has too many.
+func (d *Server) serve(client identity.Client, st *session.Stream) {
+	if !d.options.Streams.Take(client.ID, 0) {
+		st.Abort(session.TooMany)
+		d.options.Refused(client, st.RemoteAddr(), fmt.Errorf("the client's limit of %d streams is reached", d.options.Streams.Most))
+		return
+	}
+	d.serving.Go(func() {
+		defer d.options.Streams.Give(client.ID)
+		d.options.Serve(d.ctx, client, st)
+	})
+}
+
+// forget takes out a session that has ended.
+func (d *Server) forget(h *held, id wire.SessionID) {
+	d.mu.Lock()
+	if key := h.client.Key(id); d.sessions[key] == h {
+		delete(d.sessions, key)
+	}
+	d.mu.Unlock()
+}
+
+// ErrRemoved is why the sessions of a client end that is not known any more.
+var ErrRemoved = errors.New("the client was removed, or has another secret or name")
+
+// errReplaced: the client has begun more sessions than it may have.
+var errReplaced = errors.New("a newer session of the client took its place")
+
+// EndUnknown ends the sessions of all clients that the identity does not know
+// any more, and waits until they have ended.
+func (d *Server) EndUnknown() {
+	d.mu.Lock()
+	var ended []*session.Session
+	for _, h := range d.sessions {
+		if !d.options.Identity.Knows(h.client) {
+			ended = append(ended, h.session)
+		}
+	}
+	d.mu.Unlock()
+	for _, s := range ended {
+		s.End(ErrRemoved)
+	}
+	for _, s := range ended {
+		_ = s.Close()
+	}
 }
 
 // Close ends all sessions, and waits until their streams were served.
@@ -261,6 +392,9 @@ func (d *Server) Close() {
 	}
 	d.mu.Unlock()
 	d.cancel()
+	for _, s := range all {
+		s.End(errDraining)
+	}
 	for _, s := range all {
 		_ = s.Close()
 	}

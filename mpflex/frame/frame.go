@@ -36,7 +36,7 @@ type Flags uint8
 // The flags of Data.
 const (
 	Fin      Flags = 1 << 0 // the stream ends behind this payload
-	Again    Flags = 1 << 1 // a copy of what another path carried
+	Again    Flags = 1 << 1 // a copy of what another path carried; of Datagram: there are copies
 	Answered Flags = 1 << 0 // of Reset: it answers one
 )
 
@@ -78,6 +78,15 @@ func Parse(b *[HeaderSize]byte) (Header, error) {
 		return h, fmt.Errorf("%w: type %d with %d bytes", ErrFormat, h.Type, h.Size)
 	}
 	return h, nil
+}
+
+// DatagramSeq is the sequence of a datagram: its label, and the low 24 bits of
+// its number.
+func DatagramSeq(label byte, number uint32) uint32 { return uint32(label)<<24 | number&(1<<24-1) }
+
+// SplitDatagramSeq is the reverse of DatagramSeq.
+func SplitDatagramSeq(seq uint32) (label byte, number uint32) {
+	return byte(seq >> 24), seq & (1<<24 - 1)
 }
 
 // Unwrap is the offset with the low half seq that is nearest to an offset near

@@ -23,6 +23,9 @@ type Agent struct {
 
 // NewAgent returns the agent that holds a secret of at least MinSecret bytes.
 func NewAgent(secret []byte, options Options) (*Agent, error) {
+	if err := checkSecret(secret); err != nil {
+		return nil, err
+	}
 	keys, err := derive(secret)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func BenchmarkStranger(b *testing.B) {
 			_ = server.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := proxy.Handshake(context.Background(), &cannedConn{Conn: server, rest: hello[:n]}); !errors.Is(err, ErrStranger) {
+				if _, err := proxy.Handshake(context.Background(), &cannedConn{Conn: server, rest: hello[:n]}, nil); !errors.Is(err, ErrStranger) {
 					b.Fatal(err)
 				}
 			}

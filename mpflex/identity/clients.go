@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"mplab/mpflex/config"
 )
 
 var clientName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ReadClients reads a directory with one file for each client: the file's name
-// is the client's, its content the secret (config.ReadSecret). Names that begin
+// is the client's, its content the secret (ReadSecret). Names that begin
 // with a dot are passed over. What is not a client is an error that names it.
 func ReadClients(directory string) ([]Credential, error) {
 	info, err := os.Stat(directory)
@@ -37,12 +35,12 @@ func ReadClients(directory string) ([]Credential, error) {
 		if !clientName.MatchString(name) {
 			return nil, fmt.Errorf("%s: a client's name has 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit", path)
 		}
-		secret, err := config.ReadSecret(path)
+		secret, err := ReadSecret(path)
 		if err != nil {
 			return nil, err
 		}
-		if len(secret) < MinSecret {
-			return nil, fmt.Errorf("%s: %w: %d bytes; %d are needed, drawn at random", path, ErrSecret, len(secret), MinSecret)
+		if err := checkSecret(secret); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		credentials = append(credentials, Credential{Name: name, Secret: secret})
 	}

@@ -46,7 +46,7 @@ func startFlood(t *testing.T, options Options) *flood {
 }
 
 func (f *flood) serve(conn net.Conn) {
-	secure, err := f.proxy.Handshake(context.Background(), conn)
+	secure, err := f.proxy.Handshake(context.Background(), conn, nil)
 	f.inside.Add(-1)
 	if err != nil {
 		f.refused.Add(1)

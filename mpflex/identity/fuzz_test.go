@@ -53,7 +53,7 @@ func FuzzStranger(f *testing.F) {
 	proxy := newProxy(f, Options{}, alice)
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		conn := &cannedConn{rest: sent}
-		if _, err := proxy.Handshake(context.Background(), conn); err == nil || conn.written != 0 {
+		if _, err := proxy.Handshake(context.Background(), conn, nil); err == nil || conn.written != 0 {
 			t.Errorf("%d bytes, %v", conn.written, err)
 		}
 		if proxy.strangers.queue.Len() != 0 {

@@ -74,7 +74,7 @@ type outcome struct {
 func serve(proxy *Proxy, conn net.Conn) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
-		secure, err := proxy.Handshake(context.Background(), conn)
+		secure, err := proxy.Handshake(context.Background(), conn, nil)
 		done <- outcome{secure, err}
 	}()
 	return done
@@ -221,13 +221,13 @@ func TestOneRecordForEachMessage(t *testing.T) {
 func TestClientsComeAndGo(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice, bob)
 	_, server := meet(t, newAgent(t, secretA), proxy)
-	if !proxy.Knows(server.Client.ID) {
+	if !proxy.Knows(server.Client) {
 		t.Error("alice is not known")
 	}
 	if err := proxy.SetClients([]Credential{bob}); err != nil {
 		t.Fatal(err)
 	}
-	if clients := proxy.Clients(); len(clients) != 1 || clients[0].Name != "bob" || proxy.Knows(server.Client.ID) {
+	if clients := proxy.Clients(); len(clients) != 1 || clients[0].Name != "bob" || proxy.Knows(server.Client) {
 		t.Errorf("%+v", clients)
 	}
 	refuse(t, newAgent(t, secretA), proxy, ErrSilent, ErrStranger)
@@ -308,7 +308,7 @@ func TestEndOfContext(t *testing.T) {
 	client, server := tcpPair(t)
 	done := make(chan outcome, 2)
 	go func() {
-		conn, err := newProxy(t, Options{}, alice).Handshake(ctx, server)
+		conn, err := newProxy(t, Options{}, alice).Handshake(ctx, server, nil)
 		done <- outcome{conn, err}
 	}()
 	cancel()

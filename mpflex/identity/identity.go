@@ -46,7 +46,7 @@ var (
 	// ErrCrowded: too many who did not show a secret yet; the oldest is dropped.
 	ErrCrowded = errors.New("dropped for a newer connection before it said who it is")
 	// ErrSilent: the proxy closed the connection without a word.
-	ErrSilent = errors.New("the proxy closed the connection without an answer: it knows another secret, or the clocks differ by more than 120 s, or it is no mpflex proxy")
+	ErrSilent = errors.New("the proxy closed the connection without an answer: it knows another secret, or is no mpflex proxy")
 )
 
 // DefaultTimeout is how long a handshake may take.
@@ -67,6 +67,9 @@ type Options struct {
 	// yet that they know a secret; 0: DefaultMaxStrangers. One more closes the
 	// oldest of them.
 	MaxStrangers int
+	// Hellos says that the proxy speaks no TLS: secrets may be shorter than
+	// MinSecret then.
+	Hellos bool
 }
 
 func (o Options) withDefaults() Options {
@@ -91,6 +94,9 @@ type Client struct {
 	Name   string // for the log; "" where there is but one
 	ID     ID
 	Secret []byte // authenticates the messages of package wire
+
+	replay *wire.Replay // of what it sent to the proxy without TLS; nil at an agent
+	names  *wire.Memory // that it has shown; nil at an agent
 }
 
 // SessionKey is what the proxy keeps its sessions under: a session belongs to

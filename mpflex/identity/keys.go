@@ -26,10 +26,15 @@ type keys struct {
 	naming       []byte // seals server names
 }
 
-func derive(secret []byte) (keys, error) {
+// checkSecret refuses a secret that is too short for TLS.
+func checkSecret(secret []byte) error {
 	if len(secret) < MinSecret {
-		return keys{}, fmt.Errorf("%w: %d bytes; %d are needed, drawn at random", ErrSecret, len(secret), MinSecret)
+		return fmt.Errorf("%w: %d bytes; %d are needed, drawn at random", ErrSecret, len(secret), MinSecret)
 	}
+	return nil
+}
+
+func derive(secret []byte) (keys, error) {
 	extracted, err := hkdf.Extract(sha256.New, secret, []byte(salt))
 	if err != nil {
 		return keys{}, err

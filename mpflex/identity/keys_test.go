@@ -37,7 +37,7 @@ func TestGoldenKeys(t *testing.T) {
 			t.Errorf("got  %x\nwant %s", got, want)
 		}
 	}
-	if _, err := derive(testSecret()[1:]); !errors.Is(err, ErrSecret) {
+	if err := checkSecret(testSecret()[1:]); !errors.Is(err, ErrSecret) {
 		t.Errorf("a secret of %d bytes: %v", MinSecret-1, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"mplab/mpflex/wire"
 )
@@ -22,7 +21,6 @@ type Credential struct {
 type Proxy struct {
 	options   Options
 	clients   atomic.Pointer[[]known]
-	replay    *wire.Replay
 	strangers *strangers
 }
 
@@ -36,20 +34,21 @@ type known struct {
 // NewProxy returns a proxy that knows these clients.
 func NewProxy(credentials []Credential, options Options) (*Proxy, error) {
 	options = options.withDefaults()
-	p := &Proxy{
-		options:   options,
-		replay:    wire.NewReplay(wire.DefaultReplayEntries),
-		strangers: newStrangers(options.MaxStrangers),
-	}
+	p := &Proxy{options: options, strangers: newStrangers(options.MaxStrangers)}
+	p.clients.Store(&[]known{})
 	return p, p.SetClients(credentials)
 }
 
-// SetClients replaces the clients; on an error nothing is changed. Connections
-// that are open stay so: whoever keeps them asks Knows and closes those of
-// clients that are gone.
+// SetClients replaces the clients; on an error nothing is changed. What a client
+// that stays has sent is not taken once more. Connections that are open stay so:
+// whoever keeps them asks Knows and closes those of clients that are gone.
 func (p *Proxy) SetClients(credentials []Credential) error {
 	clients := make([]known, 0, len(credentials))
 	names := make(map[ID]string, len(credentials))
+	before := make(map[ID]Client, len(credentials))
+	for _, client := range p.Clients() {
+		before[client.ID] = client
+	}
 	for _, credential := range credentials {
 		client, err := p.know(credential)
 		if err != nil {
@@ -59,6 +58,10 @@ func (p *Proxy) SetClients(credentials []Credential) error {
 			return fmt.Errorf("clients %q and %q have the same secret; each needs one of its own", other, client.Name)
 		}
 		names[client.ID] = client.Name
+		client.replay, client.names = before[client.ID].replay, before[client.ID].names
+		if client.replay == nil {
+			client.replay, client.names = wire.NewReplay(wire.DefaultReplayEntries), wire.NewMemory(wire.DefaultReplayEntries)
+		}
 		clients = append(clients, client)
 	}
 	p.clients.Store(&clients)
@@ -66,6 +69,11 @@ func (p *Proxy) SetClients(credentials []Credential) error {
 }
 
 func (p *Proxy) know(credential Credential) (known, error) {
+	if !p.options.Hellos {
+		if err := checkSecret(credential.Secret); err != nil {
+			return known{}, err
+		}
+	}
 	keys, err := derive(credential.Secret)
 	if err != nil {
 		return known{}, err
@@ -80,8 +88,7 @@ func (p *Proxy) know(credential Credential) (known, error) {
 	return known{client, keys.naming, config}, nil
 }
 
-// Clients returns the clients that are known now. On a connection without TLS,
-// wire.ReadAttach is given all of their secrets.
+// Clients returns the clients that are known now.
 func (p *Proxy) Clients() []Client {
 	clients := make([]Client, 0, len(*p.clients.Load()))
 	for _, client := range *p.clients.Load() {
@@ -90,10 +97,10 @@ func (p *Proxy) Clients() []Client {
 	return clients
 }
 
-// Knows tells whether a client is known now.
-func (p *Proxy) Knows(id ID) bool {
+// Knows tells whether a client is known now, and by this name.
+func (p *Proxy) Knows(who Client) bool {
 	for _, client := range *p.clients.Load() {
-		if client.ID == id {
+		if client.ID == who.ID && client.Name == who.Name {
 			return true
 		}
 	}
@@ -102,8 +109,9 @@ func (p *Proxy) Knows(id ID) bool {
 
 // Handshake makes conn private and finds out who the client is. It ends with
 // ctx or after the timeout. On an error conn is closed; who did not show that it
-// knows a secret has got no byte by then.
-func (p *Proxy) Handshake(ctx context.Context, conn net.Conn) (*Conn, error) {
+// knows a secret has got no byte by then. As soon as the client has said who it
+// is, admit is asked, if it is not nil; its error ends the handshake.
+func (p *Proxy) Handshake(ctx context.Context, conn net.Conn, admit func(Client) error) (*Conn, error) {
 	guarded := &guard{Conn: conn, left: maxClientHello}
 	leave := p.strangers.enter(conn)
 	defer leave()
@@ -112,11 +120,16 @@ func (p *Proxy) Handshake(ctx context.Context, conn net.Conn) (*Conn, error) {
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			var err error
-			if client, err = p.recognise(hello.ServerName, time.Now()); err != nil {
+			if client, err = p.recognise(hello.ServerName); err != nil {
 				return nil, err
 			}
 			guarded.admit()
 			leave()
+			if admit != nil {
+				if err := admit(client.Client); err != nil {
+					return nil, err
+				}
+			}
 			return client.config, nil
 		},
 	}
@@ -126,15 +139,18 @@ func (p *Proxy) Handshake(ctx context.Context, conn net.Conn) (*Conn, error) {
 		guarded.done = true
 		return secure, nil
 	case client != nil:
-		return nil, fmt.Errorf("client %q: %w", client.Name, err)
+		return nil, client.Fault(err)
 	case errors.Is(err, net.ErrClosed) && ctx.Err() == nil:
 		return nil, ErrCrowded
 	}
 	return nil, err
 }
 
-// recognise finds the client that sealed a server name just now.
-func (p *Proxy) recognise(name string, now time.Time) (*known, error) {
+// recognise finds the client that sealed a server name which was not shown
+// before. When it was sealed does not matter: an agent whose clock is wrong is
+// one, too, and a name that is shown again opens nothing but a handshake that
+// cannot be ended without the agent's key.
+func (p *Proxy) recognise(name string) (*known, error) {
 	opened, ok := parseName(name)
 	if !ok {
 		return nil, ErrStranger
@@ -144,8 +160,8 @@ func (p *Proxy) recognise(name string, now time.Time) (*known, error) {
 		if !opened.by(clients[i].naming) {
 			continue
 		}
-		if err := p.replay.Once(opened.at, opened.nonce, now); err != nil {
-			return nil, fmt.Errorf("client %q: %w", clients[i].Name, err)
+		if err := clients[i].names.Once(opened.nonce); err != nil {
+			return nil, clients[i].Fault(err)
 		}
 		return &clients[i], nil
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"mplab/mpflex/connlog"
 )
@@ -106,6 +107,54 @@ func TestSinglePathIsBoundToItsDevice(t *testing.T) {
 				t.Errorf("proxy: %+v", there)
 			}
 		})
+	}
+}
+
+// TestDefaultRoute: a connection ends with the network that it began on, the
+// next one takes what there is, and WiFi again when it is back; one over the
+// other network outlives that.
+func TestDefaultRoute(t *testing.T) {
+	s := start(t, values{"transport": "tcp", "proxy": "10.64.3.2:7001"})
+	t.Cleanup(func() { restore(t, "wlan0") })
+	serveOrigin(t, web, echo)
+	begin := func() *net.TCPConn {
+		conn := dialPhone(t, web)
+		say(t, conn)
+		return conn
+	}
+	wifi := begin()
+	output(t, "phone", "ip", "link", "set", "wlan0", "down")
+	_ = wifi.SetReadDeadline(time.Now().Add(patience))
+	if _, err := wifi.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("WiFi is gone; the application saw %v, not a reset", err)
+	}
+	lost := connections(t, s.agent, web, 1)[0]
+	if lost.Local.Addr().String() != "10.64.1.2" || lost.Status != connlog.Reset || !strings.Contains(lost.Error, "10.64.1.2 of wlan0") {
+		t.Errorf("%s from %s: %s", lost.Status, lost.Local, lost.Error)
+	}
+	cellular := begin()
+	restore(t, "wlan0")
+	again := begin()
+	say(t, cellular)
+	_ = cellular.Close()
+	connections(t, s.agent, web, 2)
+	_ = again.Close()
+	for i, address := range []string{"10.64.1.2", "10.64.2.2", "10.64.1.2"} {
+		if got := connections(t, s.agent, web, 3)[i]; got.Local.Addr().String() != address || (i > 0 && got.Status != connlog.Closed) {
+			t.Errorf("connection %d: %s from %s, %s", i, got.Status, got.Local, got.Error)
+		}
+	}
+}
+
+// say sends a byte and waits for its echo; the connection stays open.
+func say(t *testing.T, conn *net.TCPConn) {
+	t.Helper()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Fatal(err)
 	}
 }
 

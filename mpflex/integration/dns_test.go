@@ -19,8 +19,13 @@ const dnsServer = "10.65.0.53:53"
 // nothing at all to silent.lab., NXDOMAIN to the rest. After perConnection
 // queries it closes the connection without answering the next.
 func nameServer(t testing.TB, perConnection int) (opened *atomic.Int32) {
+	return nameServerAt(t, "origin", dnsServer, perConnection)
+}
+
+// nameServerAt is nameServer at another place.
+func nameServerAt(t testing.TB, node, address string, perConnection int) (opened *atomic.Int32) {
 	opened = &atomic.Int32{}
-	serveOrigin(t, dnsServer, func(conn *net.TCPConn) {
+	serve(t, node, address, func(conn *net.TCPConn) {
 		defer conn.Close()
 		opened.Add(1)
 		for served := 0; ; served++ {

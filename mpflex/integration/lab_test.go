@@ -110,9 +110,15 @@ func dialPhone(t testing.TB, address string) *net.TCPConn {
 // connection.
 func serveOrigin(t testing.TB, address string, handle func(*net.TCPConn)) {
 	t.Helper()
+	serve(t, "origin", address, handle)
+}
+
+// serve is serveOrigin for any node.
+func serve(t testing.TB, node, address string, handle func(*net.TCPConn)) {
+	t.Helper()
 	var listener net.Listener
 	var err error
-	inNode(t, "origin", func() { listener, err = net.Listen("tcp4", address) })
+	inNode(t, node, func() { listener, err = net.Listen("tcp4", address) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,9 +77,8 @@ func expectPaths(t *testing.T, s setup, address string, nth int, rule, scheme, w
 		t.Errorf("%s: rule %q, scheme %q, %q at the proxy", address, here.Rule, here.Scheme, there.Scheme)
 	}
 	up, down := directions(here)
-	// What the proxy sends last may leave after its record was written.
-	if _, upThere := directions(there); up != want || down != want || upThere != want {
-		t.Errorf("%s: up over %q, down over %q, not %q; the proxy got it over %q", address, up, down, want, upThere)
+	if downThere, upThere := directions(there); up != want || down != want || upThere != want || downThere != want {
+		t.Errorf("%s: up over %q, down over %q, not %q; at the proxy %q and %q", address, up, down, want, upThere, downThere)
 	}
 	return here
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/testkit"
 )
 
-// patience is how long a test waits for what must come at some time; no test
-// asserts how long anything takes.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come at some time.
+const patience = testkit.Patience
 
 // values are a configuration, or what changes one.
 type values map[string]any
@@ -154,26 +154,7 @@ func (p *program) stop(t testing.TB) {
 // records reads the records of one kind from a log.
 func records[R any](t testing.TB, path, event string) []R {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []R
-	for line := range strings.Lines(string(data)) {
-		var head struct{ Event string }
-		if err := json.Unmarshal([]byte(line), &head); err != nil {
-			t.Fatalf("%s: %q: %v", path, line, err)
-		}
-		if head.Event != event {
-			continue
-		}
-		var record R
-		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, record)
-	}
-	return found
+	return testkit.Records[R](t, path, event)
 }
 
 // connections waits until a log holds so many connections to a destination.
@@ -194,10 +175,5 @@ func connections(t testing.TB, p *program, dst string, count int) []connlog.Conn
 
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("did not come: %s", what)
+	testkit.Eventually(t, what, f)
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,5 +138,59 @@ func TestSocksRefused(t *testing.T) {
 				return bad == len(cases)
 			})
 		})
+	}
+}
+
+// TestSocksUsers: only who knows a password of the file is served, no password is
+// in the log, and a name is looked up once.
+func TestSocksUsers(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(users, []byte("me:correct horse\nyou:battery staple\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := withSocks(flex(false))
+	settings["socks_users_file"], settings["dns_server"] = users, dnsServer
+	s := start(t, settings)
+	serveOrigin(t, web, echo)
+	nameServer(t, -1)
+	// say greets with the methods given, then sends the rest, and reads so much.
+	say := func(methods, rest string, answers int) (*net.TCPConn, []byte) {
+		conn := dialPhone(t, socksServer)
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := io.WriteString(conn, "\x05"+string(rune(len(methods)))+methods+rest); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, answers)
+		n, _ := io.ReadFull(conn, answer)
+		return conn, answer[:n]
+	}
+	credentials := func(user, password string) string {
+		return "\x01" + string(rune(len(user))) + user + string(rune(len(password))) + password
+	}
+	request := "\x05\x01\x00" + string(byName("dl.lab", 80))
+	for range 3 {
+		conn, answer := say("\x00\x02", credentials("you", "battery staple")+request, 2+2+10)
+		if len(answer) != 14 || string(answer[:4]) != "\x05\x02\x01\x00" || answer[5] != 0 {
+			t.Fatalf("%x", answer)
+		}
+		roundTrip(t, conn, payload(1, 1000))
+		conn.Close()
+	}
+	if _, answer := say("\x00", request, 14); string(answer) != "\x05\xff" {
+		t.Errorf("without a password: %x", answer)
+	}
+	if _, answer := say("\x02", credentials("me", "battery staple")+request, 14); string(answer) != "\x05\x02\x01\x01" {
+		t.Errorf("with another user's password: %x", answer)
+	}
+	connections(t, s.agent, web, 3)
+	s.agent.stop(t)
+	if got := records[connlog.Refusal](t, s.agent.log, "refused"); len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
+	if got := records[connlog.Lookup](t, s.agent.log, "dns"); len(got) != 2 || got[0].Type != "A" || got[1].Type != "AAAA" {
+		t.Errorf("lookups: %+v", got)
+	}
+	if log, err := os.ReadFile(s.agent.log); err != nil || strings.Contains(string(log), "staple") {
+		t.Errorf("a password is in the log, or there is none: %v", err)
 	}
 }

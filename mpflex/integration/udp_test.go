@@ -19,7 +19,13 @@ import (
 // startEcho runs udp-echo at the origin.
 func startEcho(t *testing.T, address string) {
 	t.Helper()
-	cmd := command("origin", "udp-echo", "--listen", address)
+	startEchoAt(t, "origin", address)
+}
+
+// startEchoAt runs udp-echo in a node.
+func startEchoAt(t *testing.T, node, address string) {
+	t.Helper()
+	cmd := command(node, "udp-echo", "--listen", address)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

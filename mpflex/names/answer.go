@@ -22,16 +22,6 @@ func (c *Cache) Learn(message []byte, now time.Time) int {
 	return len(found)
 }
 
-// Addresses returns the addresses in a DNS answer of the name that was asked
-// for, aliases followed; none when it is no answer, or one of an error.
-func Addresses(message []byte) (addrs []netip.Addr) {
-	_, found := readAnswer(message)
-	for _, a := range found {
-		addrs = append(addrs, a.addr)
-	}
-	return addrs
-}
-
 // address is an address that a name has.
 type address struct {
 	addr netip.Addr

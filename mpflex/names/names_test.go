@@ -237,6 +237,40 @@ func TestLearn(t *testing.T) {
 	}
 }
 
+// TestHosts: a name has its first address for as long as all records on the way
+// to it say, and in whatever form it is asked for.
+func TestHosts(t *testing.T) {
+	www := answer(t, "www.shop.example.", 0, true, "www.shop.example. CNAME edge.example. 30", "edge.example. A 192.0.2.2 900", "edge.example. A 192.0.2.3 900")
+	for _, c := range []struct {
+		about    string
+		message  []byte
+		name     string
+		addr     string // "": there is none
+		believed time.Duration
+	}{
+		{"the first address, the smallest time to live", www, "WWW.shop.example.", "192.0.2.2", 30 * time.Second},
+		{"not to be kept", answer(t, "a.example.", 0, true, "a.example. A 192.0.2.3 0"), "a.example", "192.0.2.3", 0},
+		{"a time to live beyond 2^31 is 0", answer(t, "a.example.", 0, true, "a.example. A 192.0.2.3 4294967295"), "a.example", "192.0.2.3", 0},
+		{"a day at most", answer(t, "a.example.", 0, true, "a.example. AAAA 2001:db8::1 2000000"), "a.example", "2001:db8::1", 24 * time.Hour},
+		{"another name", answer(t, "a.example.", 0, true, "b.example. A 192.0.2.3 60"), "b.example", "", 0},
+		{"an error", answer(t, "a.example.", dnsmessage.RCodeNameError, true), "a.example", "", 0},
+		{"nothing", nil, "", "", 0},
+	} {
+		hosts := NewHosts(8)
+		learned, ok := hosts.Learn(c.message, start)
+		if ok != (c.addr != "") || ok && learned.String() != c.addr {
+			t.Errorf("%s: learned %s, %v", c.about, learned, ok)
+		}
+		got, known := hosts.Lookup(c.name, start.Add(c.believed-1))
+		if known != (c.believed > 0) || known && got != learned {
+			t.Errorf("%s: %s, %v just before its end", c.about, got, known)
+		}
+		if got, known := hosts.Lookup(c.name, start.Add(c.believed)); known {
+			t.Errorf("%s: %s at its end", c.about, got)
+		}
+	}
+}
+
 // A cut answer teaches a part of what the whole one does, never anything else.
 func TestLearnFromCutAnswers(t *testing.T) {
 	message := answer(t, "www.shop.example.", 0, true, "www.shop.example. CNAME edge.example. 300",

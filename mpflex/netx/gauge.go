@@ -148,16 +148,45 @@ func (g *Gate) Wait(bound int, atMost time.Duration) error {
 	return failure
 }
 
-// WaitReadable waits until a read returns at once: with data, the end of the
-// stream or an error. It spares those that wait a buffer.
-func WaitReadable(conn *net.TCPConn) error {
+// SetSendBuffer gives a connection a send buffer of a fixed size, and returns
+// how many bytes of payload it takes. Beyond net.core.wmem_max that needs
+// CAP_NET_ADMIN; without it the buffer is as large as it may be.
+func SetSendBuffer(conn *net.TCPConn, bytes int) (granted int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failure error
+	err = raw.Control(func(fd uintptr) {
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, bytes) != nil {
+			failure = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, bytes)
+		}
+		if failure == nil {
+			granted, failure = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
+		}
+	})
+	return granted / 2, errors.Join(err, failure) // the kernel doubles what it is given, for its bookkeeping (socket(7))
+}
+
+// pacedAtMost is a rate that no path of a phone reaches, bytes a second. That
+// there is one at all makes the kernel pace a connection (socket(7)).
+const pacedAtMost = 4_000_000_000
+
+// Pace makes the kernel spread what a congestion window lets go over a round
+// trip, as BBR asks for by itself. After a pause a whole window would otherwise
+// leave at once, which short queues on the way do not hold.
+func Pace(conn *net.TCPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
-	var b [1]byte
-	return raw.Read(func(fd uintptr) bool {
-		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		return err != unix.EAGAIN && err != unix.EINTR
+	rate, failure := uint64(pacedAtMost), error(nil)
+	err = raw.Control(func(fd uintptr) {
+		_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE,
+			uintptr(unsafe.Pointer(&rate)), unsafe.Sizeof(rate), 0)
+		if errno != 0 {
+			failure = errno
+		}
 	})
+	return errors.Join(err, failure)
 }

@@ -114,25 +114,3 @@ func TestGate(t *testing.T) {
 		t.Errorf("a deadline was left: %v", err)
 	}
 }
-
-func TestWaitReadable(t *testing.T) {
-	a, b := loop(t)
-	_ = a.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	if err := WaitReadable(a); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error(err)
-	}
-	_ = a.SetReadDeadline(time.Time{})
-	go func() { _, _ = b.Write([]byte("x")) }()
-	for range 2 { // what is there stays there
-		if err := WaitReadable(a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, err := a.Read(make([]byte, 4)); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	_ = b.Close()
-	if err := WaitReadable(a); err != nil {
-		t.Error(err)
-	}
-}

@@ -18,7 +18,7 @@ func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
 	}
 	n := 0
 	_ = raw.Read(func(fd uintptr) bool {
-		for {
+		for !failed(int(fd)) { // the error is left to who reads
 			got, _, err := unix.Recvfrom(int(fd), buffer, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 			switch {
 			case err == unix.EINTR: //nolint:errorlint // a system call's own number
@@ -29,6 +29,7 @@ func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
 			n = max(got, 0)
 			return err != nil || n == 0 || n > known || n == len(buffer)
 		}
+		return true
 	})
 	_ = conn.SetReadDeadline(time.Time{})
 	return n

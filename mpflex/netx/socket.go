@@ -147,7 +147,7 @@ func Abort(conn interface {
 }
 
 // ReadNow returns what can be read at once, without waiting: 0 when nothing is
-// there yet.
+// there yet, and when the connection has failed, which the next read tells.
 func ReadNow(conn *net.TCPConn, buffer []byte) int {
 	var n int
 	raw, err := conn.SyscallConn()
@@ -155,13 +155,38 @@ func ReadNow(conn *net.TCPConn, buffer []byte) int {
 		return 0
 	}
 	_ = raw.Read(func(fd uintptr) bool {
-		n, err = unix.Read(int(fd), buffer)
+		if !failed(int(fd)) {
+			n, err = unix.Read(int(fd), buffer)
+		}
 		return true
 	})
 	if err != nil || n < 0 {
 		return 0
 	}
 	return n
+}
+
+// failed says whether a connection has an error that nobody has been told. The
+// kernel tells it once; after that a reset looks like the end of the stream.
+func failed(fd int) bool {
+	state := [1]unix.PollFd{{Fd: int32(fd)}}
+	n, _ := unix.Poll(state[:], 0)
+	return n > 0 && state[0].Revents&unix.POLLERR != 0
+}
+
+// WasReset says whether a connection whose reading ended, and whose writing did
+// not, was reset: another goroutine may have been told so. It is false for MPTCP.
+func WasReset(conn *net.TCPConn) bool {
+	reset := false
+	_ = control(conn, func(fd int) {
+		const closed = 7 // TCP_CLOSE; an end of stream alone leads to TCP_CLOSE_WAIT
+		if protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL); err != nil || protocol != unix.IPPROTO_TCP {
+			return
+		}
+		info, err := unix.GetsockoptTCPInfo(fd, unix.SOL_TCP, unix.TCP_INFO)
+		reset = err == nil && info.State == closed
+	})
+	return reset
 }
 
 // control runs f on the descriptor of a connection.

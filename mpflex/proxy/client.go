@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
+	"mplab/mpflex/netx"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/policy/schemes"
 	"mplab/mpflex/session"
@@ -16,7 +18,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// errTwice: two clients gave their sessions the same number.
+// errTwice: the client's session of this number has not ended altogether.
 var errTwice = errors.New("there is a session of this number")
 
 // clients are the sessions that are open, with what each needs of the proxy.
@@ -24,13 +26,14 @@ type clients struct {
 	relay *udprelay.Relay
 
 	mu      sync.Mutex // guards what follows
-	open    map[wire.SessionID]*client
+	open    map[identity.SessionKey]*client
 	streams map[*session.Session]*client // the same, by their sessions
 }
 
 // client is one of them.
 type client struct {
 	session *session.Session
+	name    udprelay.Client
 	schemes *schemes.Set
 
 	mu    sync.Mutex
@@ -49,13 +52,23 @@ func (c *client) setTable(encoded []byte) error {
 	return nil
 }
 
-// prepare gives a stream the scheme of its label, and tells it in words.
-func (c *client) prepare(st *session.Stream, label byte) string {
+// generation is that of the table in force; 0: there is none.
+func (c *client) generation() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.table == nil {
+		return 0
+	}
+	return c.table.Generation
+}
+
+// scheme returns the scheme of a label, also in words; nil is the session's own.
+func (c *client) scheme(label byte) (*session.Scheme, string) {
 	c.mu.Lock()
 	table := c.table
 	c.mu.Unlock()
 	if table == nil {
-		return ""
+		return nil, ""
 	}
 	scheme, known := table.Scheme(label)
 	if !known {
@@ -63,23 +76,33 @@ func (c *client) prepare(st *session.Stream, label byte) string {
 	}
 	made, err := c.schemes.Of(scheme)
 	if err != nil { // a scheduler that only the agent has
-		return fmt.Sprintf("the session's own, not %s: %v", scheme, err)
+		return nil, fmt.Sprintf("the session's own, not %s: %v", scheme, err)
 	}
-	st.SetScheme(made)
-	return scheme.String()
+	return made, scheme.String()
+}
+
+// prepare gives a stream the scheme of its label, and tells it in words.
+func (c *client) prepare(st *session.Stream, label byte) string {
+	scheme, words := c.scheme(label)
+	if scheme != nil {
+		st.SetScheme(scheme)
+	}
+	return words
 }
 
 // newClients makes the table of sessions, and the relay of their datagrams.
 func (p *Proxy) newClients() *clients {
-	c := &clients{open: make(map[wire.SessionID]*client), streams: make(map[*session.Session]*client)}
-	c.relay = udprelay.New(udprelay.Options{Allow: p.config.Allowed, Log: p.log, Deliver: c.deliver})
+	c := &clients{open: make(map[identity.SessionKey]*client), streams: make(map[*session.Session]*client)}
+	c.relay = udprelay.New(udprelay.Options{
+		Allow: p.config.Allowed, Log: p.log, Deliver: c.deliver, Limits: udprelay.Limits{SocketsPerClient: p.config.PerClient.UDPSockets},
+	})
 	return c
 }
 
-func (c *clients) find(id wire.SessionID) *client {
+func (c *clients) find(key identity.SessionKey) *client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open[id]
+	return c.open[key]
 }
 
 // of returns the client whose stream it is; nil when its session is over.
@@ -90,8 +113,9 @@ func (c *clients) of(st *session.Stream) *client {
 }
 
 // begin takes a new session; its associations end with it.
-func (p *Proxy) begin(_ identity.Client, id wire.SessionID, s *session.Session, encoded []byte) error {
-	one := &client{session: s, schemes: schemes.NewSet(s.Config().Scheduler)}
+func (p *Proxy) begin(who identity.Client, id wire.SessionID, s *session.Session, encoded []byte) error {
+	key := who.Key(id)
+	one := &client{session: s, name: udprelay.Client{SessionKey: key, Name: who.Name}, schemes: schemes.NewSet(s.Config().Scheduler)}
 	if len(encoded) > 0 {
 		if err := one.setTable(encoded); err != nil {
 			return err
@@ -100,47 +124,65 @@ func (p *Proxy) begin(_ identity.Client, id wire.SessionID, s *session.Session, 
 	c := p.clients
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[id] != nil {
+	if c.open[key] != nil {
 		return errTwice
 	}
-	c.open[id], c.streams[s] = one, one
-	s.OnDatagram(func(association uint32, payload []byte) {
+	c.open[key], c.streams[s] = one, one
+	s.OnDatagram(func(d session.Datagram) {
 		if s.Err() == nil {
-			c.send(id, association, payload)
+			c.send(one.name, d)
 		}
 	})
 	p.group.Go(func() {
 		<-s.Done()
 		c.mu.Lock()
-		delete(c.open, id)
+		delete(c.open, key)
 		delete(c.streams, s)
 		c.mu.Unlock()
-		c.relay.CloseClient(udprelay.Client(id))
+		c.relay.CloseClient(one.name)
 	})
 	return nil
 }
 
 // send sends a datagram of a client on, or ends its association.
-func (c *clients) send(id wire.SessionID, association uint32, payload []byte) {
-	destination, datagram, err := wire.ParseDatagram(payload)
+func (c *clients) send(of udprelay.Client, d session.Datagram) {
+	destination, datagram, err := wire.ParseDatagram(d.Payload)
 	switch {
 	case err != nil: // dropped, as anything on a network may be
 	case !destination.IsValid():
-		c.relay.CloseAssociation(udprelay.Client(id), association)
+		c.relay.CloseAssociation(of, d.Association)
 	default:
-		_ = c.relay.Send(udprelay.Client(id), association, destination, datagram) // the relay counts and logs
+		_ = c.relay.Send(of, d.Association, destination, d.Label, datagram) // the relay counts and logs
 	}
 }
 
-// deliver brings a datagram back to its client.
-func (c *clients) deliver(client udprelay.Client, association uint32, source netip.AddrPort, datagram []byte) {
-	if s := c.find(wire.SessionID(client)); s != nil {
-		s.session.SendDatagram(association, wire.AppendDatagram(make([]byte, 0, len(datagram)+32), source, datagram))
+// deliver brings a datagram back to its client, by the scheme of its label.
+func (c *clients) deliver(client udprelay.Client, association uint32, source netip.AddrPort, label byte, datagram []byte) {
+	one := c.find(client.SessionKey)
+	if one == nil {
+		return
 	}
+	scheme, _ := one.scheme(label)
+	one.session.SendDatagram(session.Datagram{
+		Association: association, Label: label, Payload: wire.AppendDatagram(make([]byte, 0, len(datagram)+32), source, datagram),
+	}, scheme)
 }
 
-// takeSchemes reads another table of schemes of a stream, and answers.
-func (p *Proxy) takeSchemes(st *session.Stream, one *client) error {
+// takeSchemes reads another table of schemes of a stream, answers, and logs it.
+func (p *Proxy) takeSchemes(st *session.Stream, one *client) {
+	err := p.replaceTable(st, one)
+	record := connlog.Schemes{
+		Event: "schemes", T: connlog.Unix(time.Now()), Session: one.name.Session.String(), Client: one.name.Name, Generation: one.generation(),
+	}
+	if err != nil {
+		record.Error = err.Error()
+		netx.Abort(st)
+	}
+	p.log.Write(record)
+}
+
+// replaceTable reads a table to the end of a stream, and puts it in force.
+func (p *Proxy) replaceTable(st *session.Stream, one *client) error {
 	if err := st.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return err
 	}

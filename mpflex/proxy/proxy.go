@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/downlink"
+	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
@@ -39,18 +41,23 @@ const (
 	maxEcho = 1 << 20
 )
 
-// Proxy serves the agents that know its secret.
+// Proxy serves the agents that know a secret of its clients.
 type Proxy struct {
 	config    config.Proxy
 	log       *connlog.Log
 	onward    netx.Options // of the sockets towards destinations
 	listeners []listener
-	replay    *wire.Replay
+	known     *identity.Proxy // who may use it
 	group     *accept.Group
 	open      status.Open
 	sessions  *downlink.Server // nil: there is no listener for paths
 	clients   *clients         // of the sessions
 	lastID    atomic.Uint64
+
+	connections identity.Quota // of each client
+	carriers    carriers
+	refusals    connlog.Throttle
+	reload      sync.Mutex // held while the clients are replaced
 }
 
 type listener struct {
@@ -64,16 +71,22 @@ func New(c config.Proxy, log *connlog.Log) (*Proxy, error) {
 		config: c,
 		log:    log,
 		onward: netx.Options{Congestion: c.CongestionControl},
-		replay: wire.NewReplay(wire.DefaultReplayEntries),
 		group:  accept.NewGroup(c.MaxConnections),
+	}
+	p.connections.Most = c.PerClient.Connections
+	var err error
+	p.known, err = identity.NewProxy(c.Clients, identity.Options{
+		// Half of all connections are kept for those who have said who they are.
+		MaxStrangers: max(1, c.MaxConnections/2), Hellos: !c.Listen.MPFlex.IsValid(),
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := p.onward.Probe(); err != nil {
 		return nil, err
 	}
 	if c.Listen.MPFlex.IsValid() || c.Listen.MPFlexPlain.IsValid() {
-		if err := p.newSessions(); err != nil {
-			return nil, err
-		}
+		p.newSessions()
 	}
 	for transport, address := range c.Listen.All() {
 		if !address.IsValid() {
@@ -109,6 +122,10 @@ func (p *Proxy) Listening(transport string) netip.AddrPort {
 
 // Run serves until ctx ends, resets and logs what is open then, and returns.
 func (p *Proxy) Run(ctx context.Context) {
+	p.group.Failed = func(l *net.TCPListener) func(error) {
+		return p.log.Listening(connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
+	}
+	p.group.Go(p.keepClients(ctx))
 	for _, l := range p.listeners {
 		p.group.Go(func() {
 			p.group.Serve(ctx, l.TCPListener, func(conn *net.TCPConn) { p.serve(ctx, conn, l.transport) }, p.overLimit)
@@ -131,46 +148,53 @@ func (p *Proxy) serve(ctx context.Context, conn *net.TCPConn, transport string) 
 		return
 	}
 	record := connlog.Connection{
-		Event: "connection", Opened: connlog.Unix(time.Now()), Transport: transport,
+		Event: "connection", Opened: connlog.Now(), Transport: transport,
 		Local:  connlog.Endpoint{AddrPort: netx.AddrPort(conn.LocalAddr())},
 		Remote: connlog.Endpoint{AddrPort: netx.AddrPort(conn.RemoteAddr())},
 		UID:    owner.Unknown.UID, PID: owner.Unknown.PID, CongestionControl: p.config.CongestionControl,
 	}
 	watch := netx.NewWatch(conn, transport == config.MPTCP)
-	hello, err := p.admit(ctx, conn)
+	v, err := p.admit(ctx, conn)
 	if err != nil {
-		p.refused(record.Remote.AddrPort, err)
+		p.refused(v.client.Name, record.Remote.AddrPort, err)
 		_ = conn.Close()
 		return
 	}
-	record.ID = p.lastID.Add(1)
-	record.Src.AddrPort, record.Dst.AddrPort = hello.Source, hello.Destination
-	err = p.fulfil(ctx, conn, hello, watch, &record)
+	defer v.leave()
+	record.ID, record.Client = p.lastID.Add(1), v.client.Name
+	record.Src.AddrPort, record.Dst.AddrPort = v.hello.Source, v.hello.Destination
+	err = p.fulfil(v, watch, &record)
 	record.Multipath, record.Fallback, record.Subflows = watch.State()
-	record.DurationS = connlog.Since(record.Opened)
+	record.DurationS = record.Opened.Since()
 	record.Status, record.Error = carrier.Outcome(err)
 	p.log.Write(record)
 }
 
-// admit reads the hello of an agent that knows the secret. Anybody else gets
-// an error and, from the caller, not a byte.
-func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (wire.Hello, error) {
+// admit reads the hello of an agent that knows a secret. Anybody else gets an
+// error and, from the caller, not a byte; so does a client that has as many
+// connections as it may have. Without an error the visit is to be left.
+func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (visit, error) {
+	defer p.known.Stranger(conn)()
+	v := visit{conn: conn}
 	if err := p.prepare(conn); err != nil {
-		return wire.Hello{}, err
+		return v, err
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
-		return wire.Hello{}, err
+		return v, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	hello, err := wire.ReadHello(conn, p.config.Secret)
-	if err != nil && !errors.Is(err, wire.ErrCommand) {
-		return wire.Hello{}, err
+	var err error
+	if v.hello, v.client, err = p.known.ReadHello(conn); err != nil {
+		if errors.Is(err, wire.ErrSkew) { // it is authentic, so its sender may know
+			v.seeOff(wire.AppendSkewed(nil, v.client.Secret, v.hello.Nonce, v.client.Now()))
+		}
+		return v, err
 	}
-	if err := p.replay.Accept(hello, time.Now()); err != nil {
-		return wire.Hello{}, err
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return v, err
 	}
-	return hello, conn.SetReadDeadline(time.Time{})
+	return v, p.enter(ctx, &v)
 }
 
 // prepare sets what is configured for accepted connections.
@@ -182,41 +206,41 @@ func (p *Proxy) prepare(conn *net.TCPConn) error {
 }
 
 // fulfil does what an authentic hello asks for.
-func (p *Proxy) fulfil(ctx context.Context, conn *net.TCPConn, hello wire.Hello, watch *netx.Watch, record *connlog.Connection) error {
-	switch hello.Command {
+func (p *Proxy) fulfil(v visit, watch *netx.Watch, record *connlog.Connection) error {
+	switch v.hello.Command {
 	case wire.Echo:
-		return p.echo(ctx, conn, hello, watch, record)
+		return p.echo(v, watch, record)
 	case wire.Connect:
-		return p.connect(ctx, conn, hello, watch, record)
+		return p.connect(v, watch, record)
 	}
-	return p.decline(conn, hello, wire.Bad, fmt.Errorf("%w: %d", wire.ErrCommand, hello.Command))
+	return v.decline(wire.Bad, fmt.Errorf("%w: %d", wire.ErrCommand, v.hello.Command))
 }
 
 // connect connects to the destination and relays until the end.
-func (p *Proxy) connect(ctx context.Context, conn *net.TCPConn, hello wire.Hello, watch *netx.Watch, record *connlog.Connection) error {
-	if !p.config.Allowed.Permits(hello.Destination) {
-		err := fmt.Errorf("destination %s is not in the allow list", hello.Destination)
-		p.refused(record.Remote.AddrPort, err)
-		return p.decline(conn, hello, wire.Denied, err)
+func (p *Proxy) connect(v visit, watch *netx.Watch, record *connlog.Connection) error {
+	if !p.config.Allowed.Permits(v.hello.Destination) {
+		err := fmt.Errorf("destination %s is not in the allow list", v.hello.Destination)
+		p.refused(v.client.Name, record.Remote.AddrPort, err)
+		return v.decline(wire.Denied, err)
 	}
-	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	dialing, cancel := context.WithTimeout(v.ctx, dialTimeout)
 	defer cancel()
-	destination, err := p.onward.Dial(dialing, hello.Destination)
+	destination, err := p.onward.Dial(dialing, v.hello.Destination)
 	if errors.Is(err, context.Canceled) {
-		netx.Abort(conn)
-		return relay.ErrShutdown
+		netx.Abort(v.conn)
+		return v.ended()
 	}
 	if err != nil {
-		return p.decline(conn, hello, dialStatus(err), err)
+		return v.decline(dialStatus(err), err)
 	}
-	if _, err := conn.Write(wire.OK.Append(nil, p.config.Secret, hello.Nonce)); err != nil {
-		netx.Abort(conn)
+	if err := v.answer(wire.OK); err != nil {
+		netx.Abort(v.conn)
 		netx.Abort(destination)
 		return err
 	}
-	session := &relay.Session{A: conn, B: destination, Idle: p.config.IdleTimeout(), Sample: watch.Sample}
+	session := &relay.Session{A: v.conn, B: destination, Idle: p.config.IdleTimeout(), Sample: watch.Sample}
 	defer p.open.Add(record, session)()
-	stop := context.AfterFunc(ctx, func() { session.Abort(relay.ErrShutdown) })
+	stop := context.AfterFunc(v.ctx, func() { session.Abort(v.ended()) })
 	defer stop()
 	err = session.Run()
 	record.BytesUp, record.BytesDown = session.Up.Load(), session.Down.Load()
@@ -224,11 +248,12 @@ func (p *Proxy) connect(ctx context.Context, conn *net.TCPConn, hello wire.Hello
 }
 
 // echo returns what it is sent, up to maxEcho.
-func (p *Proxy) echo(ctx context.Context, conn *net.TCPConn, hello wire.Hello, watch *netx.Watch, record *connlog.Connection) error {
-	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
+func (p *Proxy) echo(v visit, watch *netx.Watch, record *connlog.Connection) error {
+	conn := v.conn
+	stop := context.AfterFunc(v.ctx, func() { netx.Abort(conn) })
 	defer stop()
 	defer conn.Close() //nolint:errcheck // nothing is left to lose
-	if _, err := conn.Write(wire.OK.Append(nil, p.config.Secret, hello.Nonce)); err != nil {
+	if err := v.answer(wire.OK); err != nil {
 		return err
 	}
 	if err := conn.SetDeadline(time.Now().Add(p.config.IdleTimeout())); err != nil {
@@ -237,23 +262,28 @@ func (p *Proxy) echo(ctx context.Context, conn *net.TCPConn, hello wire.Hello, w
 	n, err := io.Copy(conn, io.LimitReader(conn, maxEcho))
 	watch.Sample()
 	record.BytesUp, record.BytesDown = n, n
-	if ctx.Err() != nil {
-		return relay.ErrShutdown
+	if v.ctx.Err() != nil {
+		return v.ended()
 	}
 	return err
 }
 
 // decline answers with a status other than OK and sees the connection off. It
 // returns the error for the record.
-func (p *Proxy) decline(conn *net.TCPConn, hello wire.Hello, status wire.Status, reason error) error {
-	_ = conn.SetDeadline(time.Now().Add(drainTimeout))
-	if _, err := conn.Write(status.Append(nil, p.config.Secret, hello.Nonce)); err == nil {
-		// Closing with bytes unread would reset the connection.
-		_ = conn.CloseWrite()
-		_, _ = io.Copy(io.Discard, conn)
-	}
-	netx.Abort(conn)
+func (v visit) decline(status wire.Status, reason error) error {
+	v.seeOff(status.Append(nil, v.client.Secret, v.hello.Nonce))
 	return declined{&carrier.StatusError{Status: status}, reason}
+}
+
+// seeOff sends the last message of a connection, and ends it.
+func (v visit) seeOff(message []byte) {
+	_ = v.conn.SetDeadline(time.Now().Add(drainTimeout))
+	if _, err := v.conn.Write(message); err == nil {
+		// Closing with bytes unread would reset the connection.
+		_ = v.conn.CloseWrite()
+		_, _ = io.Copy(io.Discard, v.conn)
+	}
+	netx.Abort(v.conn)
 }
 
 // declined is a refusal with the reason that is logged but not sent.
@@ -277,11 +307,19 @@ func dialStatus(err error) wire.Status {
 }
 
 func (p *Proxy) overLimit(conn *net.TCPConn) {
-	p.refused(netx.AddrPort(conn.RemoteAddr()), fmt.Errorf("the connection limit of %d is reached", p.config.MaxConnections))
+	p.refused("", netx.AddrPort(conn.RemoteAddr()), fmt.Errorf("the connection limit of %d is reached", p.config.MaxConnections))
 }
 
-func (p *Proxy) refused(remote netip.AddrPort, reason error) {
+// refused logs what was refused to a client, "" when it is not known, unless too
+// much is.
+func (p *Proxy) refused(client string, remote netip.AddrPort, reason error) {
+	now := time.Now()
+	suppressed, ok := p.refusals.Take(now)
+	if !ok {
+		return
+	}
 	p.log.Write(connlog.Refusal{
-		Event: "refused", T: connlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: remote}, Reason: reason.Error(),
+		Event: "refused", T: connlog.Unix(now), Client: client, Remote: connlog.Endpoint{AddrPort: remote}, Reason: reason.Error(),
+		Suppressed: suppressed,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"mplab/mpflex/carrier"
@@ -20,22 +21,23 @@ import (
 	"mplab/mpflex/wire"
 )
 
+// openTimeout bounds how long a stream may take to say what it is for. Its later
+// bytes may have come over another path than the first ones, which wait for a
+// path that was lost.
+const openTimeout = 60 * time.Second
+
 // newSessions makes the server of the sessions of agents.
-func (p *Proxy) newSessions() error {
-	known, err := identity.NewProxy([]identity.Credential{{Secret: p.config.Secret}}, identity.Options{})
-	if err != nil {
-		return err
-	}
+func (p *Proxy) newSessions() {
 	p.clients = p.newClients()
 	p.sessions = downlink.New(downlink.Options{
-		Identity: known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus, Begin: p.begin,
-		Log: func(e downlink.Event) {
-			event := connlog.NewPathEvent(e.Event, e.Session.String())
-			event.Client = e.Client
-			p.log.Write(event)
+		Identity: p.known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus, Begin: p.begin,
+		Most: p.config.PerClient.Sessions, Connections: &p.connections, Streams: &identity.Quota{Most: p.config.PerClient.Streams},
+		Log: func(e downlink.Event) { p.log.Write(connlog.OfSession(e.Event, e.Session.String(), e.Client)) },
+		Refused: func(client identity.Client, _ net.Addr, reason error) {
+			p.refused(client.Name, netip.AddrPort{}, reason)
 		},
+		Budget: session.NewBudget(p.config.Session.Budget(), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),
 	})
-	return nil
 }
 
 // takePath makes a path of a connection, and stays with it until its end.
@@ -45,7 +47,7 @@ func (p *Proxy) takePath(ctx context.Context, conn *net.TCPConn, transport strin
 		err = p.sessions.Take(ctx, conn, transport == config.MPFlex)
 	}
 	if err != nil {
-		p.refused(netx.AddrPort(conn.RemoteAddr()), err)
+		p.refused("", netx.AddrPort(conn.RemoteAddr()), err)
 		_ = conn.Close()
 	}
 }
@@ -53,39 +55,47 @@ func (p *Proxy) takePath(ctx context.Context, conn *net.TCPConn, transport strin
 // serveStream serves a stream from its beginning to its record.
 func (p *Proxy) serveStream(ctx context.Context, client identity.Client, st *session.Stream) {
 	record := connlog.Connection{
-		Event: "connection", Opened: connlog.Unix(time.Now()), Transport: config.MPFlex, ID: p.lastID.Add(1),
+		Event: "connection", Client: client.Name, Opened: connlog.Now(), Transport: config.MPFlex,
 		UID: owner.Unknown.UID, PID: owner.Unknown.PID, CongestionControl: p.config.CongestionControl,
 	}
-	err := p.fulfilStream(ctx, st, &record)
+	open, err := readOpen(st)
+	if open.Command != wire.Schemes {
+		record.ID = p.lastID.Add(1)
+	}
+	one := p.clients.of(st)
+	switch {
+	case err == nil && one == nil:
+		err = relay.ErrShutdown
+	case err == nil && open.Command == wire.Schemes:
+		p.takeSchemes(st, one)
+		return
+	case err == nil:
+		err = p.fulfilStream(ctx, st, one, open, &record)
+	}
 	if err != nil {
 		netx.Abort(st) // does nothing when the relay did it
 	}
 	carrier.DescribeStream(st, &record)
-	record.DurationS = connlog.Since(record.Opened)
+	record.DurationS = record.Opened.Since()
 	record.Status, record.Error = carrier.Outcome(err)
 	p.log.Write(record)
 }
 
-// fulfilStream does what a stream is opened for.
-func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, record *connlog.Connection) error {
-	if err := st.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
-		return err
+// readOpen reads what a stream is for.
+func readOpen(st *session.Stream) (wire.Open, error) {
+	if err := st.SetReadDeadline(time.Now().Add(openTimeout)); err != nil {
+		return wire.Open{}, err
 	}
 	open, err := wire.ReadOpen(st)
 	if err != nil {
-		return err
+		return wire.Open{}, err
 	}
-	if err := st.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
+	return open, st.SetReadDeadline(time.Time{})
+}
+
+// fulfilStream does what a stream is opened for.
+func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, one *client, open wire.Open, record *connlog.Connection) error {
 	record.Src.AddrPort, record.Dst.AddrPort = open.Source, open.Destination
-	one := p.clients.of(st)
-	if one == nil {
-		return relay.ErrShutdown
-	}
-	if open.Command == wire.Schemes {
-		return p.takeSchemes(st, one)
-	}
 	record.Scheme = one.prepare(st, open.Label)
 	if open.Command == wire.Echo {
 		return p.echoStream(st, record)

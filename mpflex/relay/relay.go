@@ -52,7 +52,8 @@ type Session struct {
 
 	Up, Down atomic.Int64 // bytes relayed so far
 
-	moved atomic.Int64 // when a byte last moved, unix nanoseconds
+	ended [2]atomic.Bool // what A and B are sent
+	moved atomic.Int64   // when a byte last moved, nanoseconds since began
 	once  sync.Once
 	cause error
 }
@@ -61,7 +62,7 @@ type Session struct {
 // returns nil after an orderly end, else the reason for which both sides were
 // reset.
 func (s *Session) Run() error {
-	s.moved.Store(time.Now().UnixNano())
+	s.touch()
 	up := make(chan struct{})
 	go func() {
 		defer close(up)
@@ -117,6 +118,11 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 			s.Abort(err)
 			return
 		case n < chunk:
+			if s.wasReset(src) {
+				s.Abort(syscall.ECONNRESET)
+				return
+			}
+			s.end(dst).Store(true)
 			if err := dst.CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) {
 				s.Abort(err)
 			}
@@ -125,16 +131,35 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 	}
 }
 
-// copier is a source that writes what it has without copying it.
-type copier interface {
-	// CopyTo writes n bytes or some more, and less only at the end or with an error.
-	CopyTo(w io.Writer, n int64) (int64, error)
+// end says whether what a side is sent has ended.
+func (s *Session) end(side Stream) *atomic.Bool {
+	if side == s.A {
+		return &s.ended[0]
+	}
+	return &s.ended[1]
 }
 
-// move relays up to about a chunk; less than that at the end of the stream.
+// wasReset says whether what looks like the end of a side's stream is not: the
+// other direction was told of the reset.
+func (s *Session) wasReset(src Stream) bool {
+	conn, ok := src.(*net.TCPConn)
+	return ok && !s.end(src).Load() && netx.WasReset(conn)
+}
+
+// copier is a stream that takes part in moving bytes without copying them. Both
+// methods move n bytes or some more, and less only at the end or with an error.
+type copier interface {
+	CopyTo(w io.Writer, n int64) (int64, error)
+	CopyFrom(r io.Reader, n int64) (int64, error)
+}
+
+// move relays about a chunk; less than that at the end of the stream.
 func move(dst, src Stream) (int64, error) {
 	if c, ok := src.(copier); ok {
 		return c.CopyTo(dst, chunk)
+	}
+	if c, ok := dst.(copier); ok {
+		return c.CopyFrom(src, chunk)
 	}
 	return io.Copy(dst, &io.LimitedReader{R: src, N: chunk})
 }
@@ -145,10 +170,13 @@ func (s *Session) sample() {
 	}
 }
 
-func (s *Session) touch() { s.moved.Store(time.Now().UnixNano()) }
+// began is when the program did. Times since then do not jump with the clock.
+var began = time.Now()
+
+func (s *Session) touch() { s.moved.Store(int64(time.Since(began))) }
 
 func (s *Session) idle() bool {
-	return s.Idle > 0 && time.Since(time.Unix(0, s.moved.Load())) >= s.Idle
+	return s.Idle > 0 && time.Since(began)-time.Duration(s.moved.Load()) >= s.Idle
 }
 
 func (s *Session) tick() time.Duration {

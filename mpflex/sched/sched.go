@@ -29,9 +29,10 @@ type Path struct {
 
 // Message is what is to be placed.
 type Message struct {
-	Size int    // bytes
-	Left int    // bytes of the stream that wait behind it, as far as they are known
-	Sent uint64 // bytes of the stream that were placed before
+	Size    int    // bytes
+	Left    int    // bytes of the stream that wait behind it, as far as they are known
+	Sent    uint64 // bytes of the stream that were placed before
+	Waiting int    // bytes of all streams that wait beside it, Left among them
 }
 
 // Paths is a set of paths, by their index in the list that was given.

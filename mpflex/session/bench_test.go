@@ -2,15 +2,20 @@ package session
 
 import (
 	"io"
+	"strings"
 	"testing"
 )
 
 // BenchmarkStream sends one stream from TCP to TCP through a session on
 // loopback: as agent and proxy do.
 func BenchmarkStream(b *testing.B) {
-	for _, paths := range []int{1, 2} {
-		b.Run(string(rune('0'+paths)), func(b *testing.B) {
-			k := newPair(b, Config{}, paths)
+	for name, paths := range map[string]int{"1": 1, "2": 2, "2 with TLS": 2} {
+		b.Run(name, func(b *testing.B) {
+			k := newPair(b, Config{}, 0)
+			k.private = strings.HasSuffix(name, "TLS")
+			for i := range paths {
+				k.attach(uint8(i))
+			}
 			const size = 64 << 20
 			b.SetBytes(size)
 			for b.Loop() {

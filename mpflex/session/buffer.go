@@ -96,16 +96,53 @@ type piece struct {
 
 func (p *piece) hi() uint64 { return p.lo + uint64(len(p.data)) }
 
+// cost is the memory that a piece takes.
+func (p *piece) cost() int { return classes[p.held.class] + pieceCost }
+
+// join takes over the bytes of a small piece that follows, and its buffer, if
+// there is room for them. Thousands of small messages would else take a buffer
+// each.
+func (p *piece) join(next piece) bool {
+	const small = 512
+	if len(next.data) > small || cap(p.data)-len(p.data) < len(next.data) {
+		return false
+	}
+	p.data = append(p.data, next.data...)
+	next.held.free()
+	return true
+}
+
 // incoming are the bytes of a stream that arrived and were not taken.
 type incoming struct {
 	next    uint64  // all below has arrived
 	ready   []piece // the bytes below next that were not taken, in order
 	later   []piece // what lies behind a gap, ascending; none begins where another one does
 	waiting int     // bytes of both
+	memory  int     // that both take
+
+	behind  int     // bytes of later
+	sinceNS int64   // when the account was made
+	waited  float64 // how long bytes were in later, ns · bytes, until then
 }
 
-// add takes received bytes, and keeps those that are new. It says whether the
-// piece is held.
+// account adds up how long bytes wait for those before them; it is made
+// whenever bytes come, before they do.
+func (in *incoming) account(nowNS int64) {
+	in.waited += float64(in.behind) * float64(nowNS-in.sinceNS)
+	in.sinceNS = nowNS
+}
+
+// waitedMS is how long a byte has waited for those before it, the mean over all
+// that came in order since.
+func (in *incoming) waitedMS() float64 {
+	if in.next == 0 {
+		return 0
+	}
+	return in.waited / float64(in.next) / 1e6
+}
+
+// add takes received bytes, and keeps those that are new. It says whether it
+// took over the memory of the piece.
 func (in *incoming) add(p piece) bool {
 	if p.hi() <= in.next {
 		return false
@@ -118,6 +155,8 @@ func (in *incoming) add(p piece) bool {
 	for n < len(in.later) && in.later[n].lo <= in.next {
 		late := in.later[n]
 		in.waiting -= len(late.data)
+		in.behind -= len(late.data)
+		in.memory -= late.cost()
 		if late.hi() > in.next {
 			in.append(late)
 		} else {
@@ -135,6 +174,10 @@ func (in *incoming) append(p piece) {
 	p.lo = in.next
 	in.next = p.hi()
 	in.waiting += len(p.data)
+	if n := len(in.ready); n > 0 && in.ready[n-1].join(p) {
+		return
+	}
+	in.memory += p.cost()
 	in.ready = append(in.ready, p)
 }
 
@@ -157,12 +200,19 @@ func (in *incoming) keep(p piece) bool {
 			return false
 		}
 		in.waiting += len(p.data) - len(in.later[i].data)
+		in.behind += len(p.data) - len(in.later[i].data)
+		in.memory += p.cost() - in.later[i].cost()
 		in.later[i].held.free()
 		in.later[i] = p
 		return true
 	}
-	in.later = slices.Insert(in.later, i, p)
 	in.waiting += len(p.data)
+	in.behind += len(p.data)
+	if i > 0 && in.later[i-1].hi() == p.lo && in.later[i-1].join(p) {
+		return true
+	}
+	in.memory += p.cost()
+	in.later = slices.Insert(in.later, i, p)
 	return true
 }
 
@@ -173,7 +223,7 @@ func (in *incoming) clear() {
 			p.held.free()
 		}
 	}
-	in.ready, in.later, in.waiting = nil, nil, 0
+	in.ready, in.later, in.waiting, in.memory, in.behind = nil, nil, 0, 0, 0
 }
 
 // buffer is memory for one received payload.
@@ -182,10 +232,10 @@ type buffer struct {
 	class int
 }
 
-// classes are the sizes of buffers: for a message of one segment, of several,
-// and for the largest.
+// classes are the sizes of buffers: for a few bytes, for a message of one
+// segment, for a record of TLS, for several segments, and for the largest.
 var (
-	classes = [...]int{2 << 10, 8 << 10, 32 << 10, 64 << 10}
+	classes = [...]int{512, 2 << 10, 4 << 10, 8 << 10, 32 << 10, 64 << 10}
 	buffers [len(classes)]sync.Pool
 )
 

@@ -34,10 +34,15 @@ type Config struct {
 	Memory        int           // received bytes of all streams that may wait before windows shrink; default 64 MiB
 	MaxStreams    int           // streams at a time; default 16384
 	Scheduler     string        // of streams without a scheme of their own; see package sched
+	SendBuffer    int           // bytes that the TCP of each path is given without an acknowledgement, whatever its window (nikravesh2016 §4.3); 0: late binding
 	PathTimeout   time.Duration // without any path for so long the session ends; default 60 s
 	Keepalive     time.Duration // how long a path may be silent while there are streams; default 15 s
 	Reinjection   Reinjection
-	Log           func(Event) // what happens to paths; nil: nobody
+	Budget        *Budget // of memory, shared with other sessions; default: one of its own, of 512 MiB
+	// Log is told what happens to the paths, and how the session ended: one event
+	// after the other in their order, in a goroutine of its own, which Close waits
+	// for. It may use the session, but not close it. nil: nobody is told.
+	Log func(Event)
 }
 
 // Reinjection says which copies are made of messages that are late. The zero
@@ -59,6 +64,7 @@ const (
 	defaultKeepalive     = 15 * time.Second
 	defaultEta           = 0.75
 	defaultShare         = 0.05
+	defaultBudget        = 512 << 20
 )
 
 func (c *Config) complete() {
@@ -71,8 +77,8 @@ func (c *Config) complete() {
 	set(&c.Reinjection.Eta, defaultEta)
 	set(&c.Reinjection.Share, defaultShare)
 	c.InitialWindow = min(c.InitialWindow, c.Window)
-	if c.Log == nil {
-		c.Log = func(Event) {}
+	if c.Budget == nil {
+		c.Budget = NewBudget(defaultBudget, nil)
 	}
 }
 
@@ -87,14 +93,4 @@ func set[T comparable](value *T, otherwise T) {
 type Scheme struct {
 	Scheduler sched.Scheduler
 	Paths     func(name string) (allowed, backup bool) // nil: all, none a backup
-}
-
-// Event is something that happened to a path.
-type Event struct {
-	Time        time.Time
-	What        string // attached, stalled, recovered, ended
-	Path        uint8
-	Name        string // of the interface
-	Incarnation uint32
-	Err         error
 }

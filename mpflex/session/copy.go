@@ -106,10 +106,8 @@ func (s *Session) tail(flying []entry, from, to *Path) *entry {
 // allowed says whether a stream may use a path: also for what was sent already.
 func (s *Session) allowed(st *Stream, p *Path) bool {
 	scheme := st.group.scheme
-	if scheme.Paths != nil {
-		if ok, _ := scheme.Paths(p.link.Name); !ok {
-			return false
-		}
+	if ok, _ := scheme.use(p); !ok {
+		return false
 	}
 	_, pinned := scheme.Scheduler.(sched.Pinned)
 	return !pinned || s.pinnedTo(scheme) == p
@@ -117,17 +115,7 @@ func (s *Session) allowed(st *Stream, p *Path) bool {
 
 // pinnedTo is the path of the streams of a scheme that is pinned to one.
 func (s *Session) pinnedTo(scheme *Scheme) *Path {
-	var views []sched.Path
-	var paths []*Path
-	for _, p := range s.paths {
-		allowed, backup := true, false
-		if scheme.Paths != nil {
-			allowed, backup = scheme.Paths(p.link.Name)
-		}
-		if allowed {
-			views, paths = append(views, p.view(backup)), append(paths, p)
-		}
-	}
+	views, paths := s.candidates(scheme)
 	where := scheme.Scheduler.Place(sched.Message{}, views)
 	for i, p := range paths {
 		if where.Has(i) {
@@ -153,8 +141,8 @@ func (s *Session) faster(e *entry, q, p *Path) bool {
 		ahead := time.Duration(float64(e.end-q.delivery) / q.rate.best * float64(time.Second))
 		left = max(left, ahead)
 	}
-	if left < 0 { // it should have been acknowledged
-		left = -left
+	if left < -max(q.info.RTT/8, 2*q.info.Variation) { // it was probably lost at the end of what was sent, and TCP probes after two round trips
+		left = max(3*q.info.RTT-flown, q.info.RTT)
 	}
 	other := p.minRTT
 	if p.rate.best > 0 {

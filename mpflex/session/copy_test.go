@@ -24,3 +24,18 @@ func TestCopiesOfPinnedStreams(t *testing.T) {
 		})
 	}
 }
+
+// TestCopiesOfPinnedStreamsBesideABackup: nor do they leave it for the path that
+// is a backup, whatever its number.
+func TestCopiesOfPinnedStreamsBesideABackup(t *testing.T) {
+	k := newPair(t, Config{Scheduler: "single"}, 2)
+	st, _ := k.stream("hello")
+	s := k.agent
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	backup, regular := s.paths[0], s.paths[1]
+	backup.link.Backup = true
+	if s.allowed(st, backup) || !s.allowed(st, regular) {
+		t.Errorf("allowed on the backup %v, on the other %v", s.allowed(st, backup), s.allowed(st, regular))
+	}
+}

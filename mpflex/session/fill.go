@@ -12,8 +12,9 @@ import (
 type batch struct {
 	headers []byte
 	bytes   net.Buffers
+	left    net.Buffers // of bytes, while they are written
 	held    []*block
-	copies  []byte // for TLS: all of it in one piece
+	record  []byte // for TLS: what the next record is made of
 	size    int
 	entries int // messages of it, the last of the path's
 }
@@ -44,17 +45,46 @@ func (b *batch) full() bool {
 	return b.size >= batchSize || len(b.headers)+2*frame.HeaderSize > cap(b.headers)
 }
 
-// send writes a batch and returns how many bytes were written.
+// send writes a batch and returns how many bytes were written; behind TLS its
+// counter tells.
 func (p *Path) send(b *batch) (int, error) {
 	if p.link.Counter == nil {
-		n, err := b.bytes.WriteTo(p.conn)
+		b.left = b.bytes
+		n, err := b.left.WriteTo(p.conn)
 		return int(n), err
 	}
-	b.copies = b.copies[:0]
-	for _, bytes := range b.bytes {
-		b.copies = append(b.copies, bytes...)
+	return 0, b.encrypt(p.conn, p.link.Counter)
+}
+
+// recordSize is how much a record of TLS holds (RFC 8446 §5.1).
+const recordSize = 16 << 10
+
+// encrypt writes a batch to TLS in full records, which reach TCP together.
+func (b *batch) encrypt(conn net.Conn, counter *Counter) error {
+	if b.record == nil {
+		b.record = make([]byte, 0, recordSize)
 	}
-	return p.conn.Write(b.copies)
+	counter.gather()
+	b.record = b.record[:0]
+	for _, bytes := range b.bytes {
+		for len(bytes) > 0 {
+			n := min(len(bytes), recordSize-len(b.record))
+			b.record, bytes = append(b.record, bytes[:n]...), bytes[n:]
+			if len(b.record) < recordSize {
+				continue
+			}
+			if _, err := conn.Write(b.record); err != nil {
+				return err
+			}
+			b.record = b.record[:0]
+		}
+	}
+	if len(b.record) > 0 {
+		if _, err := conn.Write(b.record); err != nil {
+			return err
+		}
+	}
+	return counter.flush()
 }
 
 // fill makes the batch that a path is to write next; false: there is nothing
@@ -62,7 +92,7 @@ func (p *Path) send(b *batch) (int, error) {
 func (s *Session) fill(p *Path, b *batch) bool {
 	b.reset()
 	s.fillControl(p, b)
-	for p.room > 0 && !b.full() && (s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b)) {
+	for p.room > 0 && !b.full() && (s.fillDatagram(p, b) || s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b)) {
 	}
 	return b.size > 0
 }
@@ -86,7 +116,7 @@ func (s *Session) fillControl(p *Path, b *batch) {
 }
 
 func (s *Session) hasControl() bool {
-	return len(s.control.list) > 0 || len(s.ends) > 0 || len(s.datagrams) > 0
+	return len(s.control.list) > 0 || len(s.ends) > 0
 }
 
 // leads says whether a path is the one for control: the quickest that is not
@@ -119,13 +149,6 @@ func (s *Session) appendControl(c []byte) []byte {
 		c = s.control.list[n].appendControl(c)
 	}
 	s.control.list = s.control.list[:copy(s.control.list, s.control.list[n:])]
-	for len(s.datagrams) > 0 && len(c) < most {
-		d := s.datagrams[0]
-		s.datagrams = s.datagrams[1:]
-		c = frame.Header{Type: frame.Datagram, Size: uint16(len(d.payload)), Stream: d.association}.Append(c)
-		c = append(c, d.payload...)
-		s.totals.DatagramsOut++
-	}
 	return c
 }
 
@@ -133,14 +156,10 @@ func (s *Session) appendControl(c []byte) []byte {
 func (s *Session) fillData(p *Path, b *batch) bool {
 	for i := range s.groups {
 		g := s.groups[(s.turn+i)%len(s.groups)]
-		for len(g.waiting) > 0 && !g.waiting[0].eager() { // its window closed
-			g.waiting[0].queued = false
-			g.waiting = g.waiting[1:]
-		}
-		if len(g.waiting) == 0 {
+		st := g.next()
+		if st == nil {
 			continue
 		}
-		st := g.waiting[0]
 		chosen := s.choose(g, st)
 		if !slices.Contains(chosen, p) {
 			for _, q := range chosen {
@@ -150,9 +169,6 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 			}
 			continue
 		}
-		g.chosen = g.chosen[:0]
-		g.waiting = g.waiting[1:]
-		st.queued = false
 		size := min(int(st.sendable()), p.message(st))
 		for _, q := range chosen {
 			if q != p {
@@ -160,7 +176,7 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 			}
 		}
 		s.place(p, b, st, size)
-		st.enter()
+		g.placed(st)
 		s.turn = (s.turn + i + 1) % len(s.groups)
 		return true
 	}
@@ -174,26 +190,45 @@ func (s *Session) choose(g *group, st *Stream) []*Path {
 	if len(g.chosen) > 0 && !slices.ContainsFunc(g.chosen, func(p *Path) bool { return p.stalled || !p.ready() }) {
 		return g.chosen
 	}
-	g.chosen = g.chosen[:0]
-	var few [8]sched.Path
-	views, paths, size := few[:0], s.scratch[:0], int(st.sendable())
-	for _, p := range s.paths {
-		allowed, backup := true, p.link.Backup
-		if g.scheme.Paths != nil {
-			allowed, backup = g.scheme.Paths(p.link.Name)
-		}
-		if allowed {
-			views, paths, size = append(views, p.view(backup)), append(paths, p), min(size, p.message(st))
-		}
+	views, paths := s.candidates(g.scheme)
+	size := int(st.sendable())
+	for _, p := range paths {
+		size = min(size, p.message(st))
 	}
-	s.scratch = paths
-	where := g.scheme.Scheduler.Place(sched.Message{Size: size, Left: int(st.out.end-st.next) - size, Sent: st.next}, views)
-	for i, p := range paths {
-		if where.Has(i) && p.ready() {
-			g.chosen = append(g.chosen, p)
-		}
-	}
+	message := sched.Message{Size: size, Left: int(st.out.end-st.next) - size, Sent: st.next, Waiting: s.unsent - size}
+	g.chosen = readyOf(paths, g.scheme.Scheduler.Place(message, views), g.chosen[:0])
 	return g.chosen
+}
+
+// candidates are the paths that a scheme allows, and what its scheduler sees of
+// them, until the next call.
+func (s *Session) candidates(scheme *Scheme) ([]sched.Path, []*Path) {
+	s.views, s.scratch = s.views[:0], s.scratch[:0]
+	for _, p := range s.paths {
+		if allowed, backup := scheme.use(p); allowed {
+			s.views, s.scratch = append(s.views, p.view(backup)), append(s.scratch, p)
+		}
+	}
+	return s.views, s.scratch
+}
+
+// use says whether a scheme allows a path, and whether that is a backup to it.
+func (c *Scheme) use(p *Path) (allowed, backup bool) {
+	if c.Paths == nil {
+		return true, p.link.Backup
+	}
+	return c.Paths(p.link.Name)
+}
+
+// readyOf appends those of the paths that a scheduler has named and that take
+// something now.
+func readyOf(paths []*Path, named sched.Paths, to []*Path) []*Path {
+	for i, p := range paths {
+		if named.Has(i) && p.ready() {
+			to = append(to, p)
+		}
+	}
+	return to
 }
 
 // ready says whether the path takes a message now, or in a moment.
@@ -226,6 +261,7 @@ func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags 
 	b.size += total
 	b.entries++
 	p.room -= total
+	p.pending += total
 	p.stats.Framed += uint64(total)
 	p.stats.MessagesOut++
 	p.stats.BytesOut += int64(size)

@@ -51,6 +51,8 @@ func (row PathStatus) with(other PathStatus) PathStatus {
 	row.CopiesIn += other.CopiesIn
 	row.ControlOut += other.ControlOut
 	row.Framed += other.Framed
+	row.DatagramsOut += other.DatagramsOut
+	row.DatagramsIn += other.DatagramsIn
 	row.Retransmitted += other.Retransmitted
 	return row
 }

@@ -45,7 +45,7 @@ func TestStatusCountsAllIncarnations(t *testing.T) {
 	}
 
 	for _, p := range k.attached(0) {
-		p.Abandon()
+		p.Abandon(errGivenUp)
 	}
 	got := k.agent.Status()
 	if len(got.Paths) != 1 || got.Paths[0].ID != 1 || len(got.Gone) != 1 || got.Gone[0].ID != 0 || got.Gone[0].Incarnation != 3 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,6 +99,62 @@ func TestStreamsWithoutEnd(t *testing.T) {
 	}
 	if n := s.Status().Streams; n > 10+190 {
 		t.Errorf("%d streams", n)
+	}
+}
+
+// TestWithoutEnd: who opens streams and answers no reset, or asks for answers
+// that it does not read, has its session ended before it costs much memory. (Or
+// gets stuck: the kernel of one that does not read may drop what would tell it
+// that its own bytes have arrived.)
+func TestWithoutEnd(t *testing.T) {
+	ping := frame.Header{Type: frame.Ping, Size: 8}.Append(nil)
+	for name, next := range map[string]func(b []byte, i uint32) []byte{
+		"streams": func(b []byte, i uint32) []byte { return append(b, data(0, 2*i+1, 0, "x")...) },
+		"pings":   func(b []byte, _ uint32) []byte { return append(append(b, ping...), "12345678"...) },
+		"resets": func(b []byte, _ uint32) []byte {
+			return frame.Header{Type: frame.Reset, Stream: 1, Seq: 1}.Append(b)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, conn := peer(t, Config{MaxStreams: 10})
+			var written atomic.Int64
+			go func() {
+				var b []byte
+				for i := uint32(0); i < 16<<20; i++ {
+					if b = next(b, i); len(b) < 64<<10 {
+						continue
+					}
+					if _, err := conn.Write(b); err != nil {
+						return
+					}
+					written.Add(int64(len(b)))
+					b = b[:0]
+				}
+			}()
+			for stuck, before := 0, int64(-1); ; before = written.Load() {
+				select {
+				case <-s.Done():
+				case <-time.After(time.Second):
+					if written.Load() == before {
+						stuck++
+					}
+					if stuck < 10 {
+						continue
+					}
+					s.mu.Lock()
+					waiting := len(s.paths[0].control)
+					s.mu.Unlock()
+					if waiting > mostControl {
+						t.Errorf("%d bytes of answers wait", waiting)
+					}
+					return
+				}
+				break
+			}
+			if err := s.Err(); !errors.Is(err, ErrProtocol) {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -44,7 +44,8 @@ func (s *Session) lose(p *Path) {
 	}
 	p.sent = entries{}
 	s.lost = append(s.lost, p.twins...)
-	p.twins = nil
+	p.twins, p.copies = nil, nil
+	s.dropDatagrams()
 	s.ends = slices.Clone(s.ended)
 	for _, st := range s.streams {
 		if st.finSent && st.acked <= st.out.end && st.reset == nil {
@@ -83,7 +84,9 @@ func (s *Session) tookAll(p *Path) {
 		s.wake()
 	}
 	s.history.over(p)
-	_ = p.link.TCP.SetLinger(0)
+	if !p.goAway {
+		_ = p.link.TCP.SetLinger(0)
+	}
 	_ = p.conn.Close()
 }
 
@@ -92,7 +95,7 @@ func (s *Session) pathEnded(h frame.Header, taken uint64) {
 	id := uint8(h.Flags)
 	for _, p := range s.paths {
 		if p.link.ID == id && p.link.Incarnation == h.Stream {
-			go p.Abandon() // ended there, not yet here
+			go p.Abandon(errThere)
 			p.tookThere, p.endedThere = taken, true
 			return
 		}

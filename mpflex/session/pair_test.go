@@ -12,23 +12,34 @@ import (
 type pair struct {
 	t            testing.TB
 	agent, proxy *Session
+	private      bool // paths have TLS
 	mu           sync.Mutex
 	incarnation  map[uint8]uint32
 }
 
 func newPair(t testing.TB, c Config, paths int) *pair {
 	t.Helper()
+	return newPairOf(t, c, c, paths)
+}
+
+// newPairOf is newPair with settings of their own for the two sides.
+func newPairOf(t testing.TB, agent, proxy Config, paths int) *pair {
+	t.Helper()
 	k := &pair{t: t, incarnation: map[uint8]uint32{}}
 	var err error
-	if k.agent, err = New(Agent, c); err != nil {
+	if k.agent, err = New(Agent, agent); err != nil {
 		t.Fatal(err)
 	}
-	if k.proxy, err = New(Proxy, c); err != nil {
+	if k.proxy, err = New(Proxy, proxy); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = k.agent.Close()
-		_ = k.proxy.Close()
+		for _, s := range []*Session{k.agent, k.proxy} {
+			_ = s.Close()
+			if s.memory.Load() != 0 || proxy.Budget == nil && (s.config.Budget.used.Load() != 0 || s.config.Budget.promised.Load() != 0) {
+				t.Errorf("%d bytes are charged for a session that is over; %d used, %d promised", s.memory.Load(), s.config.Budget.used.Load(), s.config.Budget.promised.Load())
+			}
+		}
 	})
 	for i := range paths {
 		k.attach(uint8(i))
@@ -64,12 +75,18 @@ func (k *pair) attach(id uint8) *Path {
 	k.mu.Unlock()
 	a, b := link(k.t)
 	name := "path" + string('0'+rune(id))
-	pa, err := k.agent.Attach(Link{Conn: a, TCP: a, ID: id, Incarnation: n, Name: name})
+	here := Link{Conn: a, TCP: a, ID: id, Incarnation: n, Name: name}
+	there := Link{Conn: b, TCP: b, ID: id, Incarnation: n, Name: name}
+	if k.private {
+		here.Counter, there.Counter = &Counter{Conn: a}, &Counter{Conn: b}
+		here.Conn, there.Conn = private(k.t, here.Counter, there.Counter)
+	}
+	pa, err := k.agent.Attach(here)
 	if err != nil {
 		k.t.Error(err)
 		return nil
 	}
-	if _, err := k.proxy.Attach(Link{Conn: b, TCP: b, ID: id, Incarnation: n, Name: name}); err != nil {
+	if _, err := k.proxy.Attach(there); err != nil {
 		k.t.Error(err)
 	}
 	return pa

@@ -17,25 +17,12 @@ import (
 type Link struct {
 	Conn        net.Conn // to read and write: TCP itself, or TLS over it
 	TCP         *net.TCPConn
-	Counter     *Counter // of what is written to TCP, when Conn is not TCP itself
+	Counter     *Counter // between Conn and TCP, when Conn is TLS
 	ID          uint8    // of the path, the same whenever it is set up again
 	Incarnation uint32   // counts how often it was
 	Name        string   // of the interface
 	Backup      bool     // used only when no other can be, by streams whose scheme does not name paths
 	Overhead    int      // bytes that Conn adds to each write
-}
-
-// Counter counts the bytes that are written to a connection.
-type Counter struct {
-	net.Conn
-	written uint64
-}
-
-// Write implements net.Conn.
-func (c *Counter) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.written += uint64(n)
-	return n, err
 }
 
 type pathState uint8
@@ -65,12 +52,13 @@ type Path struct {
 	minRTT   time.Duration
 	progress int64 // when delivery last grew, or something was written to an empty connection
 	stalled  bool
-	copied   int     // of sent: looked at for copies since the path is stalled
-	control  []byte  // frames for this path alone
-	twins    []entry // messages that go over this path too
-	taken    uint64  // bytes of frames that were read and done with
-	heardNS  int64   // when something was read
-	pingNS   int64   // when a ping was sent that was not answered; 0: none
+	copied   int        // of sent: looked at for copies since the path is stalled
+	control  []byte     // frames for this path alone
+	twins    []entry    // messages that go over this path too
+	copies   []numbered // datagrams that go over this path too
+	taken    uint64     // bytes of frames that were read and done with
+	heardNS  int64      // when something was read
+	pingNS   int64      // when a ping was sent that was not answered; 0: none
 	pings    uint64
 	stats    PathStatus
 	over     chan struct{}
@@ -82,6 +70,9 @@ type Path struct {
 
 	gauge *netx.Gauge
 	gate  *netx.Gate
+
+	buffer  int // bytes that may be committed to TCP (feeding.go); 0: late binding
+	pending int // bytes of messages that are about to be written
 }
 
 // Attach makes a path of an open connection. The path of an earlier
@@ -95,8 +86,14 @@ func (s *Session) Attach(l Link) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := netx.Pace(l.TCP); err != nil {
+		return nil, err
+	}
 	p := &Path{s: s, link: l, conn: l.Conn, gauge: gauge, gate: gate, over: make(chan struct{})}
 	p.work.L = &s.mu
+	if err := p.commit(); err != nil {
+		return nil, err
+	}
 	if p.info, err = gauge.Read(); err != nil {
 		return nil, err
 	}
@@ -117,17 +114,24 @@ func (s *Session) Attach(l Link) (*Path, error) {
 	p.heardNS, p.progress = s.nowNS(), s.nowNS()
 	p.room = p.space()
 	if l.Counter != nil {
-		l.Counter.written = 0
+		l.Counter.begin()
 	}
 	s.paths = append(s.paths, p)
-	s.pathless = time.Time{}
-	s.config.Log(p.event("attached", nil))
+	s.pathless, s.attached = time.Time{}, true
+	s.tell(p.event(Attached, nil))
+	s.watching.Add(2)
 	s.mu.Unlock()
 	if former != nil {
-		former.Abandon()
+		former.Abandon(errReplaced)
 	}
-	go p.write()
-	go p.read()
+	go func() {
+		defer s.watching.Done()
+		p.write()
+	}()
+	go func() {
+		defer s.watching.Done()
+		p.read()
+	}()
 	s.mu.Lock()
 	s.wake()
 	s.mu.Unlock()
@@ -144,10 +148,6 @@ func (p *Path) Stalled() bool {
 	return p.stalled
 }
 
-func (p *Path) event(what string, err error) Event {
-	return Event{Time: time.Now(), What: what, Path: p.link.ID, Name: p.link.Name, Incarnation: p.link.Incarnation, Err: err}
-}
-
 // view is what a scheduler sees of the path.
 func (p *Path) view(backup bool) sched.Path {
 	room := p.room
@@ -160,14 +160,8 @@ func (p *Path) view(backup bool) sched.Path {
 	}
 	return sched.Path{
 		ID: p.link.ID, Backup: backup, RTT: rtt, MinRTT: p.minRTT, Rate: p.rate.max(p.s.nowNS()), Window: p.info.Window,
-		Queued: int(p.written - p.delivery), Room: room, Stalled: p.stalled,
+		Queued: p.queued(), Room: room, Stalled: p.stalled,
 	}
-}
-
-// slack is how many bytes may wait in the kernel beyond what it sends at once:
-// two segments, or what leaves within a millisecond.
-func (p *Path) slack() int {
-	return max(2*p.mss(), int(p.rate.max(p.s.nowNS())/1000))
 }
 
 func (p *Path) mss() int {
@@ -178,8 +172,9 @@ func (p *Path) mss() int {
 }
 
 // space is how many bytes may be written after the gauge was read. What the
-// congestion window has room for leaves at once, so only what is unsent counts.
-func (p *Path) space() int { return p.slack() - p.info.Unsent }
+// congestion window has room for leaves at once, so only what is unsent counts,
+// up to the ceiling of the path.
+func (p *Path) space() int { return min(p.slack()-p.info.Unsent, p.ceiling()-p.info.Unacked) }
 
 // patience is after how long there may be room without an acknowledgement: when
 // it is not the congestion window that holds bytes back, pacing sends them on.
@@ -192,21 +187,22 @@ func (p *Path) patience() time.Duration {
 }
 
 // message is how many bytes of payload a message of a stream has on this path:
-// a segment, or on a fast path what leaves within a millisecond. Where each
+// a segment, or on a fast path what leaves within half a millisecond. Where each
 // message is a record of its own, those of long streams are larger, so that
 // headers stay below a hundredth.
 func (p *Path) message(st *Stream) int {
 	const (
-		large = 32 << 10
+		large = 64<<10 - frame.HeaderSize
+		fast  = 4 // segments in half a millisecond
 		long  = 256 << 10
 	)
-	segment := p.mss() - frame.HeaderSize - p.link.Overhead
+	mss := p.mss()
+	segment := mss - frame.HeaderSize - p.link.Overhead
 	if p.link.Overhead > 0 && st.next >= long {
 		segment = 4<<10 - frame.HeaderSize - p.link.Overhead
 	}
-	quick := int(p.rate.max(p.s.nowNS()) / 1000)
-	if quick > 2*large {
-		return large
+	if n := int(p.rate.max(p.s.nowNS())/2000) / mss; n >= fast {
+		return min(n*mss-frame.HeaderSize-p.link.Overhead, large)
 	}
 	return max(segment, 512)
 }
@@ -233,7 +229,7 @@ func (p *Path) refresh() error {
 			p.sent.delivered(delivered)
 			if p.stalled {
 				p.stalled = false
-				p.s.config.Log(p.event("recovered", nil))
+				p.s.tell(p.event(Recovered, nil))
 				p.s.wake()
 			}
 		}
@@ -266,11 +262,15 @@ func (p *Path) write() {
 			break
 		}
 		for p.room = p.space(); p.room <= 0 && failure == nil && p.state == up; p.room = p.space() {
-			bound, patience := p.slack(), p.patience()
+			bound, patience, drain := p.slack(), p.patience(), p.drain()
 			p.blocked = true
 			s.watchOver()
 			s.mu.Unlock()
-			failure = p.gate.Wait(bound, patience)
+			if drain > 0 {
+				time.Sleep(drain)
+			} else {
+				failure = p.gate.Wait(bound, patience)
+			}
 			s.mu.Lock()
 			p.blocked = false
 			if failure == nil {
@@ -284,15 +284,26 @@ func (p *Path) write() {
 		p.end(failure)
 		return
 	}
-	if tell && failure == nil {
-		_, _ = p.conn.Write(frame.Header{Type: frame.GoAway}.Append(nil))
+	if tell && failure == nil && p.farewell() == nil {
+		return // the reader closes
 	}
 	_ = p.conn.Close()
 	p.once.Do(func() { close(p.over) })
 }
 
+// farewell tells the other side that the session ends. What still arrives is
+// read for a while: closing before that would be a reset, which overtakes what
+// was told.
+func (p *Path) farewell() error {
+	if _, err := p.conn.Write(frame.Header{Type: frame.GoAway}.Append(nil)); err != nil {
+		return err
+	}
+	return p.link.TCP.CloseWrite()
+}
+
 // account counts a batch, of which n bytes were written.
 func (p *Path) account(b *batch, n int) {
+	p.pending = 0
 	if p.written == p.delivery {
 		p.progress = p.s.nowNS()
 	}
@@ -300,22 +311,35 @@ func (p *Path) account(b *batch, n int) {
 		p.written += uint64(n)
 		return
 	}
-	p.written = p.link.Counter.written
+	p.written = p.link.Counter.total()
 	list := p.sent.list
 	for i := max(0, len(list)-b.entries); i < len(list); i++ {
 		list[i].end = p.written
 	}
 }
 
+// readAhead is how many bytes may be read before it is known what they belong
+// to, and are copied: larger payloads are read into their place.
+const readAhead = 16 << 10
+
 // read takes what the other side sends until the path ends.
 func (p *Path) read() {
-	r := bufio.NewReaderSize(p.conn, 64<<10)
+	r := bufio.NewReaderSize(p.conn, readAhead)
 	var err error
 	for err == nil {
 		err = p.readFrame(r)
 	}
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		err = nil
+	case errors.Is(err, ErrProtocol):
+		p.s.End(err)
+	}
+	p.s.mu.Lock()
+	told := p.goAway
+	p.s.mu.Unlock()
+	if told {
+		_, _ = io.Copy(io.Discard, p.link.TCP)
 	}
 	p.end(err)
 	p.s.mu.Lock()
@@ -328,10 +352,6 @@ func (p *Path) end(err error) {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if errors.Is(err, ErrProtocol) {
-		go s.end(err, true)
-		return
-	}
 	defer p.once.Do(func() { close(p.over) })
 	if p.state == gone {
 		return
@@ -350,7 +370,7 @@ func (p *Path) end(err error) {
 	if len(s.paths) == 0 {
 		s.pathless = time.Now()
 	}
-	s.config.Log(p.event("ended", err))
+	s.tell(p.event(Ended, err))
 	_ = p.link.TCP.CloseWrite()
 	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // what has arrived is still read
 	s.wake()
@@ -359,10 +379,18 @@ func (p *Path) end(err error) {
 // drainTime bounds how long a path that has ended is read.
 const drainTime = 50 * time.Millisecond
 
-// Abandon ends the path.
-func (p *Path) Abandon() { p.end(errAbandoned) }
+// Abandon ends the path for a reason: its messages go over other paths at once,
+// and its connection is closed.
+func (p *Path) Abandon(why error) { p.end(why) }
 
-var errAbandoned = errors.New("given up")
+// LocalAddr is the address of this end of the path's connection.
+func (p *Path) LocalAddr() net.Addr { return p.link.TCP.LocalAddr() }
+
+// Why a path was given up.
+var (
+	errReplaced = errors.New("another connection has taken its place")
+	errThere    = errors.New("it has ended at the other side")
+)
 
 // rateMax is the highest delivery rate of the last seconds.
 type rateMax struct {

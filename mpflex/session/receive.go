@@ -29,30 +29,40 @@ func (p *Path) readFrame(r *bufio.Reader) error {
 		}
 	}
 	s := p.s
+	s.config.Budget.wait()
 	s.mu.Lock()
 	if err := s.err; err != nil {
 		s.mu.Unlock()
+		if held != nil {
+			held.free()
+		}
 		return err
 	}
 	p.heardNS = s.nowNS()
 	p.taken += uint64(frame.HeaderSize) + uint64(h.Size)
 	if h.Type == frame.Datagram {
-		s.totals.DatagramsIn++
-		take := s.datagram
+		take, fresh := s.datagram, s.takeDatagram(p, h)
 		s.mu.Unlock()
-		if take != nil {
-			take(h.Stream, held.b[:h.Size])
+		if take != nil && fresh {
+			label, _ := frame.SplitDatagramSeq(h.Seq)
+			take(Datagram{h.Stream, label, held.b[:h.Size]})
 		}
 		held.free()
 		return nil
 	}
 	kept, err := s.take(p, h, held)
+	if len(p.control) > mostControl && err == nil {
+		err = fmt.Errorf("%w: answers are asked for and not read", ErrProtocol)
+	}
 	s.mu.Unlock()
 	if !kept && held != nil {
 		held.free()
 	}
 	return err
 }
+
+// mostControl bounds the answers that wait to be sent on a path, in bytes.
+const mostControl = 1 << 20
 
 // take takes a frame, and says whether its payload is kept.
 func (s *Session) take(p *Path, h frame.Header, held *buffer) (bool, error) {
@@ -132,7 +142,7 @@ func (s *Session) takeReset(p *Path, h frame.Header, st *Stream) {
 	p.control = frame.Header{Type: frame.Reset, Flags: frame.Answered, Stream: h.Stream}.Append(p.control)
 	p.work.Signal()
 	if st != nil && st.reset == nil {
-		st.over(&ResetError{Reason(h.Seq)})
+		st.over(&ResetError{Reason: Reason(h.Seq)})
 		st.settle()
 	}
 }
@@ -146,6 +156,7 @@ func (st *Stream) takeAck(acked, limit uint32) error {
 	if upTo > st.acked {
 		st.acked = upTo
 		st.out.release(min(upTo, st.out.end))
+		st.charge()
 	}
 	if to := frame.Unwrap(st.limit, limit); to > st.limit {
 		st.limit = to
@@ -176,8 +187,10 @@ func (st *Stream) takeData(h frame.Header, b []byte, held *buffer) (bool, error)
 		st.finSeen, st.finAt = true, hi
 	}
 	before, waiting := st.in.next, st.in.waiting
+	st.in.account(st.movedNS)
 	kept := len(b) > 0 && st.in.add(piece{lo, b, held})
 	st.s.received += st.in.waiting - waiting
+	st.charge()
 	if len(b) > 0 && !kept {
 		st.s.totals.Duplicates += int64(len(b))
 	}

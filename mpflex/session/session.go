@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mplab/mpflex/sched"
@@ -45,16 +46,25 @@ type Session struct {
 	ended        []pathEnd     // that were told; again when that may have been lost
 	unsent       int           // bytes of all streams that were not placed
 	received     int           // bytes of all streams that wait for their readers
+	memory       atomic.Int64  // what the budget is charged with
+	promised     int64         // of windows, see Budget
 	pathless     time.Time     // since when there is no path; zero: there is one
 	copyBudget   float64       // bytes of tail copies that may be made
 	err          error
 	done         chan struct{}
 	tick         chan struct{} // there may be something to watch
 	watching     sync.WaitGroup
-	datagram     func(association uint32, payload []byte)
-	datagrams    []datagram // to be sent
+	datagram     func(Datagram)
+	datagramTurn int // the group that is asked first for one
 	totals       Counters
 	scratch      []*Path
+	views        []sched.Path // the same as schedulers see them
+	attached     bool         // some path was, once
+	events       []Event      // to be told
+	telling      sync.Cond
+
+	datagramNumber uint32 // of the next datagram that has copies
+	datagramsSeen  numbers
 }
 
 // New begins a session without paths. Close ends it.
@@ -72,8 +82,12 @@ func New(role Role, c Config) (*Session, error) {
 		return nil, err
 	}
 	s.defaultGroup = s.groupOf(&Scheme{Scheduler: scheduler})
-	s.acceptable.L = &s.mu
+	s.acceptable.L, s.telling.L = &s.mu, &s.mu
+	c.Budget.enter(s)
 	s.watching.Go(s.watch)
+	if c.Log != nil {
+		s.watching.Go(s.deliver)
+	}
 	return s, nil
 }
 
@@ -87,19 +101,13 @@ func (s *Session) Open() (*Stream, error) {
 		return nil, s.err
 	case len(s.streams) >= s.config.MaxStreams:
 		return nil, ErrStreams
+	case s.pressure() >= short:
+		s.config.Budget.refuse()
+		return nil, ErrMemory
 	}
 	st := s.newStream(s.nextID)
 	s.nextID += 2
-	st.openWindow()
 	return st, nil
-}
-
-// openWindow tells the other side that it may send more than at first.
-func (st *Stream) openWindow() {
-	if window := st.s.window(); window > st.granted {
-		st.granted = window
-		st.dueAck()
-	}
 }
 
 // Accept waits for a stream that the other side opens.
@@ -150,23 +158,22 @@ func (s *Session) peerStream(id uint32) (*Stream, error) {
 	if !fresh {
 		return nil, nil
 	}
+	if len(s.streams) > s.config.MaxStreams+mostRefused {
+		return nil, fmt.Errorf("%w: streams are opened without end", ErrProtocol)
+	}
 	st := s.newStream(id)
 	if len(s.streams) > s.config.MaxStreams {
 		st.abort(TooMany)
 		return nil, nil
 	}
-	st.openWindow()
+	if s.pressure() >= short {
+		s.config.Budget.refuse()
+		st.abort(NoMemory)
+		return nil, nil
+	}
 	s.accepted = append(s.accepted, st)
 	s.acceptable.Signal()
 	return st, nil
-}
-
-// window is how much a stream may have under way.
-func (s *Session) window() uint64 {
-	if s.received > s.config.Memory {
-		return uint64(s.config.InitialWindow)
-	}
-	return uint64(s.config.Window)
 }
 
 // wake lets the paths look whether there is something for them.
@@ -187,12 +194,18 @@ func (s *Session) watchOver() {
 	}
 }
 
-// Close ends the session: all streams are reset, and the paths closed.
+// Close ends the session: all streams are reset, and the paths closed. All
+// events have been told when it returns, and nothing is left; that takes up to
+// 0.5 s when the other side is silent.
 func (s *Session) Close() error {
-	s.end(ErrClosed, true)
+	s.End(ErrClosed)
 	s.watching.Wait()
 	return nil
 }
+
+// End begins to end the session as Close does, for a reason that its streams
+// and its log are told. Close is needed, too.
+func (s *Session) End(why error) { s.end(why, true) }
 
 // Done is closed when the session has ended, Err says why.
 func (s *Session) Done() <-chan struct{} { return s.done }
@@ -213,25 +226,40 @@ func (s *Session) end(why error, tell bool) {
 		return
 	}
 	s.err = why
+	lost := 0
 	for _, st := range s.streams {
-		st.over(&ResetError{SessionOver})
+		if st.reset == nil && !st.done() {
+			lost++
+		}
+		st.over(&ResetError{SessionOver, why})
+		s.forget(st)
 	}
-	clear(s.streams)
+	if s.attached || lost > 0 {
+		s.tell(Event{Time: time.Now(), What: Over, Err: why, Streams: lost})
+	}
+	s.config.Budget.leave(s)
 	paths := s.paths
 	s.paths = nil
 	for _, p := range paths {
 		p.state, p.goAway = gone, tell
 		s.history.ends(p)
-		_ = p.link.TCP.SetWriteDeadline(time.Now().Add(goAwayTimeout))
+		now := time.Now()
+		_ = p.link.TCP.SetWriteDeadline(now.Add(goAwayTimeout))
+		_ = p.link.TCP.SetReadDeadline(now.Add(goAwayTimeout + farewellTime))
 		p.work.Broadcast()
 	}
 	s.acceptable.Broadcast()
+	s.telling.Broadcast()
 	close(s.done)
 	s.mu.Unlock()
 }
 
-// goAwayTimeout bounds the writing of the last frame.
-const goAwayTimeout = 100 * time.Millisecond
+const (
+	// goAwayTimeout bounds the writing of the last frame.
+	goAwayTimeout = 200 * time.Millisecond
+	// farewellTime bounds how long a path is read after that.
+	farewellTime = 300 * time.Millisecond
+)
 
 // nowNS is the time of the session.
 func (s *Session) nowNS() int64 { return int64(time.Since(s.begun)) }
@@ -244,6 +272,10 @@ type idSet struct {
 
 // mostAhead bounds the numbers that may come before others.
 const mostAhead = 1 << 15
+
+// mostRefused is how many streams that were refused may wait for the answer to
+// their reset.
+const mostRefused = 1 << 14
 
 // add says whether a number is new, and whether it could be told.
 func (s *idSet) add(id uint32) (fresh, ok bool) {
@@ -266,24 +298,6 @@ func (s *idSet) add(id uint32) (fresh, ok bool) {
 	return true, true
 }
 
-// group are the streams with one scheme that have something to send, in turn.
-type group struct {
-	scheme  *Scheme
-	waiting []*Stream
-	chosen  []*Path // for the next message of the first of them
-}
-
-func (s *Session) groupOf(scheme *Scheme) *group {
-	for _, g := range s.groups {
-		if g.scheme == scheme {
-			return g
-		}
-	}
-	g := &group{scheme: scheme}
-	s.groups = append(s.groups, g)
-	return g
-}
-
 // sendable is how many bytes of a stream may be placed.
 func (st *Stream) sendable() uint64 {
 	if st.limit <= st.next {
@@ -295,29 +309,6 @@ func (st *Stream) sendable() uint64 {
 // eager says whether a stream has something for a path.
 func (st *Stream) eager() bool {
 	return st.reset == nil && (st.sendable() > 0 || st.finished && !st.finSent && st.next == st.out.end)
-}
-
-// enter puts a stream into the queue of its group, when it has something to send.
-func (st *Stream) enter() {
-	if !st.queued && st.eager() {
-		st.queued = true
-		st.group.waiting = append(st.group.waiting, st)
-	}
-}
-
-// leave takes it out.
-func (st *Stream) leave() {
-	if !st.queued {
-		return
-	}
-	st.queued = false
-	g := st.group
-	for i, other := range g.waiting {
-		if other == st {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			return
-		}
-	}
 }
 
 // controlQueue are the streams of which something else than data is due.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -248,7 +247,7 @@ func TestPathsComeAndGo(t *testing.T) {
 					case 1:
 						_ = p.link.TCP.CloseWrite()
 					case 2:
-						go p.Abandon()
+						go p.Abandon(errGivenUp)
 					}
 				}
 			}
@@ -273,18 +272,22 @@ func TestPathsComeAndGo(t *testing.T) {
 	}
 }
 
-func TestDatagrams(t *testing.T) {
-	k := newPair(t, Config{}, 2)
-	got := make(chan []byte, 10)
-	k.proxy.OnDatagram(func(association uint32, b []byte) {
-		if association == 5 {
-			got <- bytes.Clone(b)
+// TestCloseTellsTheOtherSide: a program may end as soon as Close has returned.
+func TestCloseTellsTheOtherSide(t *testing.T) {
+	for range 20 {
+		k := newPair(t, Config{}, 0)
+		paths := []*Path{k.attach(0), k.attach(1)}
+		_ = k.agent.Close()
+		for i, p := range paths {
+			select {
+			case <-p.Done():
+			default:
+				t.Fatalf("path %d is still open", i)
+			}
 		}
-	})
-	if !k.agent.SendDatagram(5, []byte("one")) {
-		t.Fatal("not sent")
-	}
-	if b := <-got; string(b) != "one" {
-		t.Errorf("%q", b)
+		<-k.proxy.Done()
+		if err := k.proxy.Err(); !errors.Is(err, ErrGoAway) {
+			t.Fatal(err)
+		}
 	}
 }

@@ -16,8 +16,11 @@ type Counters struct {
 	CopiedRedundant int64 `json:"copied_redundant_bytes"`
 	SentAgain       int64 `json:"sent_again_bytes"` // after a path had ended
 	Duplicates      int64 `json:"duplicate_bytes"`  // that were received
-	DatagramsOut    int64 `json:"datagrams_out"`
-	DatagramsIn     int64 `json:"datagrams_in"`
+	DatagramsOut    int64 `json:"datagrams_out"`    // each once
+	DatagramsIn     int64 `json:"datagrams_in"`     // each once
+
+	DatagramCopies     int64 `json:"datagram_copies"`     // sent beside these
+	DatagramDuplicates int64 `json:"datagram_duplicates"` // received, and dropped
 }
 
 // PathStatus is what a path did and how it is, or was at its end. Bytes are of
@@ -39,6 +42,8 @@ type PathStatus struct {
 	CopiesIn      int64     `json:"copies_in_bytes"`
 	ControlOut    int64     `json:"control_out_bytes"`
 	Framed        uint64    `json:"framed_out_bytes"` // with headers
+	DatagramsOut  int64     `json:"datagrams_out"`    // copies too
+	DatagramsIn   int64     `json:"datagrams_in"`
 	RTTMS         float64   `json:"rtt_ms"`
 	MinRTTMS      float64   `json:"min_rtt_ms"`
 	RateBPS       float64   `json:"rate_bps"` // best delivery rate of late, bits a second
@@ -60,6 +65,7 @@ type StreamStatus struct {
 	Unsent   int64     `json:"unsent_bytes"`
 	Paths    []Carried `json:"paths"`
 	Waiting  int64     `json:"waiting_bytes"` // received, for the reader or for what is missing
+	WaitedMS float64   `json:"waited_ms"`     // how long a byte waited for what was missing, mean over all
 }
 
 // Carried is what a path carried of a stream, in bytes.
@@ -92,6 +98,7 @@ func (st *Stream) Status() StreamStatus {
 func (st *Stream) status() StreamStatus {
 	row := st.stats
 	row.ID, row.Unsent, row.Waiting = st.id, int64(st.out.end-st.next), int64(st.in.waiting)
+	row.WaitedMS = st.in.waitedMS()
 	row.AgeS, row.IdleS = seconds(time.Since(row.Opened)), seconds(time.Duration(st.s.nowNS()-st.movedNS))
 	row.Paths = slices.Clone(row.Paths)
 	return row
@@ -109,6 +116,7 @@ type Status struct {
 	Ended    int64        `json:"streams_ended"`
 	Unsent   int          `json:"unsent_bytes"`
 	Received int          `json:"received_bytes"` // that wait for readers
+	Memory   int64        `json:"memory_bytes"`   // charged to the budget
 	Counters Counters     `json:"counters"`
 }
 
@@ -117,7 +125,7 @@ func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := Status{
-		AgeS: seconds(time.Since(s.begun)), Streams: len(s.streams), Ended: s.settled, Unsent: s.unsent, Received: s.received,
+		AgeS: seconds(time.Since(s.begun)), Streams: len(s.streams), Ended: s.settled, Unsent: s.unsent, Received: s.received, Memory: s.memory.Load(),
 		Counters: s.totals, Paths: []PathStatus{}, Gone: []PathStatus{},
 	}
 	earlier := s.history.all()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"mplab/mpflex/frame"
-	"mplab/mpflex/netx"
 )
 
 // Reason is why a stream was reset.
@@ -23,22 +22,34 @@ const (
 	TooMany     Reason = 2 // more streams than the other side takes
 	SessionOver Reason = 3 // the session has ended
 	Violation   Reason = 4 // the other side broke the protocol
+	NoMemory    Reason = 5 // the side that says so has none left, see Budget
 )
 
 var reasons = map[Reason]string{
 	Aborted: "reset by the other end", TooMany: "too many streams", SessionOver: "the session is over", Violation: "the protocol was broken",
+	NoMemory: "no memory is left for it",
 }
 
 // ResetError is the error of a stream that was reset.
-type ResetError struct{ Reason Reason }
+type ResetError struct {
+	Reason Reason
+	Cause  error // why the session is over; nil with other reasons
+}
 
 // Error implements error.
 func (e *ResetError) Error() string {
-	if text, ok := reasons[e.Reason]; ok {
-		return text
+	text, ok := reasons[e.Reason]
+	switch {
+	case !ok:
+		return fmt.Sprintf("reset, reason %d", e.Reason)
+	case e.Cause != nil:
+		return text + ": " + e.Cause.Error()
 	}
-	return fmt.Sprintf("reset, reason %d", e.Reason)
+	return text
 }
+
+// Unwrap returns the cause.
+func (e *ResetError) Unwrap() error { return e.Cause }
 
 // unsentMost is how many bytes a stream may hold that were not sent: more of
 // them do not make it faster, and are memory.
@@ -81,6 +92,8 @@ type Stream struct {
 	readable, writable      sync.Cond
 	readTimeout, writeTimer *time.Timer
 	readLate, writeLate     bool
+	memory, promise         int64 // what the budget is charged with
+	forgotten               bool  // by the session
 	stats                   StreamStatus
 	movedNS                 int64 // when a path last took or brought something of it
 }
@@ -92,6 +105,7 @@ func (s *Session) newStream(id uint32) *Stream {
 	st.readable.L, st.writable.L = &s.mu, &s.mu
 	st.stats.Opened, st.movedNS = time.Now(), s.nowNS()
 	s.streams[id] = st
+	st.charge()
 	return st
 }
 
@@ -114,8 +128,11 @@ func (st *Stream) SetScheme(scheme *Scheme) {
 
 // mayWrite says whether the stream takes another byte from the application.
 func (st *Stream) mayWrite() bool {
+	if st.out.end-st.out.base >= st.mayKeep() {
+		return false
+	}
 	unsent := st.out.end - st.next
-	return unsent < unsentLeast || unsent < unsentMost && st.s.unsent < st.s.config.Memory
+	return unsent < unsentLeast || unsent < st.s.mayWait() && st.s.unsent < st.s.config.Memory
 }
 
 // await waits until a byte may be written, with the session locked.
@@ -141,6 +158,7 @@ func (st *Stream) added(n int, b *block) {
 	st.s.unsent += n
 	st.stats.BytesOut += int64(n)
 	b.drop()
+	st.charge()
 	if n > 0 {
 		st.enter()
 		st.s.wake()
@@ -162,50 +180,6 @@ func (st *Stream) Write(p []byte) (int, error) {
 		p, n = p[k:], n+k
 	}
 	return n, nil
-}
-
-// ReadFrom implements io.ReaderFrom: what is read is not copied.
-func (st *Stream) ReadFrom(r io.Reader) (int64, error) {
-	s, total := st.s, int64(0)
-	source := r
-	limited, _ := r.(*io.LimitedReader)
-	if limited != nil {
-		source = limited.R
-	}
-	tcp, _ := source.(*net.TCPConn)
-	for {
-		if limited != nil && limited.N <= 0 {
-			return total, nil
-		}
-		if tcp != nil {
-			if err := netx.WaitReadable(tcp); err != nil {
-				return total, err
-			}
-		}
-		s.mu.Lock()
-		if err := st.await(); err != nil {
-			s.mu.Unlock()
-			return total, err
-		}
-		place, b := st.out.place()
-		s.mu.Unlock()
-		n, err := r.Read(place)
-		s.mu.Lock()
-		if st.reset != nil {
-			b.drop()
-			s.mu.Unlock()
-			return total, st.reset
-		}
-		st.added(n, b)
-		s.mu.Unlock()
-		total += int64(n)
-		if err == io.EOF {
-			return total, nil
-		}
-		if err != nil {
-			return total, err
-		}
-	}
 }
 
 // Flushed says whether all that was written has arrived.
@@ -239,17 +213,18 @@ func (st *Stream) Read(p []byte) (int, error) {
 	if err := st.awaitData(); err != nil {
 		return 0, err
 	}
-	n := 0
+	n, memory := 0, 0
 	for n < len(p) && len(st.in.ready) > 0 {
 		first := &st.in.ready[0]
 		k := copy(p[n:], first.data)
 		n += k
 		if first.data = first.data[k:]; len(first.data) == 0 {
+			memory += first.cost()
 			first.held.free()
 			st.in.ready = st.in.ready[1:]
 		}
 	}
-	st.consumed(n)
+	st.consumed(n, memory)
 	return n, nil
 }
 
@@ -288,11 +263,13 @@ func (st *Stream) CopyTo(w io.Writer, n int64) (int64, error) {
 		bytes = whole
 		clear(bytes)
 		total += k
+		memory := 0
 		for i := range list {
+			memory += list[i].cost()
 			list[i].held.free()
 		}
 		s.mu.Lock()
-		st.consumed(int(k))
+		st.consumed(int(k), memory)
 		s.mu.Unlock()
 		if err != nil {
 			return total, err
@@ -318,8 +295,9 @@ func (st *Stream) awaitData() error {
 	}
 }
 
-// consumed counts what the reader took, and opens the window for more.
-func (st *Stream) consumed(n int) {
+// consumed counts what the reader took and the memory that this freed, and
+// opens the window for more.
+func (st *Stream) consumed(n, memory int) {
 	st.taken += uint64(n)
 	st.stats.BytesIn += int64(n)
 	if st.reset != nil {
@@ -327,10 +305,12 @@ func (st *Stream) consumed(n int) {
 	}
 	st.in.waiting -= n
 	st.s.received -= n
-	if window := st.s.window(); st.taken+window >= st.granted+window/4 && !(st.finSeen && st.in.next == st.finAt) {
+	st.in.memory -= memory
+	if window := st.window(); st.taken+window >= st.granted+window/4 && !(st.finSeen && st.in.next == st.finAt) {
 		st.granted = max(st.granted, st.taken+window)
 		st.dueAck()
 	}
+	st.charge()
 	st.settle()
 }
 
@@ -375,7 +355,7 @@ func (st *Stream) abort(why Reason) {
 		st.settle()
 		return
 	}
-	st.over(&ResetError{why})
+	st.over(&ResetError{Reason: why})
 	st.told, st.resetDue = why, true
 	st.s.control.push(st)
 	st.s.wake()
@@ -392,6 +372,7 @@ func (st *Stream) over(err error) {
 	st.out.clear()
 	st.s.received -= st.in.waiting
 	st.in.clear()
+	st.charge()
 	st.readable.Broadcast()
 	st.writable.Broadcast()
 }
@@ -405,8 +386,7 @@ func (st *Stream) done() bool {
 func (st *Stream) settle() {
 	if st.reset != nil && st.told == 0 || st.reset == nil && st.done() && st.taken == st.finAt {
 		if st.s.streams[st.id] == st {
-			delete(st.s.streams, st.id)
-			st.s.settled++
+			st.s.forget(st)
 		}
 	}
 }

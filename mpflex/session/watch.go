@@ -102,11 +102,11 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 // pending says whether something waits for a path.
 func (s *Session) pending() bool {
 	for _, g := range s.groups {
-		if len(g.waiting) > 0 && g.waiting[0].eager() {
+		if g.waits() {
 			return true
 		}
 	}
-	return len(s.lost) > 0 || s.hasControl()
+	return len(s.lost) > 0 || s.hasControl() || s.hasDatagrams()
 }
 
 // stall takes a path for stalled when it has not delivered for too long.
@@ -119,7 +119,7 @@ func (s *Session) stall(p *Path, now int64) {
 		return
 	}
 	p.stalled, p.copied = true, 0
-	s.config.Log(p.event("stalled", nil))
+	s.tell(p.event(Stalled, nil))
 	s.wake()
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mplab/mpflex/netx"
+	"mplab/mpflex/testkit"
 )
 
 // named is where datagrams for a domain are said to come from.
@@ -67,7 +68,7 @@ func socket(t *testing.T, local string) *net.UDPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Patience))
 	return conn
 }
 
@@ -228,7 +229,7 @@ func TestAssociationLimit(t *testing.T) {
 		t.Errorf("%d counted", got)
 	}
 	first.control.Close()
-	eventually(t, "room again", func() bool { return s.associations.Load() == 0 })
+	testkit.Eventually(t, "room again", func() bool { return s.associations.Load() == 0 })
 	associate(t, server, unknown)
 }
 
@@ -239,7 +240,7 @@ func TestTunnel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = tunnel.SetReadDeadline(time.Now().Add(patience))
+	_ = tunnel.SetReadDeadline(time.Now().Add(testkit.Patience))
 	buffer := make([]byte, 2000)
 	for _, c := range []struct{ destination, source Address }{
 		{FromAddrPort(named), FromAddrPort(named)},
@@ -279,7 +280,7 @@ func TestTunnelEndedByTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tunnel.Close()
-	_ = tunnel.SetReadDeadline(time.Now().Add(patience))
+	_ = tunnel.SetReadDeadline(time.Now().Add(testkit.Patience))
 	if _, _, err := tunnel.Receive(make([]byte, 100)); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}

@@ -14,21 +14,8 @@ import (
 
 	"mplab/mpflex/netx"
 	"mplab/mpflex/relay"
+	"mplab/mpflex/testkit"
 )
-
-// patience is how long a test waits for what must come at some time; no test
-// asserts how long anything takes.
-const patience = 20 * time.Second
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("did not come: %s", what)
-}
 
 // serve runs a server on the loopback interface until the end of the test, and
 // expects that nothing is left of it then.
@@ -45,7 +32,7 @@ func serve(t *testing.T, server *Server) netip.AddrPort {
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines })
+		testkit.Eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines })
 	})
 	return netx.AddrPort(listener.Addr())
 }
@@ -85,34 +72,6 @@ func direct(early bool) func(context.Context, Request, *net.TCPConn, func(Code) 
 	}
 }
 
-// echoServer returns what it is sent until it is told the end. A test starts it
-// before the server that connects to it, so that it ends after that.
-func echoServer(t *testing.T) netip.AddrPort {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() {
-				defer conn.Close()
-				_, _ = io.Copy(conn, conn)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		listener.Close()
-		running.Wait()
-	})
-	return netx.AddrPort(listener.Addr())
-}
-
 // closedPort returns an address on which nothing listens.
 func closedPort(t *testing.T) netip.AddrPort {
 	t.Helper()
@@ -132,7 +91,7 @@ func dial(t *testing.T, server netip.AddrPort, sent string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := io.WriteString(conn, sent); err != nil {
 		t.Fatal(err)
 	}

@@ -102,6 +102,8 @@ type Server struct {
 	Socket netx.Options
 	// Refused, when set, is told of each client that was not served, and why.
 	Refused func(source netip.AddrPort, reason error)
+	// Failed, when set, returns what is told of each failure to accept.
+	Failed func(*net.TCPListener) func(error)
 
 	Counters Counters
 
@@ -113,6 +115,7 @@ type Server struct {
 func (s *Server) Serve(ctx context.Context, listener *net.TCPListener) {
 	s.Limits = s.Limits.withDefaults()
 	group := accept.NewGroup(s.Limits.Connections)
+	group.Failed = s.Failed
 	group.Serve(ctx, listener, func(conn *net.TCPConn) { s.serve(ctx, conn) }, s.overLimit)
 	group.Wait(math.MaxInt64)
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/net/proxy"
+
+	"mplab/mpflex/testkit"
 )
 
 func TestCurl(t *testing.T) {
@@ -65,7 +67,7 @@ func TestCurl(t *testing.T) {
 }
 
 func TestGoClient(t *testing.T) {
-	echo := echoServer(t)
+	echo := testkit.Echo(t)
 	server := serve(t, &Server{Handler: Handler{Connect: direct(false)}, Users: map[string]string{"me": "secret"}})
 	dialer, err := proxy.SOCKS5("tcp", server.String(), &proxy.Auth{User: "me", Password: "secret"}, proxy.Direct)
 	if err != nil {
@@ -195,7 +197,7 @@ func TestHandshakeTimeout(t *testing.T) {
 }
 
 func TestConnectionLimit(t *testing.T) {
-	echo := echoServer(t)
+	echo := testkit.Echo(t)
 	refused := make(chan error, 1)
 	s := &Server{
 		Handler: Handler{Connect: direct(false)}, Limits: Limits{Connections: 1},
@@ -225,7 +227,7 @@ func TestConnectionLimit(t *testing.T) {
 // The end of the server ends clients at every stage; that nothing is left is
 // checked by serve.
 func TestShutdown(t *testing.T) {
-	echo := echoServer(t)
+	echo := testkit.Echo(t)
 	server := serve(t, &Server{Handler: Handler{Connect: direct(true), Associate: answerUpperCase(t)}})
 	dial(t, server, "")
 	dial(t, server, greeting)

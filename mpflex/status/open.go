@@ -21,7 +21,7 @@ type Open struct {
 
 type entry struct {
 	connection Connection
-	opened     float64
+	opened     connlog.Moment
 	relay      *relay.Session
 	stream     *session.Stream // that carries it; nil: none
 }
@@ -30,7 +30,7 @@ type entry struct {
 // it now. To be removed when it has ended.
 func (o *Open) Add(record *connlog.Connection, r *relay.Session) (remove func()) {
 	e := &entry{
-		connection: Connection{ID: record.ID, Transport: record.Transport, Src: record.Src, Dst: record.Dst},
+		connection: Connection{ID: record.ID, Client: record.Client, Transport: record.Transport, Src: record.Src, Dst: record.Dst},
 		opened:     record.Opened, relay: r,
 	}
 	for _, side := range []relay.Stream{r.A, r.B} {
@@ -73,7 +73,7 @@ func (o *Open) own() []Connection {
 	for e := range o.entries {
 		if e.stream == nil {
 			c := e.connection
-			c.AgeS, c.BytesUp, c.BytesDown = connlog.Since(e.opened), e.relay.Up.Load(), e.relay.Down.Load()
+			c.AgeS, c.BytesUp, c.BytesDown = e.opened.Since(), e.relay.Up.Load(), e.relay.Down.Load()
 			list = append(list, c)
 		}
 	}

@@ -9,25 +9,14 @@ import (
 	"time"
 
 	"mplab/mpflex/session"
+	"mplab/mpflex/testkit"
 	"mplab/mpflex/wire"
 )
 
 // pair are both ends of a session with one path, over TCP on loopback.
 func pair(t *testing.T) (agent, proxy *session.Session) {
 	t.Helper()
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	dialed, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepted, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dialed, accepted := testkit.Pair(t)
 	return end(t, session.Agent, dialed), end(t, session.Proxy, accepted)
 }
 

@@ -16,6 +16,7 @@ type Report struct {
 	Transport   string      `json:"transport,omitempty"` // of an agent
 	T           float64     `json:"t"`                   // unix seconds
 	UptimeS     float64     `json:"uptime_s"`
+	Goroutines  int         `json:"goroutines"`
 	Connections Connections `json:"connections"`
 	Sessions    []Session   `json:"sessions"`
 	// OwnConnections are those that no session carries; nil: not asked for.
@@ -58,7 +59,8 @@ type Stream struct {
 // Connection is a connection of an application that has a carrying connection
 // of its own.
 type Connection struct {
-	ID        uint64           `json:"id"` // of its record in the log
+	ID        uint64           `json:"id"`               // of its record in the log
+	Client    string           `json:"client,omitempty"` // at the proxy
 	Transport string           `json:"transport"`
 	Src       connlog.Endpoint `json:"src"`
 	Dst       connlog.Endpoint `json:"dst"`

@@ -2,6 +2,7 @@ package status
 
 import (
 	"os"
+	"runtime"
 	"time"
 
 	"mplab/control"
@@ -43,7 +44,7 @@ func (s *Source) report(each bool) Report {
 	now := time.Now()
 	r := Report{
 		Role: s.Role, PID: os.Getpid(), Transport: s.Transport, T: connlog.Unix(now),
-		UptimeS: float64(now.Sub(s.Started).Milliseconds()) / 1000, Connections: s.Open.connections(), Sessions: []Session{},
+		UptimeS: float64(now.Sub(s.Started).Milliseconds()) / 1000, Goroutines: runtime.NumGoroutine(), Connections: s.Open.connections(), Sessions: []Session{},
 	}
 	for _, l := range s.live() {
 		row := l.row()

@@ -50,6 +50,13 @@ type Direction struct {
 	// Variation is the one-way delay above the least one (RFC 5481 §4.2), of
 	// the probes that were answered. Its stdev is that of the delay.
 	Variation *Distribution `json:"delay_variation_ms"`
+	// LeastMs is the least one-way delay itself, by the two ends' own clocks: it
+	// is true where they agree, and so on one machine.
+	LeastMs *float64 `json:"least_delay_ms"`
+	// Held is how long a receiver that wants the datagrams in their order would
+	// keep each back, waiting for earlier ones (the "late time" of RFC 4737
+	// §4.3 from the other side); 0 for most. For lost ones it waits for nothing.
+	Held *Distribution `json:"reordering_delay_ms"`
 }
 
 // Gap is a time without an answer.
@@ -66,11 +73,12 @@ type collector struct {
 	gap      time.Duration
 	complete chan struct{} // closed when all probes are answered
 
-	mu            sync.Mutex // guards what follows
-	expected      int        // probes that were sent; -1 while more are being sent
-	down          receiver
-	last          message // the one that tells most of the probes that arrived
-	up, back, rtt []int64 // one-way delays by two clocks, round-trip times; ns
+	mu       sync.Mutex // guards what follows
+	expected int        // probes that were sent; -1 while more are being sent
+	down     receiver
+	last     message // the one that tells most of the probes that arrived
+	up, back []journey
+	rtt      []int64 // round-trip times, ns
 
 	began, moved time.Time // the first probe; the last answer
 	gaps         []Gap
@@ -109,8 +117,8 @@ func (c *collector) take(m message, now time.Time, ns int64) {
 	if m.order > c.last.order {
 		c.last = m
 	}
-	c.up = append(c.up, m.arrived-m.sent)
-	c.back = append(c.back, ns-m.arrived)
+	c.up = append(c.up, journey{m.sequence, m.sent, m.arrived})
+	c.back = append(c.back, journey{m.order - 1, m.arrived, ns})
 	c.rtt = append(c.rtt, ns-m.sent)
 	c.silence(now)
 	if len(c.rtt) == c.expected {
@@ -161,10 +169,12 @@ func (c *client) result(totals message, certain bool, ended time.Time) Result {
 	return r
 }
 
-func newDirection(sent, arrived, reordered, duplicates int, jitterNs int64, delays []int64) Direction {
+func newDirection(sent, arrived, reordered, duplicates int, jitterNs int64, journeys []journey) Direction {
+	delays := delaysOf(journeys)
 	return Direction{
 		Sent: sent, Arrived: arrived, Lost: sent - arrived, LostPercent: percent(sent-arrived, sent),
 		Duplicates: duplicates, Reordered: reordered, ReorderedPercent: percent(reordered, arrived),
 		JitterMs: milliseconds(float64(jitterNs)), Variation: newVariation(delays),
+		LeastMs: least(delays), Held: newDistribution(heldOf(journeys)),
 	}
 }

@@ -156,12 +156,13 @@ func TestWhatTheNetworkDoes(t *testing.T) {
 		{r.Down, Direction{Sent: 37, Arrived: 35, Lost: 2, LostPercent: 5.405, Duplicates: 1, Reordered: 1, ReorderedPercent: 2.857}},
 	} {
 		c.want.JitterMs, c.want.Variation = c.got.JitterMs, c.got.Variation
+		c.want.LeastMs, c.want.Held = c.got.LeastMs, c.got.Held
 		if c.got != c.want {
 			t.Errorf("\ngot  %+v\nwant %+v", c.got, c.want)
 		}
 	}
-	if r.Up.JitterMs <= 0 || r.Up.Variation.Max <= 0 {
-		t.Errorf("%+v, %+v", r.Up, r.Up.Variation)
+	if r.Up.JitterMs <= 0 || r.Up.Variation.Max <= 0 || r.Up.Held.Max <= 0 || r.Down.Held.Max <= 0 || r.Down.Held.P5 != 0 {
+		t.Errorf("%+v, %+v, held %+v, %+v", r.Up, r.Up.Variation, r.Up.Held, r.Down.Held)
 	}
 }
 
@@ -245,7 +246,7 @@ func socksServer(t *testing.T, allow string) netip.AddrPort {
 		t.Fatal(err)
 	}
 	var open sync.Map // number of an association → *socks.Association
-	relay := udprelay.New(udprelay.Options{Allow: allowed, Deliver: func(_ udprelay.Client, id uint32, source netip.AddrPort, datagram []byte) {
+	relay := udprelay.New(udprelay.Options{Allow: allowed, Deliver: func(_ udprelay.Client, id uint32, source netip.AddrPort, _ byte, datagram []byte) {
 		if association, ok := open.Load(id); ok {
 			_ = association.(*socks.Association).Send(datagram, source)
 		}
@@ -261,7 +262,7 @@ func socksServer(t *testing.T, allow string) netip.AddrPort {
 			if err != nil {
 				return
 			}
-			_ = relay.Send(client, id, destination.AddrPort(), datagram)
+			_ = relay.Send(client, id, destination.AddrPort(), 0, datagram)
 		}
 	}}}
 	listener, err := netx.Options{}.Listen(loopback)

@@ -1,6 +1,7 @@
 package udpjitter
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -60,6 +61,44 @@ func newVariation(ns []int64) *Distribution {
 		above[i] = v - least
 	}
 	return newDistribution(above)
+}
+
+// journey is one datagram's way in one direction: its number, when it left and
+// when it arrived, ns of either end's clock.
+type journey struct {
+	number        uint32
+	sent, arrived int64
+}
+
+// delaysOf returns the one-way delays.
+func delaysOf(journeys []journey) []int64 {
+	delays := make([]int64, len(journeys))
+	for i, j := range journeys {
+		delays[i] = j.arrived - j.sent
+	}
+	return delays
+}
+
+// heldOf returns for how long each datagram waits for those of lower numbers
+// until it can be given on in order; it sorts the journeys by number.
+func heldOf(journeys []journey) []int64 {
+	slices.SortFunc(journeys, func(a, b journey) int { return cmp.Compare(a.number, b.number) })
+	held := make([]int64, len(journeys))
+	latest := int64(math.MinInt64)
+	for i, j := range journeys {
+		latest = max(latest, j.arrived)
+		held[i] = latest - j.arrived
+	}
+	return held
+}
+
+// least returns the least of some nanoseconds in ms; nil if there are none.
+func least(ns []int64) *float64 {
+	if len(ns) == 0 {
+		return nil
+	}
+	ms := milliseconds(float64(slices.Min(ns)))
+	return &ms
 }
 
 // percentiles returns the 0th to the 100th percentile of sorted values, ms.

@@ -2,6 +2,7 @@ package udpjitter
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -35,6 +36,26 @@ func TestReceiver(t *testing.T) {
 	j += (0 - j) / 16
 	if math.Abs(r.jitterNs/1e6-j) > 1e-9 {
 		t.Errorf("jitter %v ms, want %v", r.jitterNs/1e6, j)
+	}
+}
+
+// What arrives as 0, 2, 1, 4 (3 is lost) is given on in order: 2 waits for 1,
+// nothing else waits.
+func TestHeldForOrder(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	journeys := []journey{{0, 0, 25 * ms}, {2, 20 * ms, 45 * ms}, {1, 10 * ms, 52 * ms}, {4, 40 * ms, 60 * ms}}
+	if got, want := heldOf(slices.Clone(journeys)), []int64{0, 0, 7 * ms, 0}; !slices.Equal(got, want) {
+		t.Errorf("held for %v, want %v", got, want)
+	}
+	if got, want := delaysOf(journeys), []int64{25 * ms, 25 * ms, 42 * ms, 20 * ms}; !slices.Equal(got, want) {
+		t.Errorf("delays %v, want %v", got, want)
+	}
+	direction := newDirection(5, 4, 1, 0, 0, journeys)
+	if *direction.LeastMs != 20 || direction.Held.Max != 7 || direction.Held.Mean != 1.75 {
+		t.Errorf("%v, %+v", *direction.LeastMs, direction.Held)
+	}
+	if nothing := newDirection(5, 0, 0, 0, 0, nil); nothing.LeastMs != nil || nothing.Held != nil {
+		t.Errorf("something is said of nothing: %+v", nothing)
 	}
 }
 

@@ -23,7 +23,13 @@ type association struct {
 
 	mu           sync.Mutex // guards what follows
 	up, down     traffic
-	destinations map[netip.AddrPort]*netx.Activity
+	destinations map[netip.AddrPort]*peer
+}
+
+// peer is a destination that answers are taken from.
+type peer struct {
+	netx.Activity
+	label byte // of the last datagram that was sent there
 }
 
 // traffic counts datagrams and their bytes.
@@ -35,25 +41,25 @@ func (t *traffic) add(datagram []byte) {
 }
 
 // send sends a datagram to a destination that is permitted.
-func (a *association) send(destination netip.AddrPort, datagram []byte) error {
-	err := a.trySend(destination, datagram)
+func (a *association) send(to netip.AddrPort, label byte, datagram []byte) error {
+	err := a.trySend(to, label, datagram)
 	switch {
 	case errors.Is(err, netx.ErrWouldWait):
 		a.relay.Counters.Dropped.Add(1)
 	case err != nil:
 		a.relay.Counters.Failed.Add(1)
-		a.relay.note(a.key, destination, err)
+		a.relay.note(a.key, to, err)
 	}
 	return err
 }
 
 // trySend sends and counts under one lock, so that the record of an association
 // that ends meanwhile has every datagram that was sent.
-func (a *association) trySend(destination netip.AddrPort, datagram []byte) error {
+func (a *association) trySend(to netip.AddrPort, label byte, datagram []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.expect(destination)
-	if err := a.socket.Send(datagram, destination); err != nil {
+	a.expect(to, label)
+	if err := a.socket.Send(datagram, to); err != nil {
 		return err
 	}
 	a.up.add(datagram)
@@ -63,15 +69,16 @@ func (a *association) trySend(destination netip.AddrPort, datagram []byte) error
 }
 
 // expect has answers of a destination taken from now on.
-func (a *association) expect(destination netip.AddrPort) {
-	seen := a.destinations[destination]
+func (a *association) expect(from netip.AddrPort, label byte) {
+	seen := a.destinations[from]
 	if seen == nil {
 		if len(a.destinations) >= a.relay.options.Limits.Destinations {
 			a.forget()
 		}
-		seen = &netx.Activity{}
-		a.destinations[destination] = seen
+		seen = &peer{}
+		a.destinations[from] = seen
 	}
+	seen.label = label
 	seen.Touch()
 }
 
@@ -79,26 +86,27 @@ func (a *association) expect(destination netip.AddrPort) {
 func (a *association) forget() {
 	var oldest netip.AddrPort
 	least := time.Duration(math.MaxInt64)
-	for destination, seen := range a.destinations {
+	for address, seen := range a.destinations {
 		if last := seen.Last(); last < least {
-			oldest, least = destination, last
+			oldest, least = address, last
 		}
 	}
 	delete(a.destinations, oldest)
 }
 
-// answer tells whether a datagram from this source is an answer, and counts it.
-func (a *association) answer(source netip.AddrPort, datagram []byte) bool {
+// answer tells whether a datagram from this source is an answer, and to what
+// label, and counts it.
+func (a *association) answer(source netip.AddrPort, datagram []byte) (label byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	seen := a.destinations[source]
 	if seen == nil || seen.Left(a.relay.options.Limits.Idle) <= 0 {
-		return false
+		return 0, false
 	}
 	seen.Touch()
 	a.activity.Touch()
 	a.down.add(datagram)
-	return true
+	return seen.label, true
 }
 
 // run delivers what comes back until the association ends.
@@ -122,13 +130,14 @@ func (a *association) run() {
 
 func (a *association) deliver(datagram []byte, source netip.AddrPort) {
 	counters := &a.relay.Counters
-	if !a.answer(source, datagram) {
+	label, ok := a.answer(source, datagram)
+	if !ok {
 		counters.Unsolicited.Add(1)
 		return
 	}
 	counters.Down.Add(1)
 	counters.DownBytes.Add(uint64(len(datagram)))
-	a.relay.options.Deliver(a.key.client, a.key.id, source, datagram)
+	a.relay.options.Deliver(a.key.client, a.key.id, source, label, datagram)
 }
 
 // unreachable takes an ICMP error.

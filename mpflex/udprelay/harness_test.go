@@ -1,34 +1,20 @@
 package udprelay
 
 import (
-	"encoding/json"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
+	"mplab/mpflex/testkit"
+	"mplab/mpflex/wire"
 )
-
-// patience is how long a test waits for what must come at some time; no test
-// asserts how long anything takes.
-const patience = 20 * time.Second
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("did not come: %s", what)
-}
 
 // delivery is a datagram that came back.
 type delivery struct {
@@ -49,7 +35,7 @@ type harness struct {
 // test that nothing is left of it.
 func newRelay(t *testing.T, limits Limits) harness {
 	t.Helper()
-	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors(t)
+	goroutines, descriptors := runtime.NumGoroutine(), testkit.Descriptors(t)
 	allow, err := config.ParseAllow([]string{"127.0.0.0/8:*", "[::1/128]:*", "224.0.0.0/4:*", "0.0.0.0/32:*"})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +47,7 @@ func newRelay(t *testing.T, limits Limits) harness {
 	}
 	h := harness{back: make(chan delivery, 10_000), log: path}
 	h.Relay = New(Options{Allow: allow, Limits: limits, Log: log,
-		Deliver: func(client Client, association uint32, source netip.AddrPort, datagram []byte) {
+		Deliver: func(client Client, association uint32, source netip.AddrPort, _ byte, datagram []byte) {
 			h.back <- delivery{client, association, source, string(datagram)}
 		}})
 	t.Cleanup(func() {
@@ -70,21 +56,12 @@ func newRelay(t *testing.T, limits Limits) harness {
 		if n := h.Associations(); n != 0 || len(h.perClient) != 0 {
 			t.Errorf("%d associations of %d clients are left", n, len(h.perClient))
 		}
-		eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines })
-		if now := openDescriptors(t); now > descriptors {
+		testkit.Eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines })
+		if now := testkit.Descriptors(t); now > descriptors {
 			t.Errorf("%d descriptors, %d before", now, descriptors)
 		}
 	})
 	return h
-}
-
-func openDescriptors(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
 }
 
 func (h harness) receive(t *testing.T, want delivery) {
@@ -94,47 +71,33 @@ func (h harness) receive(t *testing.T, want delivery) {
 		if got != want {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		t.Fatalf("did not come: %+v", want)
 	}
 }
 
 // records reads the records of one kind from the log.
-func records[R any](t *testing.T, h harness, event string) (found []R) {
+func records[R any](t *testing.T, h harness, event string) []R {
 	t.Helper()
-	data, err := os.ReadFile(h.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		if !strings.Contains(line, `"event":"`+event+`"`) {
-			continue
-		}
-		var record R
-		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		found = append(found, record)
-	}
-	return found
+	return testkit.Records[R](t, h.log, event)
 }
 
 // noticeRead is what the tests read of a Notice.
 type noticeRead struct {
-	Client, Destination, Error string
-	Association                uint32
-	Suppressed                 uint64
+	Client, Session, Destination, Error string
+	Association                         uint32
+	Suppressed                          uint64
 }
 
 // recordRead is what the tests read of a Record.
 type recordRead struct {
-	Client, Status string
-	Association    uint32
-	Destinations   int
-	Up             uint64 `json:"datagrams_up"`
-	Down           uint64 `json:"datagrams_down"`
-	BytesUp        uint64 `json:"bytes_up"`
-	BytesDown      uint64 `json:"bytes_down"`
+	Client, Session, Status string
+	Association             uint32
+	Destinations            int
+	Up                      uint64 `json:"datagrams_up"`
+	Down                    uint64 `json:"datagrams_down"`
+	BytesUp                 uint64 `json:"bytes_up"`
+	BytesDown               uint64 `json:"bytes_down"`
 }
 
 // destination is a UDP socket that the tests read and write themselves.
@@ -147,7 +110,7 @@ func listen(t *testing.T, address string) destination {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Patience))
 	return destination{conn}
 }
 
@@ -173,12 +136,12 @@ func (d destination) send(t *testing.T, datagram string, to netip.AddrPort) {
 
 func send(t *testing.T, h harness, client Client, association uint32, to netip.AddrPort, datagram string) {
 	t.Helper()
-	if err := h.Send(client, association, to, []byte(datagram)); err != nil {
+	if err := h.Send(client, association, to, 0, []byte(datagram)); err != nil {
 		t.Fatalf("to %s: %v", to, err)
 	}
 }
 
 var (
-	alice = Client{1}
-	bob   = Client{2}
+	alice = Client{identity.SessionKey{Client: identity.ID{1}, Session: wire.SessionID{1}}, "alice"}
+	bob   = Client{identity.SessionKey{Client: identity.ID{2}, Session: wire.SessionID{1}}, "bob"} // gave its session the same number
 )

@@ -2,7 +2,6 @@ package udprelay
 
 import (
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +25,8 @@ type Record struct {
 	Event         string           `json:"event"` // "udp"
 	Opened        float64          `json:"opened"`
 	DurationS     float64          `json:"duration_s"`
-	Client        Client           `json:"client"`
+	Client        string           `json:"client,omitempty"`
+	Session       string           `json:"session"`
 	Association   uint32           `json:"association"`
 	Local         connlog.Endpoint `json:"local"`
 	Destinations  int              `json:"destinations"` // in the table at the end
@@ -42,7 +42,8 @@ type Record struct {
 type Notice struct {
 	Event       string           `json:"event"` // "udp-error"
 	T           float64          `json:"t"`
-	Client      Client           `json:"client"`
+	Client      string           `json:"client,omitempty"`
+	Session     string           `json:"session"`
 	Association uint32           `json:"association"`
 	Destination connlog.Endpoint `json:"destination"`
 	Error       string           `json:"error"`
@@ -55,8 +56,8 @@ func (a *association) log() {
 	a.relay.mu.Unlock()
 	a.mu.Lock()
 	record := Record{
-		Event: "udp", Opened: connlog.Unix(a.opened), DurationS: connlog.Since(connlog.Unix(a.opened)),
-		Client: a.key.client, Association: a.key.id,
+		Event: "udp", Opened: connlog.Unix(a.opened), DurationS: connlog.Since(a.opened),
+		Client: a.key.client.Name, Session: a.key.client.Session.String(), Association: a.key.id,
 		Local: connlog.Endpoint{AddrPort: a.socket.Local()}, Destinations: len(a.destinations),
 		DatagramsUp: a.up.datagrams, DatagramsDown: a.down.datagrams,
 		BytesUp: a.up.bytes, BytesDown: a.down.bytes, Status: status,
@@ -68,45 +69,12 @@ func (a *association) log() {
 // note logs what went wrong, unless too much does.
 func (r *Relay) note(k key, destination netip.AddrPort, err error) {
 	now := time.Now()
-	suppressed, ok := r.notices.take(now)
+	suppressed, ok := r.notices.Take(now)
 	if !ok {
 		return
 	}
 	r.options.Log.Write(Notice{
-		Event: "udp-error", T: connlog.Unix(now), Client: k.client, Association: k.id,
+		Event: "udp-error", T: connlog.Unix(now), Client: k.client.Name, Session: k.client.Session.String(), Association: k.id,
 		Destination: connlog.Endpoint{AddrPort: destination}, Error: err.Error(), Suppressed: suppressed,
 	})
-}
-
-const (
-	noticeBurst = 32                     // notices at once
-	noticePause = 100 * time.Millisecond // between two of them in the long run
-)
-
-// throttle is a token bucket: datagrams must not fill the disk.
-type throttle struct {
-	mu         sync.Mutex
-	tokens     int
-	filled     time.Time // when the last token came
-	suppressed uint64
-}
-
-func newThrottle() throttle { return throttle{tokens: noticeBurst, filled: time.Now()} }
-
-// take tells whether a notice may be written now, and how many were not since
-// the last one that was.
-func (t *throttle) take(now time.Time) (suppressed uint64, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if came := int(now.Sub(t.filled) / noticePause); came > 0 {
-		t.tokens = min(t.tokens+came, noticeBurst)
-		t.filled = t.filled.Add(time.Duration(came) * noticePause)
-	}
-	if t.tokens == 0 {
-		t.suppressed++
-		return 0, false
-	}
-	t.tokens--
-	suppressed, t.suppressed = t.suppressed, 0
-	return suppressed, true
 }

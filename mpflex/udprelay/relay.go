@@ -10,7 +10,6 @@ package udprelay
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -19,6 +18,7 @@ import (
 
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
 )
 
@@ -33,20 +33,16 @@ var (
 	ErrClosed = errors.New("the relay is closed")
 )
 
-// Client names the session of one client.
-type Client [16]byte
-
-// String returns the first bytes of the name: enough for a log, and not enough
-// to pass for the client.
-func (c Client) String() string { return hex.EncodeToString(c[:4]) }
-
-// MarshalText implements encoding.TextMarshaler.
-func (c Client) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// Client is a session of a client, and how the log calls the client.
+type Client struct {
+	identity.SessionKey
+	Name string
+}
 
 // Limits bound what clients can use. A zero field is its default.
 type Limits struct {
 	Sockets          int           // of all clients; default 4096
-	SocketsPerClient int           // default 512
+	SocketsPerClient int           // of all its sessions; default 512
 	Destinations     int           // of an association that answers are taken from; further ones replace the one not heard of for longest; default 256
 	Idle             time.Duration // without a datagram in either direction; default 300 s (RFC 4787 REQ-5)
 }
@@ -74,8 +70,9 @@ type Options struct {
 	// Deliver takes a datagram that came back for an association. It is
 	// good until Deliver returns. Deliver is called by a goroutine of each
 	// association and must not wait for long: meanwhile further datagrams
-	// of the association are lost. It must not call Close.
-	Deliver func(client Client, association uint32, source netip.AddrPort, datagram []byte)
+	// of the association are lost. It must not call Close. The label is that
+	// of the last datagram which was sent to the source.
+	Deliver func(client Client, association uint32, source netip.AddrPort, label byte, datagram []byte)
 }
 
 // Relay is a table of associations. It is safe for concurrent use.
@@ -83,12 +80,12 @@ type Relay struct {
 	Counters Counters
 
 	options Options
-	notices throttle
+	notices connlog.Throttle
 
 	mu           sync.Mutex // guards what follows
 	closed       bool
 	associations map[key]*association
-	perClient    map[Client]int
+	perClient    map[identity.ID]int
 	readers      sync.WaitGroup
 }
 
@@ -103,16 +100,16 @@ func New(o Options) *Relay {
 	o.Limits = o.Limits.withDefaults()
 	return &Relay{
 		options:      o,
-		notices:      newThrottle(),
 		associations: make(map[key]*association),
-		perClient:    make(map[Client]int),
+		perClient:    make(map[identity.ID]int),
 	}
 }
 
 // Send sends a datagram of a client's association, which begins with its first
 // datagram. It never waits. Whatever is not sent is counted; the error says why:
 // ErrDenied, ErrLimit, ErrClosed, netx.ErrWouldWait, or that of the socket.
-func (r *Relay) Send(client Client, association uint32, destination netip.AddrPort, datagram []byte) error {
+// The label comes back with the answers.
+func (r *Relay) Send(client Client, association uint32, destination netip.AddrPort, label byte, datagram []byte) error {
 	destination = netip.AddrPortFrom(destination.Addr().Unmap().WithZone(""), destination.Port())
 	k := key{client, association}
 	if !r.permits(destination) {
@@ -130,7 +127,7 @@ func (r *Relay) Send(client Client, association uint32, destination netip.AddrPo
 		r.note(k, destination, err)
 		return err
 	}
-	return a.send(destination, datagram)
+	return a.send(destination, label, datagram)
 }
 
 func (r *Relay) permits(destination netip.AddrPort) bool {
@@ -153,7 +150,7 @@ func (r *Relay) find(k key) (*association, error) {
 		return nil, ErrClosed
 	case len(r.associations) >= limits.Sockets:
 		return nil, fmt.Errorf("%w: %d", ErrLimit, limits.Sockets)
-	case r.perClient[k.client] >= limits.SocketsPerClient:
+	case r.perClient[k.client.Client] >= limits.SocketsPerClient:
 		return nil, fmt.Errorf("%w: %d of one client", ErrLimit, limits.SocketsPerClient)
 	}
 	a, err := r.open(k)
@@ -161,7 +158,7 @@ func (r *Relay) find(k key) (*association, error) {
 		return nil, err
 	}
 	r.associations[k] = a
-	r.perClient[k.client]++
+	r.perClient[k.client.Client]++
 	r.readers.Go(a.run)
 	return a, nil
 }
@@ -169,7 +166,7 @@ func (r *Relay) find(k key) (*association, error) {
 func (r *Relay) open(k key) (*association, error) {
 	a := &association{
 		relay: r, key: k, opened: time.Now(),
-		destinations: make(map[netip.AddrPort]*netx.Activity),
+		destinations: make(map[netip.AddrPort]*peer),
 	}
 	var err error
 	a.socket, err = r.options.Socket.OpenDatagrams(context.Background(), a.unreachable)
@@ -187,8 +184,10 @@ func (r *Relay) remove(a *association) bool {
 		return false
 	}
 	delete(r.associations, a.key)
-	if r.perClient[a.key.client]--; r.perClient[a.key.client] == 0 {
-		delete(r.perClient, a.key.client)
+	if owner := a.key.client.Client; r.perClient[owner] == 1 {
+		delete(r.perClient, owner)
+	} else {
+		r.perClient[owner]--
 	}
 	return true
 }
@@ -210,7 +209,7 @@ func (r *Relay) CloseAssociation(client Client, association uint32) {
 	r.end(connlog.Closed, func(k key) bool { return k == key{client, association} })
 }
 
-// CloseClient ends all associations of a client.
+// CloseClient ends all associations of a session of a client.
 func (r *Relay) CloseClient(client Client) {
 	r.end(connlog.Closed, func(k key) bool { return k.client == client })
 }

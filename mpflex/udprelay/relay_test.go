@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"mplab/mpflex/config"
+	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
+	"mplab/mpflex/testkit"
+	"mplab/mpflex/wire"
 )
 
 // An association has one address towards all destinations, and each answer
@@ -44,7 +47,7 @@ func TestAnswersComeBack(t *testing.T) {
 	h.receive(t, delivery{bob, 7, first.addr(), "for bob"})
 
 	h.Close()
-	if err := h.Send(alice, 9, first.addr(), nil); !errors.Is(err, ErrClosed) {
+	if err := h.Send(alice, 9, first.addr(), 0, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("sent after the end: %v", err)
 	}
 	got := records[recordRead](t, h, "udp")
@@ -53,11 +56,11 @@ func TestAnswersComeBack(t *testing.T) {
 	}
 	for _, record := range got {
 		want := map[string]recordRead{
-			"01000000 7": {Destinations: 2, Up: 2, Down: 2, BytesUp: 60_012, BytesDown: 60_000},
-			"01000000 8": {Destinations: 1, Up: 1},
-			"02000000 7": {Destinations: 1, Up: 1, Down: 1, BytesUp: 5, BytesDown: 7},
+			"alice 7": {Destinations: 2, Up: 2, Down: 2, BytesUp: 60_012, BytesDown: 60_000},
+			"alice 8": {Destinations: 1, Up: 1},
+			"bob 7":   {Destinations: 1, Up: 1, Down: 1, BytesUp: 5, BytesDown: 7},
 		}[fmt.Sprint(record.Client, " ", record.Association)]
-		want.Client, want.Association, want.Status = record.Client, record.Association, "shutdown"
+		want.Client, want.Session, want.Association, want.Status = record.Client, "010000000000", record.Association, "shutdown"
 		if record != want {
 			t.Errorf("got  %+v\nwant %+v", record, want)
 		}
@@ -74,7 +77,7 @@ func TestIPv6(t *testing.T) {
 		t.Skip("no IPv6 on the loopback interface: ", err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Patience))
 	six, four := destination{conn}, listen(t, "127.0.0.1:0")
 	h := newRelay(t, Limits{})
 	send(t, h, alice, 1, six.addr(), "six")
@@ -91,21 +94,21 @@ func TestDenied(t *testing.T) {
 	h := newRelay(t, Limits{})
 	denied := []string{"10.65.0.2:53", "[fd00::1]:53", "224.0.0.251:5353", "0.0.0.0:53", "127.0.0.1:0", "[::]:53", "[::ffff:10.65.0.2]:53"}
 	for _, to := range denied {
-		if err := h.Send(alice, 1, netip.MustParseAddrPort(to), []byte("x")); !errors.Is(err, ErrDenied) {
+		if err := h.Send(alice, 1, netip.MustParseAddrPort(to), 0, []byte("x")); !errors.Is(err, ErrDenied) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	if err := h.Send(alice, 1, netip.AddrPort{}, nil); !errors.Is(err, ErrDenied) {
+	if err := h.Send(alice, 1, netip.AddrPort{}, 0, nil); !errors.Is(err, ErrDenied) {
 		t.Errorf("nowhere: %v", err)
 	}
 	if n, counted := h.Associations(), h.Counters.Denied.Load(); n != 0 || counted != uint64(len(denied)+1) {
 		t.Errorf("%d associations, %d counted", n, counted)
 	}
 	got := records[noticeRead](t, h, "udp-error")
-	if len(got) != len(denied)+1 || got[0] != (noticeRead{Client: "01000000", Association: 1, Destination: "10.65.0.2:53", Error: ErrDenied.Error()}) {
+	if len(got) != len(denied)+1 || got[0] != (noticeRead{Client: "alice", Session: "010000000000", Association: 1, Destination: "10.65.0.2:53", Error: ErrDenied.Error()}) {
 		t.Errorf("%+v", got)
 	}
-	if nobody := New(Options{Deliver: h.options.Deliver}); !errors.Is(nobody.Send(alice, 1, listen(t, "127.0.0.1:0").addr(), nil), ErrDenied) {
+	if nobody := New(Options{Deliver: h.options.Deliver}); !errors.Is(nobody.Send(alice, 1, listen(t, "127.0.0.1:0").addr(), 0, nil), ErrDenied) {
 		t.Error("the empty allow list permits something")
 	}
 }
@@ -129,21 +132,50 @@ func TestUnsolicited(t *testing.T) {
 	h.receive(t, delivery{alice, 1, port.addr(), "another port"})
 }
 
+// What comes back has the label of what was last sent there.
+func TestLabels(t *testing.T) {
+	labels := make(chan byte, 10)
+	allow, err := config.ParseAllow([]string{"127.0.0.0/8:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{Allow: allow, Deliver: func(_ Client, _ uint32, _ netip.AddrPort, label byte, _ []byte) { labels <- label }})
+	defer r.Close()
+	first, second := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	var own netip.AddrPort
+	for _, step := range []struct {
+		to, back destination
+		label    byte
+		want     byte
+	}{{first, first, 7, 7}, {second, first, 9, 7}, {second, second, 9, 9}, {first, first, 200, 200}} {
+		if err := r.Send(alice, 1, step.to.addr(), step.label, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		own = step.to.receive(t, "x")
+		step.back.send(t, "y", own)
+		if got := <-labels; got != step.want {
+			t.Errorf("%+v: label %d", step, got)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	h := newRelay(t, Limits{Sockets: 3, SocketsPerClient: 2})
 	to := listen(t, "127.0.0.1:0").addr()
+	other := alice // session of the same client
+	other.Session = wire.SessionID{2}
 	for _, step := range []struct {
 		client      Client
 		association uint32
 		want        error
 	}{
-		{alice, 1, nil}, {alice, 2, nil}, {alice, 3, ErrLimit}, {bob, 1, nil}, {bob, 2, ErrLimit}, {alice, 1, nil}, {bob, 1, nil},
+		{alice, 1, nil}, {alice, 2, nil}, {alice, 3, ErrLimit}, {other, 1, ErrLimit}, {bob, 1, nil}, {bob, 2, ErrLimit}, {alice, 1, nil}, {bob, 1, nil},
 	} {
-		if err := h.Send(step.client, step.association, to, nil); !errors.Is(err, step.want) {
+		if err := h.Send(step.client, step.association, to, 0, nil); !errors.Is(err, step.want) {
 			t.Errorf("%s %d: %v", step.client, step.association, err)
 		}
 	}
-	if got := h.Counters.OverLimit.Load(); got != 2 {
+	if got := h.Counters.OverLimit.Load(); got != 3 {
 		t.Errorf("%d counted", got)
 	}
 	h.CloseAssociation(alice, 1)
@@ -193,8 +225,8 @@ func TestIdle(t *testing.T) {
 	to := listen(t, "127.0.0.1:0")
 	send(t, h, alice, 1, to.addr(), "one")
 	to.receive(t, "one")
-	eventually(t, "the end of an idle association", func() bool { return h.Associations() == 0 })
-	eventually(t, "its record", func() bool { return len(records[recordRead](t, h, "udp")) == 1 })
+	testkit.Eventually(t, "the end of an idle association", func() bool { return h.Associations() == 0 })
+	testkit.Eventually(t, "its record", func() bool { return len(records[recordRead](t, h, "udp")) == 1 })
 	if got := records[recordRead](t, h, "udp")[0]; got.Status != "timeout" {
 		t.Errorf("%+v", got)
 	}
@@ -212,7 +244,7 @@ func TestActivityKeepsAnAssociation(t *testing.T) {
 	a := h.associations[key{alice, 1}]
 	h.mu.Unlock()
 	_ = a.socket.SetReadDeadline(time.Unix(1, 0))
-	eventually(t, "an answer after the deadline", func() bool {
+	testkit.Eventually(t, "an answer after the deadline", func() bool {
 		to.send(t, "answer", own)
 		return len(h.back) > 0
 	})
@@ -235,7 +267,7 @@ func TestUnreachable(t *testing.T) {
 			open := listen(t, address)
 			const rounds = 200
 			for i := range rounds {
-				if err := h.Send(alice, 1, closed.addr(), []byte("anybody?")); err != nil {
+				if err := h.Send(alice, 1, closed.addr(), 0, []byte("anybody?")); err != nil {
 					t.Fatal(err)
 				}
 				text := fmt.Sprint(i)
@@ -244,9 +276,9 @@ func TestUnreachable(t *testing.T) {
 				open.send(t, text, from)
 				h.receive(t, delivery{alice, 1, open.addr(), text})
 			}
-			eventually(t, "all errors", func() bool { return h.Counters.Unreachable.Load() == rounds })
+			testkit.Eventually(t, "all errors", func() bool { return h.Counters.Unreachable.Load() == rounds })
 			got := records[noticeRead](t, h, "udp-error")
-			if len(got) == 0 || got[0] != (noticeRead{Client: "01000000", Association: 1, Destination: closed.addr().String(), Error: syscall.ECONNREFUSED.Error()}) {
+			if len(got) == 0 || got[0] != (noticeRead{Client: "alice", Session: "010000000000", Association: 1, Destination: closed.addr().String(), Error: syscall.ECONNREFUSED.Error()}) {
 				t.Errorf("%+v", got)
 			}
 			if got := h.Counters.Failed.Load(); got != 0 {
@@ -260,7 +292,7 @@ func TestUnreachable(t *testing.T) {
 func TestFailedDatagram(t *testing.T) {
 	h := newRelay(t, Limits{})
 	to := listen(t, "127.0.0.1:0").addr()
-	if err := h.Send(alice, 1, to, bytes.Repeat([]byte("x"), netx.MaxDatagram+1)); !errors.Is(err, syscall.EMSGSIZE) {
+	if err := h.Send(alice, 1, to, 0, bytes.Repeat([]byte("x"), netx.MaxDatagram+1)); !errors.Is(err, syscall.EMSGSIZE) {
 		t.Error(err)
 	}
 	if got := records[noticeRead](t, h, "udp-error"); h.Counters.Failed.Load() != 1 || len(got) != 1 || got[0].Destination != to.String() {
@@ -287,10 +319,10 @@ func TestConcurrently(t *testing.T) {
 		}
 	})
 	for i := range 8 {
-		client := Client{byte(i / 2)}
+		client := Client{SessionKey: identity.SessionKey{Client: identity.ID{byte(i / 2)}}}
 		sending.Go(func() {
 			for n := range 1000 {
-				switch err := h.Send(client, uint32(n%5), echo.addr(), []byte("x")); {
+				switch err := h.Send(client, uint32(n%5), echo.addr(), 0, []byte("x")); {
 				case err == nil:
 					sent.Add(1)
 				case !errors.Is(err, net.ErrClosed) && !errors.Is(err, netx.ErrWouldWait):
@@ -308,7 +340,7 @@ func TestConcurrently(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	eventually(t, "idle associations ended", func() bool { return h.Associations() == 0 })
+	testkit.Eventually(t, "idle associations ended", func() bool { return h.Associations() == 0 })
 	echo.Close()
 	echoing.Wait()
 	h.Close()
@@ -324,34 +356,6 @@ func TestConcurrently(t *testing.T) {
 	}
 }
 
-func TestThrottle(t *testing.T) {
-	start := time.Unix(1_000_000, 0)
-	bucket := throttle{tokens: noticeBurst, filled: start}
-	written := 0
-	for range 1000 {
-		if _, ok := bucket.take(start); ok {
-			written++
-		}
-	}
-	if written != noticeBurst {
-		t.Errorf("%d notices at once", written)
-	}
-	if suppressed, ok := bucket.take(start.Add(noticePause)); !ok || suppressed != 1000-noticeBurst {
-		t.Errorf("%d, %v", suppressed, ok)
-	}
-	if _, ok := bucket.take(start.Add(noticePause)); ok {
-		t.Error("two notices in one pause")
-	}
-	for range noticeBurst {
-		if _, ok := bucket.take(start.Add(time.Hour)); !ok {
-			t.Error("not filled again")
-		}
-	}
-	if _, ok := bucket.take(start.Add(time.Hour)); ok {
-		t.Error("filled beyond the brim")
-	}
-}
-
 // BenchmarkSend is the cost of one datagram of 100 bytes to a destination that
 // does not answer.
 func BenchmarkSend(b *testing.B) {
@@ -364,12 +368,12 @@ func BenchmarkSend(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := New(Options{Allow: allow, Deliver: func(Client, uint32, netip.AddrPort, []byte) {}})
+	r := New(Options{Allow: allow, Deliver: func(Client, uint32, netip.AddrPort, byte, []byte) {}})
 	defer r.Close()
 	datagram, to := make([]byte, 100), netx.AddrPort(conn.LocalAddr())
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Send(alice, 1, to, datagram); err != nil {
+		if err := r.Send(alice, 1, to, 0, datagram); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // errUnknown: the proxy has no such session.
-var errUnknown = errors.New(wire.UnknownSession.String())
+var errUnknown = fmt.Errorf("%s any more: it was restarted, or the session was over for it", wire.UnknownSession)
 
 // ErrNoAnswer: the proxy closed the connection instead of answering.
-var ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret, or another clock)")
+var ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret)")
 
 // recordOverhead is what TLS 1.3 adds to a write: header, content type and tag
 // of a record (RFC 8446 §5.2).
@@ -83,6 +83,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 		message.Settings.Schemes = u.options.Schemes()
 	}
 	message.Stamp()
+	message.Time = u.clock.Now()
 	b, err := message.Append(nil, u.options.Secret, binding)
 	if err != nil {
 		return nil, err
@@ -91,6 +92,10 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 		return nil, err
 	}
 	answer, err := wire.ReadAttached(link.Conn, u.options.Secret, binding, message.Nonce)
+	var skew *wire.SkewError
+	if errors.As(err, &skew) {
+		u.clock.Learn(skew)
+	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return nil, ErrNoAnswer
@@ -111,5 +116,8 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	if err := link.TCP.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
+	u.mu.Lock()
+	r.suppressed[link.ID] = u.failures[link.ID].over()
+	u.mu.Unlock()
 	return r.session.Attach(link)
 }

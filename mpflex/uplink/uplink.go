@@ -1,6 +1,10 @@
 // Package uplink keeps an agent's session with its proxy: a path for each
 // interface, set up again whenever it has ended, and another session when the
 // proxy does not know this one any more.
+//
+// A path that is bound to an interface ends at once when that goes down or loses
+// its address, is not tried while it cannot be used, and is set up again at once
+// when it can; all else is found out by time.
 package uplink
 
 import (
@@ -8,6 +12,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -24,6 +29,9 @@ const (
 	// firstPause and lastPause bound the rest between two tries.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
+	// lastingTime is how long a path must have lived so that its end is no failure
+	// to set it up.
+	lastingTime = time.Second
 	// stallPatience is how long a stalled path may recover before another
 	// connection is tried beside it.
 	stallPatience = time.Second
@@ -44,12 +52,19 @@ type Options struct {
 	Paths   []Path
 	Session session.Config
 	Schemes func() []byte // that labels of streams stand for, for the proxy; nil: none
-	Log     func(Event)   // nil: nobody
+	Log     func(Event)   // nil: nobody; see session.Config.Log
 	// Datagram takes the datagrams of all sessions, see session.OnDatagram; nil: nobody.
-	Datagram func(association uint32, payload []byte)
+	Datagram func(session.Datagram)
 }
 
-// Event is what happens to paths and sessions.
+// What an event of an uplink may be beside those of a session.
+const (
+	Failed    = "failed"    // a path could not be set up
+	Unwatched = "unwatched" // changes of interfaces are not noticed at once; it comes before all others
+)
+
+// Event is what happens to paths and sessions. Failures of the same kind are
+// told once until the path is there.
 type Event struct {
 	session.Event
 	Session wire.SessionID
@@ -60,9 +75,12 @@ type Uplink struct {
 	options Options
 	watcher func(wire.SessionID, *session.Session) // nil: nobody
 
-	mu      sync.Mutex
-	current *run
-	changed chan struct{} // closed, and another one made, when current changes
+	devices *devices
+	clock   wire.Clock
+
+	mu       sync.Mutex // guards what follows
+	current  *run
+	failures []failures // of each path, over all sessions
 }
 
 // run is one session with its paths.
@@ -74,7 +92,8 @@ type run struct {
 	numbers []uint32
 	news    []chan session.Event
 
-	failures []error // of the last try of each path; guarded by the uplink's lock
+	failures   []error // of the last try of each path; guarded by the uplink's lock, like the next
+	suppressed []int   // failures of each path before it was attached that were not told
 }
 
 // New returns an uplink whose session waits for Run.
@@ -85,7 +104,7 @@ func New(o Options) (*Uplink, error) {
 	if o.Log == nil {
 		o.Log = func(Event) {}
 	}
-	u := &Uplink{options: o, changed: make(chan struct{})}
+	u := &Uplink{options: o, devices: newDevices(o.Proxy.Addr(), o.Paths), failures: make([]failures, len(o.Paths))}
 	r, err := u.begin()
 	u.current = r
 	return u, err
@@ -93,13 +112,19 @@ func New(o Options) (*Uplink, error) {
 
 // begin makes a session.
 func (u *Uplink) begin() (*run, error) {
-	r := &run{numbers: make([]uint32, len(u.options.Paths)), failures: make([]error, len(u.options.Paths))}
+	n := len(u.options.Paths)
+	r := &run{numbers: make([]uint32, n), failures: make([]error, n), suppressed: make([]int, n)}
 	_, _ = rand.Read(r.id[:]) // never fails
 	for range u.options.Paths {
 		r.news = append(r.news, make(chan session.Event, 1))
 	}
 	config := u.options.Session
 	config.Log = func(e session.Event) {
+		if e.What == session.Attached {
+			u.mu.Lock()
+			e.Suppressed = r.suppressed[e.Path]
+			u.mu.Unlock()
+		}
 		u.options.Log(Event{e, r.id})
 		select {
 		case r.news[e.Path] <- e:
@@ -115,6 +140,13 @@ func (u *Uplink) begin() (*run, error) {
 
 // Run keeps the paths until ctx ends, and closes the session then.
 func (u *Uplink) Run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	wait, err := u.devices.watch(ctx)
+	defer wait()
+	defer cancel()
+	if err != nil {
+		u.options.Log(Event{session.Event{Time: time.Now(), What: Unwatched, Err: err}, u.ID()})
+	}
 	for ctx.Err() == nil {
 		r := u.now()
 		watched := u.watch(r)
@@ -130,8 +162,6 @@ func (u *Uplink) Run(ctx context.Context) {
 		}
 		u.mu.Lock()
 		u.current = next
-		close(u.changed)
-		u.changed = make(chan struct{})
 		u.mu.Unlock()
 	}
 }
@@ -169,33 +199,102 @@ func (u *Uplink) keepAll(ctx context.Context, r *run) {
 
 // keep keeps one path.
 func (u *Uplink) keep(ctx context.Context, r *run, i int) {
-	pause := firstPause
-	for ctx.Err() == nil {
-		path, err := u.attach(ctx, r, i)
-		u.note(r, i, err)
-		switch {
-		case errors.Is(err, errUnknown):
-			go r.session.Close() //nolint:errcheck // keepAll sees the end
-			return
-		case err != nil:
-			u.failed(r, i, err)
-			rest(ctx, pause)
-			pause = min(2*pause, lastPause)
+	var held *lease // of the path that is attached, also while another connection is tried
+	defer func() { held.done() }()
+	for pause := firstPause; ctx.Err() == nil; {
+		use, unfit := u.devices.use(ctx, u.options.Paths[i].Device)
+		if unfit != nil {
+			u.failed(r, i, unfit)
+			await(ctx, use.changed)
+			use.release()
+			pause = firstPause
 			continue
 		}
-		pause = firstPause
+		path, err := u.attach(use, r, i)
+		u.note(r, i, err)
+		if err != nil {
+			if errors.Is(err, errUnknown) {
+				r.session.End(errUnknown) // keepAll sees it
+				use.release()
+				return
+			}
+			pause = u.tryLater(ctx, use, r, i, err, pause)
+			continue
+		}
+		held.done()
+		held = use
+		u.bind(use, i, path)
+		attached := time.Now()
 		u.hold(ctx, r, i, path)
+		if !ended(path) {
+			continue // it is stalled
+		}
+		held.done()
+		held = nil
+		if lost(use) || time.Since(attached) >= lastingTime {
+			pause = firstPause
+			continue
+		}
+		rest(ctx, pause, use.changed)
+		pause = min(2*pause, lastPause)
 	}
 }
 
-// failed tells of a path that could not be set up.
-func (u *Uplink) failed(r *run, i int, err error) {
-	if errors.Is(err, context.Canceled) {
-		return
+func ended(path *session.Path) bool {
+	select {
+	case <-path.Done():
+		return true
+	default:
+		return false
 	}
-	u.options.Log(Event{session.Event{
-		Time: time.Now(), What: "failed", Path: uint8(i), Name: u.options.Paths[i].Device, Incarnation: r.numbers[i], Err: err,
-	}, r.id})
+}
+
+// tryLater rests after a failure, until the device has changed at most, and
+// returns how long to rest after the next.
+func (u *Uplink) tryLater(ctx context.Context, use *lease, r *run, i int, err error, pause time.Duration) time.Duration {
+	defer use.release()
+	switch {
+	case ctx.Err() != nil:
+		return pause
+	case lost(use):
+		return firstPause // the next use says what there is now
+	}
+	u.failed(r, i, err)
+	if rest(ctx, pause, use.changed) {
+		return firstPause
+	}
+	return min(2*pause, lastPause)
+}
+
+// bind ends a path when its device cannot carry it any more.
+func (u *Uplink) bind(use *lease, i int, path *session.Path) {
+	if addr, ok := path.LocalAddr().(*net.TCPAddr); ok {
+		use.bound(addr.AddrPort().Addr())
+	}
+	use.stop = context.AfterFunc(use, func() {
+		if !lost(use) {
+			return
+		}
+		why := context.Cause(use)
+		u.mu.Lock()
+		u.failures[i].known(why, time.Now()) // the end of the path tells it
+		u.mu.Unlock()
+		path.Abandon(why)
+	})
+}
+
+// failed tells of a path that could not be set up, if it is news.
+func (u *Uplink) failed(r *run, i int, err error) {
+	now := time.Now()
+	u.mu.Lock()
+	r.failures[i] = err
+	suppressed, tell := u.failures[i].failed(err, now)
+	u.mu.Unlock()
+	if tell {
+		r.session.Report(session.Event{
+			Time: now, What: Failed, Path: uint8(i), Name: u.options.Paths[i].Device, Incarnation: r.numbers[i], Err: err, Suppressed: suppressed,
+		})
+	}
 }
 
 // hold waits until a path has ended, or has been stalled for so long that it
@@ -221,11 +320,22 @@ func (u *Uplink) hold(ctx context.Context, r *run, i int, path *session.Path) {
 	}
 }
 
-func rest(ctx context.Context, d time.Duration) {
+func await(ctx context.Context, changed <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	}
+}
+
+// rest waits for some time, and tells whether it ended early by a change.
+func rest(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
+	case <-changed:
+		return true
 	case <-ctx.Done():
 	case <-timer.C:
 	}
+	return false
 }

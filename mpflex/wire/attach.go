@@ -211,7 +211,8 @@ const (
 )
 
 // ReadAttached reads and authenticates the answer to the attach with this nonce
-// on the connection with this binding, and not a byte more.
+// on the connection with this binding, and not a byte more. The answer Skewed
+// comes with a *SkewError.
 func ReadAttached(r io.Reader, secret []byte, binding Binding, nonce [NonceSize]byte) (Attached, error) {
 	message, err := readMessage(r, "answer to the attach", minAttached, maxAttached)
 	if err != nil {
@@ -222,6 +223,9 @@ func ReadAttached(r io.Reader, secret []byte, binding Binding, nonce [NonceSize]
 		return Attached{}, ErrMAC
 	}
 	answer := Attached{Status: Status(signed[5])}
+	if answer.Status == Skewed && len(signed) == headerSize+8 {
+		return answer, parseSkewed(signed)
+	}
 	if answer.Status != OK {
 		if len(signed) != headerSize {
 			return Attached{}, fmt.Errorf("%w: settings with status %d", ErrFormat, answer.Status)

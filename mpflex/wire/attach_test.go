@@ -140,7 +140,7 @@ func TestAttachElsewhere(t *testing.T) {
 	if _, _, err := ReadAttach(bytes.NewReader(good), testBinding()); !errors.Is(err, ErrMAC) {
 		t.Errorf("with no secret at all: %v", err)
 	}
-	if _, err := ReadHello(bytes.NewReader(good), testSecret); err == nil {
+	if _, _, err := ReadHello(bytes.NewReader(good), testSecret); err == nil {
 		t.Error("taken for a hello")
 	}
 	if _, _, err := ReadAttach(bytes.NewReader(testHello().Append(nil, testSecret)), Unbound, testSecret); err == nil {

@@ -53,28 +53,32 @@ func (h Hello) Append(b, secret []byte) []byte {
 	return append(b, mac(secret, helloLabel, b[start:])...)
 }
 
-// ReadHello reads and authenticates one hello and not a byte more. It does not
-// judge time and nonce: that is Replay's part.
-func ReadHello(r io.Reader, secret []byte) (Hello, error) {
+// ReadHello reads and authenticates one hello and not a byte more. The hello
+// comes with which of the secrets it was authenticated with, also when the error
+// is ErrCommand. It does not judge time and nonce: that is Replay's part.
+func ReadHello(r io.Reader, secrets ...[]byte) (hello Hello, which int, err error) {
 	var buffer [maxHello]byte
 	if _, err := io.ReadFull(r, buffer[:headerSize]); err != nil {
-		return Hello{}, fmt.Errorf("reading the hello: %w", err)
+		return Hello{}, 0, fmt.Errorf("reading the hello: %w", err)
 	}
 	if err := checkHeader(buffer[:headerSize]); err != nil {
-		return Hello{}, err
+		return Hello{}, 0, err
 	}
 	size := int(binary.BigEndian.Uint16(buffer[6:]))
 	if size < minHello || size > maxHello {
-		return Hello{}, fmt.Errorf("%w: a hello of %d bytes", ErrFormat, size)
+		return Hello{}, 0, fmt.Errorf("%w: a hello of %d bytes", ErrFormat, size)
 	}
 	if _, err := io.ReadFull(r, buffer[headerSize:size]); err != nil {
-		return Hello{}, fmt.Errorf("reading the hello: %w", err)
+		return Hello{}, 0, fmt.Errorf("reading the hello: %w", err)
 	}
 	signed, tag := buffer[:size-macSize], buffer[size-macSize:size]
-	if !hmac.Equal(tag, mac(secret, helloLabel, signed)) {
-		return Hello{}, ErrMAC
+	for which, secret := range secrets {
+		if hmac.Equal(tag, mac(secret, helloLabel, signed)) {
+			hello, err := parseHello(signed)
+			return hello, which, err
+		}
 	}
-	return parseHello(signed)
+	return Hello{}, 0, ErrMAC
 }
 
 func parseHello(signed []byte) (Hello, error) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -15,6 +16,7 @@ const DefaultReplayEntries = 1 << 17
 // hellos are refused, so an old one can never pass.
 type Replay struct {
 	limit int
+	began time.Time
 
 	mu    sync.Mutex // guards what follows
 	seen  map[[NonceSize]byte]struct{}
@@ -29,8 +31,14 @@ type replayEntry struct {
 
 // NewReplay returns a memory of at most limit hellos.
 func NewReplay(limit int) *Replay {
-	return &Replay{limit: limit, seen: make(map[[NonceSize]byte]struct{})}
+	return &Replay{limit: limit, began: time.Now(), seen: make(map[[NonceSize]byte]struct{})}
 }
+
+// Now is the clock that messages are judged by: that of the system when the
+// memory was made, and what has passed since. It does not jump with the
+// system's, or what was said an hour ago could be said again when that is put
+// back.
+func (r *Replay) Now() time.Time { return r.began.Add(time.Since(r.began)) }
 
 // Accept returns nil the first time an authentic hello of about now is shown,
 // ErrSkew, ErrReplay or ErrReplayFull otherwise.
@@ -41,7 +49,7 @@ func (r *Replay) Accept(hello Hello, now time.Time) error {
 // Once is Accept for any authentic message of a time and a nonce.
 func (r *Replay) Once(at time.Time, nonce [NonceSize]byte, now time.Time) error {
 	if off := now.Sub(at); off > MaxSkew || off < -MaxSkew {
-		return ErrSkew
+		return fmt.Errorf("%w: the agent's is %s this one", ErrSkew, aheadOf(-off))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"crypto/hmac"
+	"encoding/binary"
 	"fmt"
 	"io"
 )
@@ -46,6 +47,7 @@ var statusNames = map[Status]string{
 	Draining:       "the proxy is about to end",
 	Limit:          "the proxy's limit of sessions or paths is reached",
 	Stale:          "a later connection of the path is attached",
+	Skewed:         "the clocks differ by more than 120 s",
 }
 
 // String says what the status means.
@@ -66,18 +68,32 @@ func (s Status) Append(b, secret []byte, nonce [NonceSize]byte) []byte {
 }
 
 // ReadStatus reads and authenticates the answer to the hello with this nonce,
-// and not a byte more.
+// and not a byte more. The answer Skewed comes with a *SkewError.
 func ReadStatus(r io.Reader, secret []byte, nonce [NonceSize]byte) (Status, error) {
-	var buffer [statusSize]byte
-	if _, err := io.ReadFull(r, buffer[:]); err != nil {
+	var buffer [skewedSize]byte
+	header := buffer[:headerSize]
+	if _, err := io.ReadFull(r, header); err != nil {
 		return 0, fmt.Errorf("reading the status: %w", err)
 	}
-	header, tag := buffer[:headerSize], buffer[headerSize:]
 	if err := checkHeader(header); err != nil {
 		return 0, err
 	}
-	if !hmac.Equal(tag, mac(secret, statusLabel, nonce[:], header)) {
+	status, size := Status(header[5]), statusSize
+	if status == Skewed {
+		size = skewedSize
+	}
+	if _, err := io.ReadFull(r, buffer[headerSize:size]); err != nil {
+		return 0, fmt.Errorf("reading the status: %w", err)
+	}
+	signed, tag := buffer[:size-macSize], buffer[size-macSize:size]
+	if !hmac.Equal(tag, mac(secret, statusLabel, nonce[:], signed)) {
 		return 0, ErrMAC
 	}
-	return Status(header[5]), nil
+	if told := int(binary.BigEndian.Uint16(header[6:])); told != size {
+		return 0, fmt.Errorf("%w: a status of %d bytes", ErrFormat, told)
+	}
+	if status == Skewed {
+		return status, parseSkewed(signed)
+	}
+	return status, nil
 }

@@ -37,7 +37,7 @@ func TestGoldenHello(t *testing.T) {
 		t.Errorf("got  %x\nwant %s", got, goldenHello)
 	}
 	reader := bytes.NewReader(append(got, "application"...))
-	back, err := ReadHello(reader, testSecret)
+	back, _, err := ReadHello(reader, testSecret)
 	if err != nil || back != testHello() {
 		t.Errorf("%+v, %v", back, err)
 	}
@@ -66,12 +66,12 @@ func TestEveryChangedBitIsSeen(t *testing.T) {
 	for i := range len(good) * 8 {
 		bad := bytes.Clone(good)
 		bad[i/8] ^= 1 << (i % 8)
-		if _, err := ReadHello(bytes.NewReader(bad), testSecret); err == nil {
+		if _, _, err := ReadHello(bytes.NewReader(bad), testSecret); err == nil {
 			t.Errorf("bit %d changed, and accepted", i)
 		}
 	}
 	for n := range good {
-		if _, err := ReadHello(bytes.NewReader(good[:n]), testSecret); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, _, err := ReadHello(bytes.NewReader(good[:n]), testSecret); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes of the hello: %v", n, err)
 		}
 	}
@@ -80,13 +80,13 @@ func TestEveryChangedBitIsSeen(t *testing.T) {
 func TestUnknownCommandIsAuthenticated(t *testing.T) {
 	h := testHello()
 	h.Command = 9
-	got, err := ReadHello(bytes.NewReader(h.Append(nil, testSecret)), testSecret)
+	got, _, err := ReadHello(bytes.NewReader(h.Append(nil, testSecret)), testSecret)
 	if !errors.Is(err, ErrCommand) || got.Nonce != h.Nonce {
 		t.Errorf("%+v, %v", got, err)
 	}
 	h = testHello()
 	h.Destination = netip.AddrPort{}
-	if _, err := ReadHello(bytes.NewReader(h.Append(nil, testSecret)), testSecret); !errors.Is(err, ErrFormat) {
+	if _, _, err := ReadHello(bytes.NewReader(h.Append(nil, testSecret)), testSecret); !errors.Is(err, ErrFormat) {
 		t.Errorf("connect to nowhere: %v", err)
 	}
 }
@@ -133,11 +133,30 @@ func FuzzHello(f *testing.F) {
 	f.Add([]byte("MPFX\x01\x02\x00\x3a"))
 	f.Fuzz(func(t *testing.T, signed []byte) {
 		message := append(bytes.Clone(signed), mac(testSecret, helloLabel, signed)...)
-		hello, err := ReadHello(bytes.NewReader(message), testSecret)
+		hello, _, err := ReadHello(bytes.NewReader(message), testSecret)
 		if err != nil {
 			return
 		}
 		if again := hello.Append(nil, testSecret); !bytes.Equal(again, message) {
+			t.Errorf("%x\n%x", message, again)
+		}
+	})
+}
+
+// What an authentic proxy answers is read without a crash, and is encoded the
+// same again.
+func FuzzStatus(f *testing.F) {
+	good := OK.Append(nil, testSecret, testHello().Nonce)
+	f.Add(good[:len(good)-macSize])
+	f.Add([]byte("MPFX\x01\x02\x00\x28 and more"))
+	f.Fuzz(func(t *testing.T, signed []byte) {
+		nonce := testHello().Nonce
+		message := append(bytes.Clone(signed), mac(testSecret, statusLabel, nonce[:], signed)...)
+		status, err := ReadStatus(bytes.NewReader(message), testSecret, nonce)
+		if err != nil {
+			return
+		}
+		if again := status.Append(nil, testSecret, nonce); !bytes.Equal(again, message) || status.String() == "" {
 			t.Errorf("%x\n%x", message, again)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"mplab/mpflex/bench/muxed"
 	"mplab/mpflex/bench/rig"
 )
 
@@ -85,24 +86,25 @@ func (p place) redirect() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), redirectPorts+p.index)
 }
 
-// bestSysctls are what makes one persistent MPTCP connection fast: its windows outlive idle times, and a short stream
-// does not wait behind a send buffer.
-var bestSysctls = []Sysctl{
-	{"net.ipv4.tcp_slow_start_after_idle", "0", "1"},
-	{"net.ipv4.tcp_notsent_lowat", "16384", "4294967295"},
-}
+// keptWindows lets the windows of persistent connections outlive idle times.
+var keptWindows = Sysctl{"net.ipv4.tcp_slow_start_after_idle", "0", "1"}
+
+// bestSysctls are what makes one persistent MPTCP connection fast: windows that are kept, and a short stream does not
+// wait behind a send buffer. MPFlex keeps send buffers short by itself.
+var bestSysctls = []Sysctl{keptWindows, {"net.ipv4.tcp_notsent_lowat", "16384", "4294967295"}}
 
 // Names that the report compares with.
 const (
-	MPTCP      = "mptcp"
-	YamuxMPTCP = "yamux-mptcp"
-	YamuxTCP   = "yamux-tcp"
-	MPFlex     = "mpflex"
-	TCPWiFi    = "tcp-wifi"
-	tcpLTE     = "tcp-lte"
-	mptcpRelay = "mptcp-relay"
-
-	mpflexPlain = "mpflex-plain"
+	MPTCP       = "mptcp"
+	YamuxMPTCP  = "yamux-mptcp"
+	YamuxTCP    = "yamux-tcp"
+	YamuxTLS    = "yamux-tls"
+	MPFlex      = "mpflex"
+	MPFlexPlain = "mpflex-plain"
+	mpflexUnset = "mpflex-unset"
+	TCPWiFi     = "tcp-wifi"
+	tcpLTE      = "tcp-lte"
+	mptcpRelay  = "mptcp-relay"
 )
 
 // Transports of the agent.
@@ -133,20 +135,31 @@ var Kinds = []Kind{
 	{
 		Name: YamuxTCP, About: "hashicorp/yamux over one persistent TCP connection over WiFi", SinglePath: true, Persistent: true, Reference: true,
 		Sysctls: bestSysctls,
-		build:   func(p place) Method { return yamux(p, false, rig.WiFi) },
+		build:   func(p place) Method { return yamux(p, muxed.Config{Device: rig.WiFi}) },
+	},
+	{
+		Name: YamuxTLS, About: "the same with TLS 1.3", SinglePath: true, Persistent: true, Reference: true,
+		Sysctls: bestSysctls,
+		build:   func(p place) Method { return yamux(p, muxed.Config{Device: rig.WiFi, Private: true}) },
 	},
 	{
 		Name: YamuxMPTCP, About: "hashicorp/yamux over one persistent MPTCP connection", Persistent: true,
 		Sysctls: bestSysctls,
-		build:   func(p place) Method { return yamux(p, true, "") },
+		build:   func(p place) Method { return yamux(p, muxed.Config{Multipath: true}) },
 	},
 	{
 		Name: MPFlex, About: "agent and proxy with transport mpflex", Persistent: true,
+		Sysctls: []Sysctl{keptWindows},
+		build:   func(p place) Method { return agentAndProxy(p, transportMPFlex) },
+	},
+	{
+		Name: mpflexUnset, About: "the same without any sysctl", Persistent: true, Reference: true,
 		build: func(p place) Method { return agentAndProxy(p, transportMPFlex) },
 	},
 	{
-		Name: mpflexPlain, About: "the same without TLS", Persistent: true, Reference: true,
-		build: func(p place) Method { return agentAndProxy(p, transportPlain) },
+		Name: MPFlexPlain, About: "mpflex without TLS", Persistent: true, Reference: true,
+		Sysctls: []Sysctl{keptWindows},
+		build:   func(p place) Method { return agentAndProxy(p, transportPlain) },
 	},
 }
 

@@ -40,7 +40,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%q: %s, %v", text, names(got), err)
 		}
 	}
-	const all = "tcp-wifi, tcp-lte, mptcp, mptcp-relay, yamux-tcp, yamux-mptcp, mpflex, mpflex-plain"
+	const all = "tcp-wifi, tcp-lte, mptcp, mptcp-relay, yamux-tcp, yamux-tls, yamux-mptcp, mpflex, mpflex-unset, mpflex-plain"
 	for text, want := range map[string]string{
 		"":                `method "": there are ` + all,
 		"quic":            `method "quic": there are ` + all,

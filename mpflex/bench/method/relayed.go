@@ -61,18 +61,19 @@ func (r *relayed) Stop() error {
 	return err
 }
 
-// yamux is package muxed.
-func yamux(p place, multipath bool, device string) Method {
+// yamux is package muxed. The configuration says what its connection is; the rest follows from the place.
+func yamux(p place, c muxed.Config) Method {
+	c.Congestion = p.congestion
 	return &relayed{place: p, start: func() (server, client *rig.Program, err error) {
-		server, err = p.rig.Proxy.Start(role.MuxedServer, role.Encode(muxed.Config{
-			Listen: p.proxy(), Multipath: multipath, Congestion: p.congestion,
-		}))
+		there := c
+		there.Listen, there.Device = p.proxy(), ""
+		server, err = p.rig.Proxy.Start(role.MuxedServer, role.Encode(there))
 		if err != nil {
 			return nil, nil, err
 		}
-		client, err = p.rig.Phone.Start(role.MuxedClient, role.Encode(muxed.Config{
-			Listen: p.redirect(), Server: p.proxy(), Multipath: multipath, Device: device, Congestion: p.congestion,
-		}))
+		here := c
+		here.Listen, here.Server = p.redirect(), p.proxy()
+		client, err = p.rig.Phone.Start(role.MuxedClient, role.Encode(here))
 		return server, client, err
 	}}
 }

@@ -116,7 +116,12 @@ func (c *Client) open(ctx context.Context) (*yamux.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := yamux.Client(conn, session())
+	private, err := c.config.secureClient(ctx, conn)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	opened, err := yamux.Client(private, session())
 	if err != nil {
 		_ = conn.Close()
 		return nil, err

@@ -1,5 +1,5 @@
 // Package muxed is the strongest rival of MPFlex that consists of parts one can have: hashicorp/yamux over one
-// persistent connection, MPTCP or plain TCP, between a client on the phone and a server on the proxy. As with mpflex,
+// persistent connection, MPTCP or plain TCP (on request with TLS), between a client on the phone and a server on the proxy. As with mpflex,
 // the client takes redirected connections and the server connects them to their destinations; unlike mpflex, nothing is
 // authenticated.
 package muxed
@@ -21,7 +21,8 @@ type Config struct {
 	Listen     netip.AddrPort `json:"listen"` // client: of redirected connections; server: of the client
 	Server     netip.AddrPort `json:"server"` // client only
 	Multipath  bool           `json:"multipath"`
-	Device     string         `json:"device"` // client only: the interface that the connection is bound to; "": the routes decide
+	Device     string         `json:"device"`  // client only: the interface that the connection is bound to; "": the routes decide
+	Private    bool           `json:"private"` // TLS 1.3 on the connection
 	Congestion string         `json:"congestion"`
 }
 

@@ -16,9 +16,9 @@ import (
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
 // pair starts a server, and a client whose connections are all bound for the destination.
-func pair(t *testing.T, destination netip.AddrPort) (address string) {
+func pair(t *testing.T, destination netip.AddrPort, private bool) (address string) {
 	t.Helper()
-	server, err := NewServer(Config{Listen: anyPort})
+	server, err := NewServer(Config{Listen: anyPort, Private: private})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func pair(t *testing.T, destination netip.AddrPort) (address string) {
 		wait.Wait()
 	})
 	wait.Go(func() { server.Run(ctx) })
-	client, err := NewClient(ctx, Config{Listen: anyPort, Server: server.Listening()})
+	client, err := NewClient(ctx, Config{Listen: anyPort, Server: server.Listening(), Private: private})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,12 @@ func echo(t *testing.T) netip.AddrPort {
 }
 
 func TestBytesAndHalfCloseOfManyStreams(t *testing.T) {
-	address := pair(t, echo(t))
+	t.Run("plain", func(t *testing.T) { manyStreams(t, pair(t, echo(t), false)) })
+	t.Run("TLS", func(t *testing.T) { manyStreams(t, pair(t, echo(t), true)) })
+}
+
+func manyStreams(t *testing.T, address string) {
+	t.Helper()
 	var wait sync.WaitGroup
 	for i := range 20 {
 		wait.Go(func() {
@@ -93,7 +98,7 @@ func TestBytesAndHalfCloseOfManyStreams(t *testing.T) {
 // A destination that nobody serves ends the application's connection.
 func TestUnreachableDestination(t *testing.T) {
 	destination := netip.MustParseAddrPort("127.0.0.1:1") // tcpmux
-	conn, err := net.Dial("tcp", pair(t, destination))
+	conn, err := net.Dial("tcp", pair(t, destination, false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package muxed
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/netip"
@@ -14,18 +15,23 @@ import (
 
 // Server is the part on the proxy. It takes any number of clients.
 type Server struct {
-	config   Config
-	listener *net.TCPListener
-	wait     sync.WaitGroup
+	config      Config
+	certificate tls.Certificate // for private connections
+	listener    *net.TCPListener
+	wait        sync.WaitGroup
 }
 
 // NewServer listens.
 func NewServer(c Config) (*Server, error) {
+	certificate, err := certify()
+	if err != nil {
+		return nil, err
+	}
 	listener, err := c.options().Listen(c.Listen)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{config: c, listener: listener}, nil
+	return &Server{config: c, certificate: certificate, listener: listener}, nil
 }
 
 // Listening is the address of the listener.
@@ -41,21 +47,22 @@ func (s *Server) Run(ctx context.Context) {
 		if err != nil {
 			return // closed
 		}
-		session, err := yamux.Server(conn, session())
-		if err != nil {
-			netx.Abort(conn)
-			continue
-		}
-		end := context.AfterFunc(ctx, func() { _ = session.Close() })
 		s.wait.Go(func() {
-			defer end()
-			s.serve(ctx, session)
+			defer netx.Abort(conn)
+			private, err := s.config.secureServer(ctx, conn, s.certificate)
+			if err != nil {
+				return
+			}
+			if session, err := yamux.Server(private, session()); err == nil {
+				s.serve(ctx, session)
+			}
 		})
 	}
 }
 
 // serve serves the streams of one client until its session ends.
 func (s *Server) serve(ctx context.Context, session *yamux.Session) {
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 	for {
 		stream, err := session.AcceptStream()
 		if err != nil {

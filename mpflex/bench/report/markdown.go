@@ -91,14 +91,15 @@ func (p *page) targets() {
 			continue
 		}
 		any = true
-		p.line("\n%s: time of MPFlex over that of the others, with what is asked for in brackets. Best yamux: the faster of cubic and bbr.", congestion)
+		p.line("\n%s: time of MPFlex over that of the others, with what is asked for in brackets, and the ratio of the physical limit where that is beyond it. Best yamux: the faster of cubic and bbr.", congestion)
 		p.header("workload", "kernel MPTCP", "physical limit", "best yamux", "yamux, "+congestion, "met")
 		for _, v := range verdicts {
 			met := "yes"
 			if !v.met {
 				met = "**falls short**"
 			}
-			p.cells(name(v.row), asked(v.got.mptcp, v.target.mptcp), asked(v.got.limit, v.target.limit), asked(v.got.yamux, v.target.yamux), number(v.same), met)
+			p.cells(name(v.row), asked(v.got.mptcp, v.target.mptcp, v.floor.mptcp), asked(v.got.limit, v.target.limit, v.floor.limit),
+				asked(v.got.yamux, v.target.yamux, v.floor.yamux), number(v.same), met)
 		}
 	}
 	if !any {
@@ -115,11 +116,15 @@ func name(r row) string {
 	return r.workload + " " + r.label
 }
 
-func asked(got, most float64) string {
+// asked is a ratio with what is asked for, and with that of the physical limit where nothing could reach what is asked.
+func asked(got, most, floor float64) string {
 	if math.IsNaN(most) {
 		return number(got)
 	}
 	text := fmt.Sprintf("%s (%.2f)", number(got), most)
+	if floor > most {
+		text = fmt.Sprintf("%s (%.2f; the limit: %.2f)", number(got), most, floor)
+	}
 	if got > most {
 		return "**" + text + "**"
 	}

@@ -55,7 +55,7 @@ func targetOf(w workload.Workload, label string) (target, bool) {
 // Targets that are no ratios of times.
 const (
 	mostHeaders = 0.01 // of bulk: bytes on the links beyond those of TCP
-	leastRate   = 1.0  // of yamux over TCP, where the processor is the limit
+	leastRate   = 1.0  // of yamux over TCP, both with TLS or both without, where the processor is the limit
 )
 
 // verdict is one row of the table of targets.
@@ -63,6 +63,7 @@ type verdict struct {
 	row    row
 	target target
 	got    target  // the ratios reached
+	floor  target  // those of the physical limit: what is below cannot be reached
 	same   float64 // against yamux with the same congestion control, for information
 	judged bool    // there is a median of MPFlex
 	met    bool
@@ -78,12 +79,14 @@ func (t *table) judge(congestion string) []verdict {
 			continue
 		}
 		own := t.times(r, method.MPFlex)
+		kernel, yamux, limit := t.times(r, method.MPTCP), t.bestYamux(r), t.limit(r)
 		v := verdict{
 			row: r, target: asked, judged: own.N > 0,
 			got: target{
-				ratio(own, t.times(r, method.MPTCP)), toLimit(own, t.limit(r)), ratio(own, t.bestYamux(r)),
+				ratio(own, kernel), toLimit(own, limit), ratio(own, yamux),
 			},
-			same: ratio(own, t.times(r, method.YamuxMPTCP)),
+			floor: target{1 / toLimit(kernel, limit), 1, 1 / toLimit(yamux, limit)},
+			same:  ratio(own, t.times(r, method.YamuxMPTCP)),
 		}
 		v.met = own.There() && own.Failed == 0 && within(v.got.mptcp, asked.mptcp) && within(v.got.limit, asked.limit) && within(v.got.yamux, asked.yamux)
 		all = append(all, v)

@@ -1,13 +1,13 @@
 package rig
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
+	"mplab/control"
 	"mplab/linkem"
 	"mplab/mpflex/bench/links"
 )
@@ -30,48 +30,28 @@ func linkemConfig(seed uint64) []byte {
 }
 
 // emulator is the control connection to linkem.
-type emulator struct {
-	conn    net.Conn
-	answers *bufio.Reader
-}
+type emulator struct{ client *control.Client }
 
 func dialEmulator(socket string) (*emulator, error) {
-	conn, err := net.Dial("unix", socket)
+	ctx, cancel := context.WithTimeout(context.Background(), emulatorPatience)
+	defer cancel()
+	client, err := control.Dial(ctx, socket)
 	if err != nil {
 		return nil, err
 	}
-	return &emulator{conn, bufio.NewReader(conn)}, nil
+	return &emulator{client}, nil
 }
 
-func (e *emulator) close() error { return e.conn.Close() }
+func (e *emulator) close() error { return e.client.Close() }
 
 // ask sends a request and reads the answer into a value.
 func (e *emulator) ask(request, answer any) error {
-	line, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	if err := e.conn.SetDeadline(time.Now().Add(emulatorPatience)); err != nil {
-		return err
-	}
-	if _, err := e.conn.Write(append(line, '\n')); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), emulatorPatience)
+	defer cancel()
+	if err := e.client.Ask(ctx, request, answer); err != nil {
 		return fmt.Errorf("linkem: %w", err)
 	}
-	got, err := e.answers.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("linkem: %w", err)
-	}
-	var outcome struct {
-		OK    bool
-		Error string
-	}
-	if err := json.Unmarshal(got, &outcome); err != nil {
-		return fmt.Errorf("linkem: %w", err)
-	}
-	if !outcome.OK {
-		return fmt.Errorf("linkem: %s", outcome.Error)
-	}
-	return json.Unmarshal(got, answer)
+	return nil
 }
 
 // apply sets the conditions of all links.

@@ -49,6 +49,10 @@ func enter() error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
 	}
+	// A session of its own is scheduled as a whole (sched(7), autogroup), so that its priority counts on a busy machine.
+	if _, err := unix.Setsid(); err != nil {
+		return err
+	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
@@ -63,9 +67,6 @@ func enter() error {
 
 // Enter runs this program again, with its arguments, in private namespaces, and gives its exit code.
 func Enter() (int, error) {
-	// SIGINT reaches the process inside by itself, as it is in the same foreground group; it ends in order, and so does
-	// this one then.
-	signal.Ignore(unix.SIGINT)
 	return run("1", os.Args[1:])
 }
 
@@ -112,10 +113,10 @@ func run(value string, args []string) (int, error) {
 	return 0, err
 }
 
-// forward passes SIGTERM on.
+// forward passes on what is to end the process inside: it does so in order, and then this one ends, too.
 func forward(process *os.Process) (stop func()) {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGTERM)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	go func() {
 		for s := range signals {
 			_ = process.Signal(s)

@@ -24,6 +24,8 @@ func prioritise(shaped bool) {
 			_ = unix.Setpriority(unix.PRIO_PROCESS, id, nice)
 		}
 	}
+	// Between sessions it is the value of the session that counts (sched(7), autogroup).
+	_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0)
 }
 
 // Nice is the nice value of this process.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"mplab/linkem"
+	"mplab/mpflex/bench/holder"
 	"mplab/mpflex/bench/muxed"
 	"mplab/mpflex/bench/origin"
 	"mplab/mpflex/cli"
@@ -28,6 +29,7 @@ const (
 	Origin      Role = "origin"       // a JSON list of origin.Listener
 	MuxedClient Role = "muxed-client" // a muxed.Config in JSON
 	MuxedServer Role = "muxed-server" // the same
+	Holder      Role = "holder"       // an address in JSON
 )
 
 const variable = "MPFLEX_BENCH_ROLE"
@@ -79,6 +81,12 @@ func own(ctx context.Context, r Role) error {
 			return err
 		}
 		return origin.Serve(ctx, listeners, ready)
+	case Holder:
+		address, err := decode[string](os.Args[1])
+		if err != nil {
+			return err
+		}
+		return holder.Serve(ctx, address, ready)
 	case MuxedClient:
 		config, err := decode[muxed.Config](os.Args[1])
 		if err != nil {

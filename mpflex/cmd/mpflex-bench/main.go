@@ -58,6 +58,8 @@ func start(inside bool) (int, error) {
 		return exitBadInput, nil
 	case c.render != "":
 		return 0, render(c.render)
+	case inside && c.scale > 0:
+		return 0, measureScale(c.scale)
 	case inside:
 		return 0, measure(c)
 	}
@@ -73,6 +75,7 @@ type command struct {
 	bench.Options
 	json   string
 	render string
+	scale  float64
 }
 
 func parse(args []string) (command, error) {
@@ -88,6 +91,7 @@ func parse(args []string) (command, error) {
 	file := flags.String("json", "", "write every measurement to `FILE`, one JSON object a line")
 	seed := flags.Uint64("seed", 1, "of the order of the methods, the random loss and the bytes")
 	stored := flags.String("render", "", "measure nothing; print the report of a `FILE` that -json wrote")
+	scaled := flags.Float64("scale", 0, "measure instead what 10,000 connections and 100 clients cost in memory, times this `FACTOR`, 0.001 to 1")
 	if err := flags.Parse(args); err != nil {
 		return command{}, err
 	}
@@ -96,7 +100,10 @@ func parse(args []string) (command, error) {
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	c := command{json: *file, render: *stored}
+	c := command{json: *file, render: *stored, scale: *scaled}
+	if given["scale"] && !(c.scale >= 0.001 && c.scale <= 1) {
+		return c, fmt.Errorf("scale: %v is not within 0.001 and 1", c.scale)
+	}
 	c.Runs, c.Seed, c.Gap = *runs, *seed, bench.DefaultGap
 	if *quick && !given["runs"] {
 		c.Runs = bench.QuickRuns

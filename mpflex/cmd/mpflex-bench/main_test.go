@@ -26,6 +26,7 @@ func TestCommandLine(t *testing.T) {
 // Bad input, and how its message must begin.
 func TestBadCommandLines(t *testing.T) {
 	for text, want := range map[string]string{
+		"-scale 2":         "scale: 2 is not within 0.001 and 1",
 		"-runs 0":          "runs: 0 is not within 1 and 1000",
 		"-workloads f:ten": `workload "f:ten": "ten" is not a number`,
 		"-methods quic":    `method "quic": there are `,

@@ -1,0 +1,98 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"mplab/mpflex/identity"
+)
+
+// How much one client may have at a time, unless the configuration says otherwise.
+const (
+	DefaultClientSessions   = 16
+	DefaultClientStreams    = 16384 // of all its sessions
+	DefaultClientUDPSockets = 512
+)
+
+// ProxyPerClient bounds what one client has at a time, so that the others go on
+// whatever it does. Values of 0 stand for the defaults.
+type ProxyPerClient struct {
+	// Connections are carrying connections and paths; by default max_connections
+	// with secret_file, a quarter of it with clients_dir.
+	Connections int `json:"connections"`
+	Sessions    int `json:"sessions"`
+	Streams     int `json:"streams"` // of all its sessions; by default session.max_streams
+	UDPSockets  int `json:"udp_sockets"`
+}
+
+// ReadClients reads who may use the proxy: the one client of secret_file, which
+// has no name, or those of clients_dir. The error names the key.
+func (c *Proxy) ReadClients() ([]identity.Credential, error) {
+	if c.ClientsDir == "" {
+		secret, err := readSecret(c.SecretFile)
+		if err != nil {
+			return nil, err
+		}
+		if c.Listen.MPFlex.IsValid() && len(secret) < identity.MinSecret {
+			return nil, fmt.Errorf("secret_file: %s holds %d bytes; listen.mpflex needs %d, drawn at random", c.SecretFile, len(secret), identity.MinSecret)
+		}
+		return []identity.Credential{{Secret: secret}}, nil
+	}
+	clients, err := identity.ReadClients(c.ClientsDir)
+	if err != nil {
+		return nil, fmt.Errorf("clients_dir: %w", err)
+	}
+	return clients, nil
+}
+
+// readSecret reads the secret that the key secret_file names.
+func readSecret(path string) ([]byte, error) {
+	if path == "" {
+		return nil, errors.New("secret_file: missing; give the file with the secret that agent and proxy share")
+	}
+	secret, err := identity.ReadSecret(path)
+	if err != nil {
+		return nil, fmt.Errorf("secret_file: %w", err)
+	}
+	return secret, nil
+}
+
+func (c *Proxy) checkClients() error {
+	switch {
+	case c.SecretFile == "" && c.ClientsDir == "":
+		return errors.New("secret_file, clients_dir: missing; give the file with the secret that agent and proxy share, or the directory with such a file for each client")
+	case c.SecretFile != "" && c.ClientsDir != "":
+		return errors.New("secret_file, clients_dir: both are given; give one of them")
+	}
+	return nil
+}
+
+// checkPerClient checks the bounds, and puts in the defaults.
+func (c *Proxy) checkPerClient() error {
+	connections, streams := c.MaxConnections, c.Session.Config().MaxStreams
+	if c.ClientsDir != "" {
+		connections = max(1, connections/4)
+	}
+	if streams == 0 {
+		streams = DefaultClientStreams
+	}
+	p := &c.PerClient
+	for _, v := range []struct {
+		key       string
+		value     *int
+		otherwise int
+	}{
+		{"connections", &p.Connections, connections},
+		{"sessions", &p.Sessions, DefaultClientSessions},
+		{"streams", &p.Streams, streams},
+		{"udp_sockets", &p.UDPSockets, DefaultClientUDPSockets},
+	} {
+		if *v.value < 0 {
+			return fmt.Errorf("per_client.%s: %d is negative", v.key, *v.value)
+		}
+		if *v.value == 0 {
+			*v.value = v.otherwise
+		}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package connlog
+
+import (
+	"sync"
+	"time"
+
+	"mplab/mpflex/session"
+)
+
+// Memory is the record of a shortage of memory for sessions.
+type Memory struct {
+	Event   string  `json:"event"` // "memory"
+	T       float64 `json:"t"`
+	Used    int64   `json:"used_bytes"`
+	Limit   int64   `json:"limit_bytes"`
+	Refused int64   `json:"streams_refused"` // from the start of the program
+	Reset   int64   `json:"streams_reset"`
+}
+
+// NewMemory returns the record of a shortage.
+func NewMemory(s session.Shortage) Memory {
+	return Memory{Event: "memory", T: Unix(time.Now()), Used: s.Used, Limit: s.Limit, Refused: s.Refused, Reset: s.Reset}
+}
+
+// Listener is the record of connections that cannot be accepted for now.
+type Listener struct {
+	Event   string   `json:"event"` // "listener"
+	T       float64  `json:"t"`
+	Address Endpoint `json:"address"`
+	Error   string   `json:"error"`
+	Failed  uint64   `json:"failed"` // attempts since the last such record
+}
+
+// listenerEvery is how often that is logged of one listener.
+const listenerEvery = 30 * time.Second
+
+// Listening returns what logs the failures of a listener: the first at once,
+// further ones every 30 s.
+func (l *Log) Listening(address Endpoint) func(error) {
+	var mu sync.Mutex
+	var last time.Time
+	var failed uint64
+	return func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failed++
+		if now := time.Now(); last.IsZero() || now.Sub(last) >= listenerEvery {
+			l.Write(Listener{Event: "listener", T: Unix(now), Address: address, Error: err.Error(), Failed: failed})
+			last, failed = now, 0
+		}
+	}
+}

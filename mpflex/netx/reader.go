@@ -1,0 +1,51 @@
+package netx
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reader reads from a connection into memory that it asks for when there may be
+// something to read, not before: who waits holds none.
+type Reader struct{ raw syscall.RawConn }
+
+// NewReader returns a reader of a connection.
+func NewReader(conn *net.TCPConn) (*Reader, error) {
+	raw, err := conn.SyscallConn()
+	return &Reader{raw}, err
+}
+
+// Read waits for bytes and reads as many as there are, and as fit into what take
+// gives, by one system call. When nothing was there, it tells by giveBack, and
+// take is called again later. The end of the stream is io.EOF.
+func (r *Reader) Read(take func() [][]byte, giveBack func()) (int, error) {
+	var n int
+	var failure error
+	err := r.raw.Read(func(fd uintptr) bool {
+		to := take()
+		for {
+			n, failure = unix.Readv(int(fd), to)
+			if failure != unix.EINTR {
+				break
+			}
+		}
+		if failure == unix.EAGAIN {
+			giveBack()
+			return false
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case failure != nil:
+		return 0, os.NewSyscallError("readv", failure)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}

@@ -1,0 +1,105 @@
+package session
+
+import (
+	"testing"
+)
+
+// FuzzIncoming: in whatever pieces the bytes of a stream come, what is ready is
+// the stream, each byte once, and the account of memory is right. A piece is
+// four bytes: its offset, its size, and how many of what is ready are taken
+// before it comes.
+func FuzzIncoming(f *testing.F) {
+	f.Add([]byte{0, 0, 10, 0, 0, 10, 5, 3})
+	f.Add([]byte{0, 5, 10, 0, 0, 0, 7, 0, 0, 12, 9, 4})
+	f.Add([]byte{0, 2, 1, 0, 0, 3, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 4, 1, 9})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		var in incoming
+		defer func() { in.clear() }()
+		at := func(offset uint64) byte { return byte(offset*7 + offset>>8) }
+		taken, end := uint64(0), map[uint64]bool{}
+		for ; len(script) >= 4; script = script[4:] {
+			for n := int(script[3]); n > 0 && len(in.ready) > 0; n-- {
+				first := &in.ready[0]
+				if first.lo != taken || first.data[0] != at(taken) {
+					t.Fatalf("byte %d is %d of a piece at %d", taken, first.data[0], first.lo)
+				}
+				taken++
+				in.waiting--
+				first.lo++
+				if first.data = first.data[1:]; len(first.data) == 0 {
+					in.memory -= first.cost()
+					first.held.free()
+					in.ready = in.ready[1:]
+				}
+			}
+			lo, size := uint64(script[0])<<8|uint64(script[1]), int(script[2])*int(script[2])
+			if size == 0 {
+				continue
+			}
+			held := newBuffer(size)
+			for i := range size {
+				held.b[i] = at(lo + uint64(i))
+				end[lo+uint64(i)] = true
+			}
+			if !in.add(piece{lo, held.b[:size], held}) {
+				held.free()
+			}
+			compare(t, &in, taken, end)
+		}
+	})
+}
+
+// compare compares what is held with what has come.
+func compare(t *testing.T, in *incoming, taken uint64, came map[uint64]bool) {
+	t.Helper()
+	next, waiting, memory, behind := taken, 0, 0, 0
+	for _, p := range in.ready {
+		if p.lo != next {
+			t.Fatalf("a piece at %d, where %d is next", p.lo, next)
+		}
+		next = p.hi()
+		waiting, memory = waiting+len(p.data), memory+p.cost()
+	}
+	for i, p := range in.later {
+		if p.lo <= in.next || i > 0 && p.lo <= in.later[i-1].lo {
+			t.Fatalf("a later piece at %d, behind %d", p.lo, in.next)
+		}
+		waiting, memory, behind = waiting+len(p.data), memory+p.cost(), behind+len(p.data)
+	}
+	if behind != in.behind {
+		t.Fatalf("%d bytes are behind a gap, counted as %d", behind, in.behind)
+	}
+	if next != in.next || waiting != in.waiting || memory != in.memory {
+		t.Fatalf("next %d, %d bytes in %d, counted as %d, %d in %d", next, waiting, memory, in.next, in.waiting, in.memory)
+	}
+	if came[in.next] || in.next > 0 && !came[in.next-1] {
+		t.Fatalf("next is %d", in.next)
+	}
+}
+
+// A byte waits from when it came until all before it have come: here 20 bytes
+// for 6 ms, 10 of them, which the first 10 bytes do not free, for 4 ms more.
+func TestWaitForTheOrder(t *testing.T) {
+	var in incoming
+	defer func() { in.clear() }()
+	come := func(ms int64, lo uint64, size int) {
+		t.Helper()
+		held := newBuffer(size)
+		in.account(ms * 1e6)
+		if !in.add(piece{lo, held.b[:size], held}) {
+			t.Fatalf("the bytes at %d are not new", lo)
+		}
+	}
+	come(100, 0, 10)
+	if in.waitedMS() != 0 {
+		t.Fatalf("%g ms without a gap", in.waitedMS())
+	}
+	come(110, 20, 10)
+	come(110, 40, 10)
+	come(116, 10, 10)
+	come(120, 30, 10)
+	come(200, 50, 10)
+	if want := (20*6.0 + 10*4) / 60; in.waitedMS() != want {
+		t.Fatalf("%g ms, want %g", in.waitedMS(), want)
+	}
+}
