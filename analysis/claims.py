@@ -63,21 +63,25 @@ def _outcome(analysis: Analysis, claim: Claim) -> Outcome:
     findings = [
         finding
         for group in analysis.groups
-        if group.metric.name == claim.metric and (finding := _finding(analysis, group, claim, claimed)) is not None
+        if group.metric.name == claim.metric
+        and claim.is_about(group.scenario, group.link)
+        and (finding := _finding(analysis, group, claim, claimed)) is not None
     ]
     return Outcome(claim, claimed, tuple(findings))
 
 
 def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) -> Finding | None:
     mine = group.of(claim.transport)
-    others = [series for label in claim.against if (series := group.of(label)) is not None]
+    there = _group_of_others(analysis, group, claim)
+    others = [series for label in claim.against if there and (series := there.of(label)) is not None]
     if mine is None or len(others) < len(claim.against):
         return None
     value = gain([median(series.numbers) for series in others], median(mine.numbers), group.metric.better)
     if value is None:
         return None
     experiment_seed = analysis.run.manifest.experiment.seed
-    key = (group.scenario, group.link, group.metric.name, group.labels, claim.transport, *claim.against)
+    key: tuple[object, ...] = (group.scenario, group.link, group.metric.name, group.labels, claim.transport)
+    key = (*key, *claim.against, *([claim.against_link] if claim.against_link else []))
     interval = gain_interval(
         [series.numbers for series in others],
         mine.numbers,
@@ -87,6 +91,14 @@ def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) 
     verdict = judge(value, claimed)
     certain = interval is not None and {judge(end, claimed) for end in (interval.low, interval.high)} == {verdict}
     return Finding(group, _best(group, others), value, interval, verdict, certain)
+
+
+def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:
+    """The group itself, or the same one under the condition that the claim names for the others."""
+    if not claim.against_link:
+        return group
+    wanted = (group.scenario, claim.against_link, group.metric.name, group.labels)
+    return next((g for g in analysis.groups if (g.scenario, g.link, g.metric.name, g.labels) == wanted), None)
 
 
 def _best(group: Group, series: Sequence[Series]) -> Series:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.errors import ProgramMissingError
 from analysis.run import Cell
-from analysis.tables import ENDS, FOLDER, LOOPBACK
+from analysis.tables import ENDS, FOLDER, LOOPBACK, PROXY
 
 TIMEOUT_S = 1800.0
 MAX_MESSAGE_CHARACTERS = 300
@@ -21,6 +21,10 @@ NETWORKS = {"wlan0": "wifi", "rmnet0": "cellular"}
 
 NEEDED = ("connections", "subflows")
 """The tables without which a folder is not whole."""
+
+SENT_AGAIN = (*NEEDED, "retransmissions", "reinjections")
+"""Tables of the proxy's capture: what it sends again is not all seen at the phone, which may never get one of the
+two. baerts2015 §6.2.2 counts retransmissions at the server, too."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ def options(folder: Path) -> tuple[str, ...]:
 def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[Job]:
     """The phone's interfaces first, and alone needed; then loopback and the two ends, where they were captured.
 
-    On loopback, the redirect to the agent shows each connection in two halves, which mptrace joins.
+    On loopback, the redirect to the agent shows each connection in two halves, which mptrace joins. What the proxy
+    alone saw is for figures with times of both sides, and so made with one clock only.
 
     Args:
         same_clock: phone and proxy were captured by one clock, as in the virtual lab.
@@ -91,6 +96,8 @@ def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> li
     if _has_content(folder / PROXY_CAPTURE):
         phone = tuple(word for name in names for word in ("--phone", name))
         clock = ("--same-clock",) if same_clock else ()
+        if same_clock:
+            made.append(Job("proxy", (PROXY_CAPTURE, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
         made.append(Job("both ends", ("ends", *phone, "--proxy", PROXY_CAPTURE, *clock), target / ENDS))
     return made
 

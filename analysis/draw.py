@@ -1,4 +1,4 @@
-"""Figures of traces into a folder: SVG and data, with the same bytes each time."""
+"""Figures of a run into a folder: SVG and data, with the same bytes each time."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[l
     written, left_out = [], []
     for made in draw(traces, figures(names)):
         if isinstance(made, Drawing):
-            path = folder / f"{made.stem.removeprefix('trace-')}.svg"
+            path = folder / f"{made.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
             write_text(path, made.svg)
             write_text(path.with_suffix(".csv"), csv_text(made.columns, made.rows))
             written.append(path)

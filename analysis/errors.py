@@ -7,6 +7,7 @@
     ├── NotAnalysedError        2   the run has no report yet
     ├── ProgramMissingError     2   mptrace is not built, or is not where it was said to be
     ├── ScenarioMissingError    2   a scenario's folder has no usable scores.py
+    ├── MetricConflictError     2   two scenarios give a metric of one name different meanings
     ├── TablesError             2   tables of a cell are damaged, or from a newer mptrace
     ├── FigureError             2   a figure of this name does not exist
     ├── CaptureError            2   a capture cannot be read or converted for another tool
@@ -43,6 +44,10 @@ class ProgramMissingError(AnalysisError):
 
 class ScenarioMissingError(AnalysisError):
     """No folder of a scenario, or its ``scores.py`` lacks a part or cannot be imported."""
+
+
+class MetricConflictError(AnalysisError):
+    """A metric's name has two meanings."""
 
 
 class TablesError(AnalysisError):

@@ -13,7 +13,7 @@ from analysis.result import Analysis
 from analysis.statistics import Group, Series
 from analysis.text import MINUS, percent, plural, quantity
 
-TOO_FEW, UNCLEAR = "too few repetitions", "no clear winner"
+TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to compare with"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Answer:
 
 
 def answers(analysis: Analysis) -> list[Answer]:
-    """One per headline metric, in the order of the experiment."""
+    """One per headline metric that two transports have values of, in the order of the experiment."""
     found = []
     for panel in analysis.panels():
         first = panel[0]
@@ -49,7 +49,8 @@ def answers(analysis: Analysis) -> list[Answer]:
             continue
         many = len(panel) > MAX_FACETS and first.metric.better != "neither"
         verdicts = (_verdict_of_many(panel),) if many else tuple(_verdict(group) for group in panel)
-        found.append(Answer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
+        if any(verdict.doubt != ALONE for verdict in verdicts):
+            found.append(Answer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
     return found
 
 
@@ -151,7 +152,7 @@ def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) 
     absent = "No single path" if base is None else "No multipath transport"
     doubt = "" if all(_apart(best, s) for s in others) else UNCLEAR
     if not others:
-        doubt = "nothing to compare with"
+        doubt = ALONE
     elif group.smallest_measured < MIN_FOR_INTERVAL:
         doubt = TOO_FEW
     winner = None if doubt else best.transport

@@ -69,10 +69,33 @@ class Link(Record):
     title: str = ""
     source: str = ""
     paths: Mapping = Field(default_factory=dict)
+    core_rtt_ms: float = 0.0
+    changes: tuple[Mapping, ...] = ()
+    """What was to happen to the paths while a scenario ran: ``at_s``, ``device``, ``text``."""
+
+    @property
+    def story(self) -> str:
+        """Its changes in words: ``15 s WiFi interface down; 30 s WiFi interface up``; empty without."""
+        return "; ".join(
+            f"{change.get('at_s', 0):g} s {INTERFACE_TITLES.get(device := change.get('device', ''), device)} "
+            f"{change.get('text', '')}"
+            for change in self.changes
+        )
+
+    def rtt_ms(self, interface: str) -> float | None:
+        """Round-trip time of an idle path, both directions together; None where it is not said."""
+        path = self.paths.get(interface) or {}
+        delays = [(path.get(way) or {}).get("delay_ms") for way in ("down", "up")]
+        numbers = [delay for delay in delays if isinstance(delay, int | float)]
+        return float(sum(numbers)) if len(numbers) == len(delays) else None
 
 
 class Claim(Record):
-    """What a paper says that ``transport`` gains over the best of ``against``: a range, percent."""
+    """What a paper says that ``transport`` gains over the best of ``against``: a range, percent.
+
+    ``scenarios`` and ``links`` say what it is about (empty: all), ``against_link`` under which condition the others
+    are meant ("": the same).
+    """
 
     text: str
     source: str = ""
@@ -80,6 +103,13 @@ class Claim(Record):
     transport: str
     against: tuple[str, ...]
     gain_percent: tuple[float, float]
+    scenarios: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    against_link: str = ""
+
+    def is_about(self, scenario: str, link: str) -> bool:
+        """Whether it says something of a scenario (by its label) under a link condition."""
+        return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
 class Experiment(Record):
@@ -170,6 +200,7 @@ class CellRecord(Record):
     started: str = ""
     timings_s: Mapping = Field(default_factory=dict)
     links: Mapping = Field(default_factory=dict)
+    proof: Mapping = Field(default_factory=dict)
     captures: tuple[dict[str, Any], ...] = ()
     congestion_control: Mapping = Field(default_factory=dict)
     host: Mapping = Field(default_factory=dict)

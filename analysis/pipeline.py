@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.changes import extended
 from analysis.decode import make_tables
 from analysis.errors import NotAnalysedError
 from analysis.figures import draw_all
 from analysis.metric import Metric
 from analysis.plugins import Plugin, load
+from analysis.registry import register
 from analysis.report import write_report
 from analysis.result import Analysis
 from analysis.run import Run, read_run
@@ -53,6 +55,7 @@ def analyze(
         NotARunError: ``run_dir`` holds no readable manifest.
         ProgramMissingError: there are captures, and no mptrace to read them.
         ScenarioMissingError: a scenario with ok cells has no usable ``scores.py``.
+        MetricConflictError: two scenarios mean different things by one name of a metric.
     """
     tell: Listener = progress or (lambda _: None)
     run = read_run(run_dir)
@@ -86,6 +89,17 @@ def summary_json(run_dir: Path) -> dict[str, Any]:
     return content
 
 
+def score_run(run: Run, *, scenario_folders: Sequence[Path] | None = None) -> list[CellScores]:
+    """Score the ok cells of a run, from its captures too where it has some; no statistics, no report.
+
+    Raises:
+        As `analyze`.
+    """
+    make_tables(run.cells, same_clock=run.manifest.same_clock)
+    plugins = _plugins(run, scenario_folders)
+    return [score_cell(cell, plugins[cell.spec.scenario]) for cell in run.cells if cell.ok and cell.spec is not None]
+
+
 def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None, mptrace: Path | None) -> Analysis:
     decoded: list[str] = []
 
@@ -111,4 +125,7 @@ def _plugins(run: Run, folders: Sequence[Path] | None) -> dict[str, Plugin]:
     """The plug-in of each scenario label that has ok cells."""
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
-    return {label: load(names.get(label, label), folders) for label in labels}
+    plugins = {label: extended(load(names.get(label, label), folders)) for label in labels}
+    by_name = {plugin.name: plugin for plugin in plugins.values()}
+    register(by_name[name] for name in sorted(by_name))
+    return plugins

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from analysis.errors import ScenarioMissingError
 from analysis.metric import Metric, Observation, Value
 
 PACKAGE = "mplab_scenarios"
-Score = Callable[[Sequence[Observation], Mapping[str, pl.DataFrame]], list[Value]]
+_WITHOUT_FOLDER = 2
+Score = Callable[[Sequence[Observation], Mapping[str, pl.DataFrame], Path], list[Value]]
+"""Observations, tables and folder of a cell → its values."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,14 @@ def load(name: str, folders: Sequence[Path] | None = None) -> Plugin:
         raise ScenarioMissingError(f"{folder / 'scores.py'}: METRICS is not a tuple of analysis.metric.Metric")
     if not callable(score):
         raise ScenarioMissingError(f"{folder / 'scores.py'}: there is no function score(observations, tables)")
-    return Plugin(name, tuple(metrics), score)
+    return Plugin(name, tuple(metrics), _with_folder(score))
+
+
+def _with_folder(score: Callable[..., list[Value]]) -> Score:
+    """`score` as one that is given the cell's folder, which it takes only when it has a parameter for it."""
+    if len(inspect.signature(score).parameters) > _WITHOUT_FOLDER:
+        return score
+    return lambda observations, tables, _folder: score(observations, tables)
 
 
 def _import_scores(name: str, folder: Path) -> ModuleType:

@@ -12,6 +12,7 @@ from analysis.figures.style import Drawing, inline
 from analysis.files import csv_text, write_json, write_text
 from analysis.glossary import STATISTICS
 from analysis.headline import answers
+from analysis.metric import describe_limits
 from analysis.result import Analysis
 from analysis.summary import summary_content
 from analysis.text import duration, plural
@@ -89,7 +90,7 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         sections=list(_sections(analysis, drawings)),
         figures={
             name: [drawing for drawing in drawings if drawing.section == name]
-            for name in ("gain", "share", "traces", "links", "timeline")
+            for name in ("gain", "share", "traces", "links", "timeline", "paper")
         },
         circumstances=view.circumstances(run),
         scenarios=view.scenario_lines(run),
@@ -119,12 +120,14 @@ def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Secti
         )
 
 
-def _glossary(analysis: Analysis) -> list[tuple[str, str, str, str]]:
-    """(scenario, title, unit, which way is better) of each metric, once."""
+def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
+    """(scenario, title, unit, which way is better, limits, source) of each metric, once."""
     rows = {}
     for group in analysis.groups:
-        better = {"lower": "less", "higher": "more", "neither": "neither"}[group.metric.better]
-        rows[group.scenario, group.metric.title] = (group.scenario, group.metric.title, group.metric.unit, better)
+        metric = group.metric
+        better = {"lower": "less", "higher": "more", "neither": "neither"}[metric.better]
+        facts = (metric.title, metric.unit, better, describe_limits(metric), metric.source)
+        rows[group.scenario, metric.name] = (group.scenario, *facts)
     return list(rows.values())
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from analysis.decode import Problem
 from analysis.files import rounded, write_json
-from analysis.metric import Value
+from analysis.metric import Value, describe_limits
 from analysis.plugins import Plugin
 from analysis.run import Cell
 from analysis.tables import read_tables
 
 FORMAT = 1
+_FILE = "scores.json"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class CellScores:
 def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
     """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes a `Problem`."""
     try:
-        values = plugin.score(cell.observations(), read_tables(cell))
+        values = plugin.score(cell.observations(), read_tables(cell), _folder(cell))
         problem = next((wrong for value in values if (wrong := _wrong(value, plugin))), None)
     except Exception as error:  # noqa: BLE001, RUF100 - one scenario's mistake must not hide the other cells
         values, problem = [], f"{type(error).__name__}: {error}"
@@ -47,10 +48,20 @@ def read_scores(path: Path) -> list[Value]:
     return [_value(row) for row in json.loads(path.read_text(encoding="utf-8"))["values"]]
 
 
-def _scores_path(cell: Cell) -> Path:
+def read_cell_scores(directory: Path) -> list[Value]:
+    """The values of the cell in a folder; none when it was not scored."""
+    path = directory / _FILE
+    return read_scores(path) if path.is_file() else []
+
+
+def _folder(cell: Cell) -> Path:
     if cell.directory is None:
         raise ValueError(f"cell {cell.id} has no directory")
-    return cell.directory / "scores.json"
+    return cell.directory
+
+
+def _scores_path(cell: Cell) -> Path:
+    return _folder(cell) / _FILE
 
 
 def _row(value: Value, units: dict[str, str]) -> dict[str, Any]:
@@ -76,4 +87,7 @@ def _wrong(value: Value, plugin: Plugin) -> str:
         return f"a value of {value.metric} has the labels {found}, METRICS says {declared}"
     if not math.isfinite(value.value):
         return f"a value of {value.metric} is {value.value}"
+    least, most = metric.limits
+    if (least is not None and value.value < least) or (most is not None and value.value > most):
+        return f"a value of {value.metric} is {value.value:g} {metric.unit}: possible are {describe_limits(metric)}"
     return ""

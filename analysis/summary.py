@@ -118,6 +118,8 @@ def _group(group: Group) -> dict[str, Any]:
         "title": group.metric.title,
         "unit": group.metric.unit,
         "better": group.metric.better,
+        "limits": list(group.metric.limits),
+        "source": group.metric.source,
         "headline": group.metric.headline,
         "labels": dict(group.labels),
         "best": group.best,

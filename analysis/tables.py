@@ -10,8 +10,8 @@ from analysis.run import Cell
 from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
 from analysis.upgrade import FIRST, conform, upgrade
 
-FOLDER, LOOPBACK, ENDS = "tables", "lo", "ends"
-"""A cell's folder of tables; within it those of the loopback capture, and of both ends matched."""
+FOLDER, LOOPBACK, ENDS, PROXY = "tables", "lo", "ends", "proxy"
+"""A cell's folder of tables; within it those of the loopback capture, of both ends matched, and of the proxy's side."""
 
 
 class Tables(Mapping[str, pl.DataFrame]):

@@ -4,12 +4,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from analysis.changes import Change, read_changes
 from analysis.errors import FigureError
-from analysis.manifest import MARKERS, PALETTE, Transport
+from analysis.manifest import MARKERS, PALETTE, CellRecord, Link, Transport
 from analysis.run import Cell, Run
+from analysis.scores import read_cell_scores
+from analysis.statistics import label_sort_key
 from analysis.tables import FOLDER, LOOPBACK, Tables
 
 LABELS = ("cell", "scenario", "link", "transport")
@@ -35,6 +39,8 @@ class Trace:
     transport: str
     tables: Tables
     session: bool = False
+    changes: tuple[Change, ...] = ()
+    """What was made to happen to the paths meanwhile."""
 
     @cached_property
     def applications(self) -> "Trace":
@@ -47,12 +53,43 @@ class Trace:
         return Tables(self.tables.folder)[table] if table in BIG else self.tables[table]
 
 
+SCORES: dict[str, Any] = dict.fromkeys((*LABELS, "metric", "label"), pl.String) | {"value": pl.Float64}
+"""Columns of `Traces.scores`; ``label`` is all labels of a value, as in ``1 MB · down``."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An ok cell, for what was scored of it and what is in its record."""
+
+    name: str
+    scenario: str
+    link: str
+    transport: str
+    directory: Path
+    record: CellRecord | None
+
+
 @dataclass(frozen=True)
 class Traces:
-    """What the trace figures are drawn from."""
+    """What figures of a run are drawn from: the tables of its ok cells, and their scores."""
 
     traces: tuple[Trace, ...]
     transports: tuple[Transport, ...]
+    links: tuple[Link, ...] = ()
+    scored: tuple[Scored, ...] = ()
+    """In the order of the experiment."""
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """Every value of every cell, with the columns of `SCORES`; labels in their order within a metric."""
+        rows = []
+        for cell in self.scored:
+            values = read_cell_scores(cell.directory)
+            for value in sorted(values, key=lambda v: (v.metric, label_sort_key(tuple(sorted(v.labels.items()))))):
+                text = " · ".join(value.labels[name] for name in sorted(value.labels))
+                place = (cell.name, cell.scenario, cell.link, cell.transport)
+                rows.append((*place, value.metric, text, float(value.value)))
+        return pl.DataFrame(rows, schema=SCORES, orient="row")
 
     def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
         """Rows of all cells below each other, with `LABELS`; each cell is filtered and cut to ``columns`` at once."""
@@ -114,7 +151,18 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
     sessions = {transport.label for transport in run.transports if transport.session}
     wanted = [cell for cell in usable if not cells or cell.id in cells]
     chosen = [trace for cell in wanted if (trace := _trace(cell, sessions)) is not None]
-    return Traces(tuple(sorted(chosen, key=_order(run))), run.transports)
+    scored = [
+        Scored(cell.id, spec.scenario, spec.link, spec.transport, cell.directory, cell.record)
+        for cell in wanted
+        if (spec := cell.spec) is not None and cell.directory is not None
+    ]
+    order = _order(run)
+    return Traces(
+        tuple(sorted(chosen, key=order)),
+        run.transports,
+        run.manifest.experiment.links,
+        tuple(sorted(scored, key=order)),
+    )
 
 
 def traces_in(folder: Path) -> Traces:
@@ -124,14 +172,14 @@ def traces_in(folder: Path) -> Traces:
     return Traces((Trace(name, "", "", name, Tables(folder)),), (looks,))
 
 
-def _order(run: Run) -> Callable[[Trace], tuple[int, ...]]:
+def _order(run: Run) -> Callable[[Trace | Scored], tuple[int, ...]]:
     """Scenarios, links and transports in the order of the experiment, for the plan shuffles them."""
     experiment = run.manifest.experiment
     scenarios = [scenario.label for scenario in experiment.scenarios]
     links = [link.name for link in experiment.links]
     transports = [transport.label for transport in experiment.transports]
 
-    def key(trace: Trace) -> tuple[int, ...]:
+    def key(trace: Trace | Scored) -> tuple[int, ...]:
         named = ((scenarios, trace.scenario), (links, trace.link), (transports, trace.transport))
         return tuple(known.index(name) if name in known else len(known) for known, name in named)
 
@@ -145,7 +193,10 @@ def _trace(cell: Cell, sessions: Collection[str]) -> Trace | None:
     spec = cell.spec
     if not tables.exist:
         return None
-    return Trace(cell.id, spec.scenario, spec.link, spec.transport, tables, session=spec.transport in sessions)
+    changes = read_changes(cell.observations())
+    return Trace(
+        cell.id, spec.scenario, spec.link, spec.transport, tables, session=spec.transport in sessions, changes=changes
+    )
 
 
 def _cut(frame: pl.DataFrame, columns: Sequence[str | pl.Expr], where: pl.Expr | None) -> pl.DataFrame:

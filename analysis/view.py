@@ -12,12 +12,14 @@ from analysis.effects import MIN_FOR_INTERVAL, Interval
 from analysis.headline import signed_g
 from analysis.links import Measurement, measurements, tolerance_of
 from analysis.manifest import Transport, interface_title
+from analysis.metric import describe_limits
 from analysis.result import Analysis
 from analysis.run import Cell, Run
 from analysis.statistics import Comparison, Group, Series
 from analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
 
 MAX_COMMIT = 12
+BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither": ""}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class MetricTable:
     title: str
     unit: str
     better: str
+    limits: str
+    source: str
     headline: bool
     labelled: bool
     label_name: str
@@ -121,7 +125,10 @@ def _claim_row(analysis: Analysis, outcome: Outcome, finding: Finding) -> ClaimR
     group = finding.group
     mine = group.of(outcome.claim.transport)
     scenarios = {finding.group.scenario for finding in outcome.findings}
-    parts = [group.scenario if len(scenarios) > 1 else "", group.link if analysis.several_links else ""]
+    link, elsewhere = group.link if analysis.several_links else "", outcome.claim.against_link
+    if elsewhere:
+        link = f"{group.link}, against {elsewhere}"
+    parts = [group.scenario if len(scenarios) > 1 else "", link]
     sizes = sorted({len(series.values) for series in (mine, finding.baseline) if series is not None})
     return ClaimRow(
         of=" · ".join(part for part in (*parts, group.label_text) if part) or group.scenario,
@@ -228,6 +235,12 @@ def warnings(analysis: Analysis) -> list[str]:
         share = (counts["invalid"] + counts["failed"]) / planned
         found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
     found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
+    overloaded = sum(bool(cell.record and cell.record.host.get("overloaded")) for cell in run.cells if cell.ok)
+    if overloaded:
+        found.append(
+            f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, counted all the same: "
+            "see Flagged, under Cells."
+        )
     if analysis.problems:
         found.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
     return found
@@ -239,14 +252,15 @@ def _metric_table(panel: Sequence[Group]) -> MetricTable:
     for group in panel:
         for position, series in enumerate(group.series):
             rows.append(_metric_row(group, series, len(group.series) if position == 0 else 0))
-    better = {"lower": "less is better", "higher": "more is better", "neither": ""}[first.metric.better]
     return MetricTable(
         scenario=first.scenario,
         link=first.link,
         metric=first.metric.name,
         title=first.metric.title,
         unit=first.metric.unit,
-        better=better,
+        better=BETTER_WORDS[first.metric.better],
+        limits=describe_limits(first.metric),
+        source=first.metric.source,
         headline=first.metric.headline,
         labelled=any(group.labels for group in panel),
         label_name=", ".join(name for name, _ in first.labels),

@@ -8,7 +8,6 @@ import polars as pl
 from analysis.crosscheck.model import Endpoint, Record, Sides
 
 NS = 1e9
-LEVEL = {"subflow": "tcp", "connection": "mptcp"}
 
 
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:

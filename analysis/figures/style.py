@@ -75,7 +75,7 @@ class Drawing:
     """
 
     stem: str
-    section: Literal["gain", "distribution", "share", "links", "timeline", "traces"]
+    section: Literal["gain", "distribution", "share", "links", "timeline", "traces", "paper"]
     title: str
     caption: str
     svg: str

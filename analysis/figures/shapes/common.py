@@ -113,10 +113,10 @@ def pages(
     return paged(name, list(_panels(shown, traces)))
 
 
-def paged(name: str, facets: Sequence[Facet]) -> Iterator[tuple[str, Sequence[Facet]]]:
+def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[tuple[str, Sequence[Facet]]]:
     """At most `MAX_FACETS` at a time, with the stems ``trace-NAME``, ``trace-NAME-2``."""
     for page, start in enumerate(range(0, len(facets), MAX_FACETS)):
-        yield slug("trace", name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
+        yield slug(kind, name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
 
 
 def variants(all_series: Sequence[Series]) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""The figures from mptrace's tables: one module each, found by name; ``FIGURE`` in it draws.
+"""The figures that `mplab figures` draws: one module each, found by name; ``FIGURE`` in it draws.
+
+Here are those from mptrace's tables, in `analysis.figures.papers` those from the cells' scores.
 
 `mplab figures` lists and draws them all; those whose module says ``REPORT = True`` are on the page of every run that
 has the data. What is drawn after which figure of which paper: docs/figures.md.
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from analysis.errors import FigureError
+from analysis.figures import papers
 from analysis.figures.shapes.common import NoDataError
 from analysis.figures.style import Drawing
 from analysis.traces import Traces
@@ -39,6 +42,13 @@ class Named:
     figure: Figure
     order: int
     in_report: bool
+    """On the page of every run that has the data."""
+    of_paper: bool = False
+    """Drawn from scores, after one figure of a paper; on the page of the runs of the experiment of its name."""
+
+    def belongs_to(self, experiment: str) -> bool:
+        """Whether it is on the page of a run of this experiment: of its own, or of one named after it."""
+        return self.of_paper and (experiment == self.name or experiment.startswith(f"{self.name}-"))
 
 
 @dataclass(frozen=True)
@@ -65,8 +75,9 @@ def figures(names: Sequence[str] = ()) -> list[Named]:
 def draw(traces: Traces, chosen: Sequence[Named]) -> Iterator[Drawing | LeftOut]:
     """Each figure's drawings, or why it has none."""
     for named in chosen:
-        if not traces.traces:
-            yield LeftOut(named.name, "no ok cell has tables")
+        lacking = _lacking(named, traces)
+        if lacking:
+            yield LeftOut(named.name, lacking)
             continue
         try:
             yield from named.figure.draw(named.name, traces)
@@ -74,9 +85,20 @@ def draw(traces: Traces, chosen: Sequence[Named]) -> Iterator[Drawing | LeftOut]
             yield LeftOut(named.name, str(reason))
 
 
+def _lacking(named: Named, traces: Traces) -> str:
+    """Why nothing can be drawn at all; "" when something may be."""
+    if not named.of_paper:
+        return "" if traces.traces else "no ok cell has tables"
+    if not traces.scored:
+        return "no ok cell"
+    return "" if not traces.scores.is_empty() else "no ok cell has scores: 'mplab analyze' makes them"
+
+
 def _all() -> Iterator[Named]:
-    for found in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "FIGURE"):
-            name = found.name.replace("_", "-")
-            yield Named(name, module.FIGURE, int(module.ORDER), bool(getattr(module, "REPORT", False)))
+    for folder, package, of_paper in ((__path__, __name__, False), (papers.__path__, papers.__name__, True)):
+        for found in pkgutil.iter_modules(folder):
+            module = importlib.import_module(f"{package}.{found.name}")
+            if hasattr(module, "FIGURE"):
+                name = found.name.replace("_", "-")
+                in_report = bool(getattr(module, "REPORT", False))
+                yield Named(name, module.FIGURE, int(module.ORDER), in_report, of_paper)

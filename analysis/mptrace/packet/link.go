@@ -77,6 +77,16 @@ func IfIndex(linkType int, frame []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(frame[4:]), true
 }
 
+// IP finds the IP packet of a frame, from its header to where the capture of it
+// ends; nil when there is none. Nothing of it is checked.
+func IP(linkType int, frame []byte) []byte {
+	header := linkHeader(linkType, frame)
+	if header < 0 || len(frame) <= header {
+		return nil
+	}
+	return frame[header:]
+}
+
 // linkHeader finds the length of everything before the IP header.
 func linkHeader(linkType int, f []byte) int {
 	switch linkType {

@@ -9,11 +9,10 @@ const protoUDP = 17
 // for datagrams that are fragmented or were not captured to their end. The
 // payload points into the frame; no checksum is verified.
 func Datagram(linkType int, frame []byte) (port uint16, payload []byte, ok bool) {
-	header := linkHeader(linkType, frame)
-	if header < 0 || len(frame) <= header {
+	b := IP(linkType, frame)
+	if b == nil {
 		return 0, nil, false
 	}
-	b := frame[header:]
 	switch b[0] >> 4 {
 	case 4:
 		b = insideIPv4(b)

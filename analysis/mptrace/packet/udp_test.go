@@ -131,3 +131,18 @@ func FuzzDatagram(f *testing.F) {
 		}
 	})
 }
+
+func TestIPIsBehindTheLinkHeader(t *testing.T) {
+	ip := []byte{0x45, 1, 2, 3}
+	ethernet := append(append(make([]byte, 12), 8, 0), ip...)
+	arp := append(append(make([]byte, 12), 8, 6), ip...)
+	if got := IP(LinkEthernet, ethernet); !bytes.Equal(got, ip) {
+		t.Errorf("% x", got)
+	}
+	if got := IP(LinkRaw, ip); !bytes.Equal(got, ip) {
+		t.Errorf("% x", got)
+	}
+	if IP(LinkEthernet, arp) != nil || IP(LinkEthernet, ethernet[:14]) != nil || IP(147, ethernet) != nil {
+		t.Error("what is no IP was taken for it")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"mplab/analysis/mptrace/fixture"
 	"mplab/mpflex/connlog"
@@ -17,7 +18,7 @@ func at(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 // logged is a record as agent and proxy write it.
 func logged(t *testing.T, opened, duration float64, local, remote, dst, process string) string {
 	t.Helper()
-	r := connlog.Connection{Event: "connection", ID: 1, Opened: opened, DurationS: duration, Transport: "mptcp", Process: process, Status: connlog.Closed}
+	r := connlog.Connection{Event: "connection", ID: 1, Opened: connlog.Moment{Time: time.UnixMicro(int64(opened * 1e6))}, DurationS: duration, Transport: "mptcp", Process: process, Status: connlog.Closed}
 	r.Src.AddrPort, r.Dst.AddrPort = at("10.1.0.1:39000"), at(dst)
 	if local != "" {
 		r.Local.AddrPort, r.Remote.AddrPort = at(local), at(remote)

@@ -1,0 +1,69 @@
+"""WAV files, and how loud they are over time."""
+
+import wave
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+FRAME_S = 0.01
+"""Recordings are looked at in frames of this length."""
+
+_SAMPLE_BYTES = 2
+_FULL_SCALE = 32768.0
+_FLOOR_DB = -120.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Mono sound.
+
+    Attributes:
+        samples: −1 … 1.
+        rate_hz: samples per second.
+    """
+
+    samples: NDArray[np.float32]
+    rate_hz: int
+
+    @property
+    def duration_s(self) -> float:
+        """How long it is."""
+        return len(self.samples) / self.rate_hz
+
+    @property
+    def frame_samples(self) -> int:
+        """Samples of a frame."""
+        return round(FRAME_S * self.rate_hz)
+
+    def between(self, start_s: float, end_s: float) -> "Recording":
+        """A part of it; times before its start or behind its end are cut off."""
+        first, last = (max(0, round(time * self.rate_hz)) for time in (start_s, end_s))
+        return Recording(self.samples[first:last], self.rate_hz)
+
+    def level_db(self) -> NDArray[np.float64]:
+        """RMS of each whole frame, dB of full scale; −120 for perfect silence."""
+        size = self.frame_samples
+        frames = self.samples[: len(self.samples) // size * size].reshape(-1, size).astype(np.float64)
+        power = np.mean(frames**2, axis=1)
+        return np.asarray(10 * np.log10(np.maximum(power, 10 ** (_FLOOR_DB / 10))))
+
+
+def read_wav(path: Path) -> Recording:
+    """Read 16-bit PCM; channels are averaged.
+
+    Raises:
+        ValueError: it is not such a file.
+    """
+    try:
+        with wave.open(str(path), "rb") as file:
+            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            data = file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        raise ValueError(f"{path}: not a WAV file: {error}") from error
+    if width != _SAMPLE_BYTES:
+        raise ValueError(f"{path}: samples have {8 * width} bits, 16 are needed")
+    samples = np.frombuffer(data[: len(data) // (width * channels) * width * channels], dtype="<i2")
+    mono = samples.reshape(-1, channels).mean(axis=1) / _FULL_SCALE
+    return Recording(mono.astype(np.float32), rate)
