@@ -1,31 +1,21 @@
 """What an experiment file can name: the transports, scenarios and link conditions that are there."""
 
-import importlib
-import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import cast
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.programs import CHECKOUT
-from orchestrator.scenario import Scenario
+from orchestrator.plugins import folders_with, load_folder
+from orchestrator.programs import CHECKOUT, FIREFOX, Program
+from orchestrator.scenario import Scenario, browser_of, programs_declared_by
+from orchestrator.services import load_service
+from orchestrator.shaper.abilities import SHAPERS
 from orchestrator.spec.resolve import Catalog
 from orchestrator.transport.registry import INFOS
 
 SCENARIOS_DIR = CHECKOUT / "ui-scenarios"
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
-EXPERIMENTS_DIR = CHECKOUT / "experiments"
 
-_NAMESPACE = "mplab_scenarios"
-
-
-def _namespace_package() -> None:
-    """Make ``mplab_scenarios`` find its folders; it may be there already, made by the analysis."""
-    package = sys.modules.setdefault(_NAMESPACE, ModuleType(_NAMESPACE))
-    path = list(getattr(package, "__path__", ()))
-    if str(SCENARIOS_DIR) not in path:
-        package.__path__ = [*path, str(SCENARIOS_DIR)]
+_PACKAGE = "mplab_scenarios"
 
 
 def load_scenario(name: str) -> Scenario:
@@ -34,20 +24,23 @@ def load_scenario(name: str) -> Scenario:
     Raises:
         LabNotReadyError: its ``scenario.py`` cannot be imported, or has no SCENARIO.
     """
-    _namespace_package()
-    try:
-        module = importlib.import_module(f"{_NAMESPACE}.{name}.scenario")
-    except ImportError as error:
-        raise LabNotReadyError(f"{SCENARIOS_DIR / name}: the scenario cannot be loaded: {error}") from error
-    scenario: Scenario | None = getattr(module, "SCENARIO", None)
-    if scenario is None:
-        raise LabNotReadyError(f"{SCENARIOS_DIR / name / 'scenario.py'}: no SCENARIO in it")
-    return scenario
+    found = load_folder(SCENARIOS_DIR, name, package=_PACKAGE, module="scenario", attribute="SCENARIO", what="scenario")
+    return cast("Scenario", found)
+
+
+def programs_of(scenario: Scenario) -> list[Program]:
+    """What must be installed for a scenario, beside what every lab needs: its browser, what it declares, and what its
+    services run; each once.
+    """
+    found = [FIREFOX] if browser_of(scenario) == "firefox" else []
+    found += programs_declared_by(scenario)
+    found += [program for name in scenario.services for program in load_service(name).programs]
+    return list({program.name: program for program in found}.values())
 
 
 def scenario_names(directory: Path = SCENARIOS_DIR) -> list[str]:
     """Folders that hold a scenario."""
-    return sorted(path.parent.name for path in directory.glob("*/scenario.py"))
+    return folders_with(directory, "scenario")
 
 
 @cache
@@ -57,4 +50,5 @@ def catalog() -> Catalog:
         transports=INFOS,
         scenarios={name: load_scenario(name) for name in scenario_names()},
         links_dir=LINKS_DIR,
+        shapers=SHAPERS,
     )

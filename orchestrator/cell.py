@@ -1,4 +1,4 @@
-"""The life of one cell: prepare, shape and probe, start and prove the transport, capture, scenario, counters, undo."""
+"""The life of one cell: check, prepare, shape and probe, prove the transport, capture, scenario, counters, undo."""
 
 import json
 import os
@@ -6,10 +6,11 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -17,22 +18,28 @@ from typing import Any, TypeVar
 
 import psutil
 
+from orchestrator import load
 from orchestrator.capture import CaptureResult, Captures
-from orchestrator.errors import CellError, DeviceError, StepError
+from orchestrator.changes import Changer, ChangeSchedule
+from orchestrator.errors import CellError, CheckError, DeviceError, StepError
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
 from orchestrator.plan import CellSpec
-from orchestrator.programs import APPIUM_DIR, MPTRACE, NODE
+from orchestrator.programs import APPIUM_DIR, MPFLEX, MPTRACE, NODE
 from orchestrator.record.manifest import Outcome
-from orchestrator.scenario import Context, Scenario
+from orchestrator.scenario import Checking, Context, Scenario, browser_of, cpus_of
 from orchestrator.scenario.protocol import Tools
+from orchestrator.services import LogMark
 from orchestrator.spec.experiment import Experiment, ScenarioUse
-from orchestrator.spec.link import PathCondition
+from orchestrator.spec.path import PathCondition
 from orchestrator.transport import Evidence, Transport, make_transport
 from orchestrator.transport.agent import Agent
 from orchestrator.transport.mpflex import session_summary
 from orchestrator.ui import Ui, UiFactory
+from orchestrator.ui.console import ConsoleLog
+from orchestrator.ui.evidence import OpenApps
+from orchestrator.ui.state import proved_clean
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
 
@@ -41,6 +48,8 @@ _PROBE_ATTEMPTS = 3
 _MPTRACE_TIMEOUT_S = 60.0
 TLS_KEYS = "tls-keys.txt"
 """In a cell's ``logs``: the keys of the browser's TLS connections, when captures keep payload."""
+SCREENSHOTS = {"phone": "screenshots", "peer": "screenshots-peer"}
+"""Whose browser → the folder in a cell for what its failed steps leave. Each browser counts its own steps."""
 
 
 class InvalidCellError(CellError):
@@ -66,7 +75,7 @@ class CellReport:
     proof: dict[str, Any] = field(default_factory=dict)
     captures: list[dict[str, Any]] = field(default_factory=list)
     congestion_control: dict[str, str] = field(default_factory=dict)
-    host: dict[str, float] = field(default_factory=dict)
+    host: dict[str, Any] = field(default_factory=dict)
     phone: dict[str, str] = field(default_factory=dict)
     clock_offset_ms: float = 0.0
 
@@ -106,9 +115,11 @@ class Cell:
         self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
         transport = job.experiment.transport(job.spec.transport)
         self._transport: Transport = make_transport(transport.name, transport.options, lab.phone.interfaces)
-        self._paths = job.experiment.link(job.spec.link).paths()
+        self._link = job.experiment.link(job.spec.link)
+        self._paths = self._link.paths()
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
         self._undo = UndoStack()
+        self._apps = OpenApps()
 
     def run(self) -> CellReport:
         """Run it; everything it changed is undone before this returns or raises.
@@ -124,6 +135,8 @@ class Cell:
                 self._run_steps()
         except InvalidCellError as error:
             report.outcome, report.reasons = "invalid", error.reasons
+        except CheckError as error:
+            report.outcome, report.reasons = "invalid", [str(error)]
         except CellError as error:
             report.outcome, report.reasons = "failed", [str(error)]
         else:
@@ -136,9 +149,16 @@ class Cell:
         job, lab = self._job, self._lab
         self.report.phone = asdict(lab.phone.identity())
         with ObservationLog(job.directory / "scenario.jsonl") as observe, ExitStack() as cleaning:
+            cleaning.callback(lambda: self.report.warnings.extend(observe.warnings))
             context = self._context(observe)
             cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
-            self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
+            self._step("services", self._check_services)
+            for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin.logs)):
+                cleaning.callback(partial(mark.keep, job.directory / "logs"))
+            if isinstance(scenario := job.scenario, Checking):
+                self._step("check", partial(self._check, scenario, context))
+            with self._apps.kept_on_failure():
+                self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
             self._step("shape", self._shape)
             self._step("probe", self._probe)
             agent = self._step("transport", self._set_up_transport)
@@ -150,9 +170,12 @@ class Cell:
             self._step("agent", agent.start)
             before = self._counters()
             proxy_mark = lab.proxy.log_end()
-            with _time_limit(context.time_limit_s, self._use.label):
+            changes = self._changes(observe)
+            limit = _time_limit(context.time_limit_s, self._use.label)
+            with changes, self._host_load(), self._apps.kept_on_failure(), limit:
                 self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
             after = self._counters()
+            observe("traffic", interfaces=_traffic(before["phone"], after["phone"], lab.phone.interfaces))
             self._step("stop", agent.stop)
             results = self._step("stop captures", captures.stop)
             self._step("clean up", cleaning.close)
@@ -161,8 +184,15 @@ class Cell:
         self._keep_proxy_log(proxy_log)
         self.report.proof["session"] = session_summary(agent.records(), proxy_log)
         changed = {node: difference(before[node], after[node]) for node in before}
-        self._step("evidence", lambda: self._judge(results, active, changed, agent.records()))
+        self._step("evidence", lambda: self._judge(results, active, changed, agent.records(), changes))
         lab.check_alive()
+        lab.services.check(job.scenario.services)
+
+    def _check_services(self) -> None:
+        """What the scenario uses answers; a program that has ended in an earlier cell is started again."""
+        services, names = self._lab.services, self._job.scenario.services
+        self.report.warnings += services.revive(names)
+        services.check(names)
 
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
         self._job.on_step(name)
@@ -173,30 +203,69 @@ class Cell:
             spent = time.monotonic() - started
             self.report.timings_s[name] = round(self.report.timings_s.get(name, 0.0) + spent, 4)
 
+    @contextmanager
+    def _host_load(self) -> Iterator[None]:
+        """Record how busy the host is meanwhile; flag the cell when that is too much for the scenario."""
+        needed, cpus = cpus_of(self._job.scenario), os.cpu_count() or 1
+        before = load.sample()
+        try:
+            yield
+        finally:
+            found = load.between(before, load.sample(), cpus=cpus)
+            problems = load.judge_load(found, min(needed, cpus))
+            self.report.host |= {**asdict(found), "needed_cpus": needed, "overloaded": bool(problems)}
+            self.report.warnings += problems
+
     def _context(self, observe: ObservationLog) -> Context:
         scratch = SCRATCH / "cell"
         scratch.mkdir(exist_ok=True)
         self._undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
         return Context(
             phone=self._lab.phone,
-            open_ui=self._open_ui() if self._job.scenario.needs_ui else _no_ui,
+            open_ui=self._open_ui("phone", observe) if self._job.scenario.needs_ui else _no_ui,
             observe=observe,
             rng=Random(self._job.spec.seed),  # noqa: S311 - repeatable, not secret
             cell_dir=self._job.directory,
             scratch_dir=scratch,
             time_limit_s=min(self._use.time_limit_s, self._job.experiment.cell_timeout_s),
-            tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules"),
+            tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules", mpflex=MPFLEX.path()),
+            socks=self._transport.agent_settings().socks,
+            open_peer_ui=self._open_ui("peer", observe) if self._job.scenario.needs_ui else _no_ui,
+            service=self._facts,
+            open_sound=lambda: self._lab.open_sound(self._job.directory / "logs" / "sound-card.log"),
         )
 
-    def _open_ui(self) -> UiFactory:
+    def _facts(self, name: str) -> Mapping[str, str]:
+        if name not in self._job.scenario.services:
+            raise StepError(f"the scenario does not declare the service {name}")
+        return self._lab.services.facts(name)
+
+    def _open_ui(self, node: str, observe: ObservationLog) -> UiFactory:
         directory = self._job.directory
         # Without payload in the captures there is nothing that the keys would open.
-        keys = directory / "logs" / TLS_KEYS if self._job.experiment.capture == "payload" else None
-        return self._lab.open_ui(directory / "screenshots", keys)
+        keep = node == "phone" and self._job.experiment.capture == "payload"
+        keys = directory / "logs" / TLS_KEYS if keep else None
+        browser = browser_of(self._job.scenario)
+        console = ConsoleLog(directory / "logs" / f"console-{node}.jsonl")
+        screenshots = directory / SCREENSHOTS[node]
+        opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
+        return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
+
+    def _check(self, scenario: Checking, context: Context) -> None:
+        """The scenario's own check: the cell's transport over open links, with an agent of its own."""
+        logs = self._job.directory / "logs" / "check"
+        logs.mkdir(parents=True)
+        with UndoStack() as undo:
+            self._lab.set_up_transport(self._transport, logs=logs, undo=undo).start()
+            with _time_limit(context.time_limit_s, f"{self._use.label}: check"):
+                scenario.check(context, self._use.parameters)
 
     def _shape(self) -> None:
         self._undo.register("links", self._lab.shaper.clear)
-        self._lab.shaper.apply(self._paths, seed=self._job.spec.seed)
+        self._apply()
+
+    def _apply(self) -> None:
+        self._lab.shaper.apply(self._paths, seed=self._job.spec.seed, core_rtt_ms=self._link.core_rtt_ms)
 
     def _probe(self) -> None:
         """Measure the links; a measurement that is off is made again, since another program may have disturbed it."""
@@ -209,7 +278,11 @@ class Cell:
             if not reasons:
                 break
         report.links = {
-            interface: {"asked": _asked(path), "measured": asdict(measured[interface]), "where": shaper.kind}
+            interface: {
+                "asked": _asked(path),
+                "measured": asdict(measured[interface]),
+                "where": shaper.where(interface),
+            }
             for interface, path in self._paths.items()
         }
         logs = self._job.directory / "logs"
@@ -220,7 +293,12 @@ class Cell:
         if len(probes) > 1:
             report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
         # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
-        shaper.apply(self._paths, seed=self._job.spec.seed)
+        self._apply()
+
+    def _changes(self, observe: ObservationLog) -> ChangeSchedule:
+        """What the link condition asks to happen while the scenario runs."""
+        changer = Changer(self._lab.phone, self._lab.shaper, paths=self._paths, undo=self._undo)
+        return ChangeSchedule(self._link.changes, changer, observe)
 
     def _set_up_transport(self) -> Agent:
         return self._lab.set_up_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
@@ -268,9 +346,11 @@ class Cell:
         active: Mapping[str, Any],
         changed: Mapping[str, Mapping[str, int]],
         log: list[dict[str, Any]],
+        changes: ChangeSchedule,
     ) -> None:
         report = self.report
         report.captures = [asdict(result) for result in results]
+        report.warnings += changes.warnings
         report.warnings += judge_captures(results) + judge_punctuality(changed["links"])
         files = [
             self._job.directory / f"phone-{interface}.pcapng"
@@ -289,13 +369,27 @@ class Cell:
             subflows=subflows,
             captured=bool(files),
             log=log,
-            lossy=[interface for interface, path in self._paths.items() if path.loss_percent],
+            lossy=[interface for interface, path in self._paths.items() if path.round_trip_loss_percent],
+            disturbances=changes.disturbances,
         )
         report.proof["counters"] = {
             name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")
         }
         report.proof["subflows"] = _count_subflows(subflows)
-        report.reasons += self._transport.prove(evidence) + judge_emulation(changed["links"])
+        report.reasons += self._transport.prove(evidence) + judge_emulation(
+            changed["links"], absent=changes.disturbances.devices
+        )
+
+
+def _traffic(
+    before: Mapping[str, int], after: Mapping[str, int], interfaces: Iterable[str]
+) -> dict[str, dict[str, int]]:
+    """What each interface carried meanwhile: ``{bytes_up, bytes_down, packets_up, packets_down}``, with all headers."""
+    names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
+    return {
+        interface: {name: after[f"{interface}.{key}"] - before[f"{interface}.{key}"] for name, key in names.items()}
+        for interface in interfaces
+    }
 
 
 def _asked(path: PathCondition) -> dict[str, float]:
@@ -303,7 +397,7 @@ def _asked(path: PathCondition) -> dict[str, float]:
         "down_kbps": path.down_kbps or 0.0,
         "up_kbps": path.up_kbps or 0.0,
         "rtt_ms": path.rtt_ms,
-        "loss_percent": path.loss_percent,
+        "loss_percent": path.round_trip_loss_percent,
     }
 
 
@@ -338,7 +432,7 @@ def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _no_ui() -> AbstractContextManager[Ui]:
+def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
     raise StepError("a scenario that opens a user interface must declare needs_ui")
 
 

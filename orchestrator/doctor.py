@@ -1,9 +1,10 @@
 """Everything that a run needs, checked one by one, each with what to do when it is not there."""
 
+import contextlib
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Literal
 import psutil
 
 from orchestrator import programs
-from orchestrator.catalog import LINKS_DIR, SCENARIOS_DIR, load_scenario, scenario_names
+from orchestrator.catalog import LINKS_DIR, SCENARIOS_DIR, load_scenario, programs_of, scenario_names
 from orchestrator.errors import MplabError
 from orchestrator.lab.enter import check_namespaces
 from orchestrator.transport import missing_reason
@@ -52,6 +53,7 @@ def examine(runs_dir: Path) -> Iterator[Check]:
         runs_dir: where runs will be written.
     """
     yield from (_program(program) for program in programs.ALL)
+    yield from _optional_programs()
     yield _appium()
     yield _namespaces()
     yield _mptcp()
@@ -69,6 +71,27 @@ def _program(program: programs.Program) -> Check:
     if found is None:
         return Check(program.name, "missing", f"not found ({program.purpose})", program.remedy)
     return Check(program.name, "ok", f"{program.version() or 'version unknown'} ({found})")
+
+
+def _optional_programs() -> Iterator[Check]:
+    """What some scenarios need and others do not."""
+    users: dict[str, list[str]] = {}
+    found: dict[str, programs.Program] = {}
+    for name in scenario_names():
+        with contextlib.suppress(MplabError):  # `_scenarios` tells of it
+            for program in programs_of(load_scenario(name)):
+                found.setdefault(program.name, program)
+                users.setdefault(program.name, []).append(name)
+    known = {program.name for program in programs.ALL}
+    return (_optional(program, users[name]) for name, program in sorted(found.items()) if name not in known)
+
+
+def _optional(program: programs.Program, users: Sequence[str]) -> Check:
+    scenarios = f"only for {', '.join(users)}"
+    check = _program(program)
+    if check.level == "missing":
+        return Check(program.name, "warning", f"not found ({program.purpose}; {scenarios})", program.remedy)
+    return Check(program.name, "ok", f"{check.found}; {scenarios}")
 
 
 def _appium() -> Check:

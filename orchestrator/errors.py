@@ -7,14 +7,19 @@
     ├── LabNotReadyError        3   something the lab needs is missing
     ├── CellError               1   one cell could not be completed
     │   ├── DeviceError             a phone, router or proxy did not do what it was told
-    │   └── StepError               a step of a scenario failed (an element missing, a browser gone)
+    │   ├── StepError               a step of a scenario failed (an element missing, a browser gone)
+    │   └── CheckError              what a scenario measures cannot be measured here now: the cell is invalid
     ├── GateError               4   a budget or regression gate failed
     └── InterruptedRunError   130   SIGINT or SIGTERM: stopped cleanly, can be resumed
 
 Every message names the device or file, what was asked, what was found, and what to do next.
 """
 
+import contextlib
+from pathlib import Path
 from typing import ClassVar
+
+_LAST_CHARACTERS = 500
 
 
 class MplabError(Exception):
@@ -76,6 +81,10 @@ class StepError(CellError):
     """A step of a scenario failed: an element that is not there, a browser that is gone."""
 
 
+class CheckError(CellError):
+    """A scenario's own check found that what it measures cannot be measured here now: the cell is invalid."""
+
+
 class GateError(MplabError):
     """A budget or regression gate failed."""
 
@@ -86,3 +95,10 @@ class InterruptedRunError(MplabError):
     """The run was stopped by SIGINT or SIGTERM; ``mplab resume`` goes on with it."""
 
     exit_code = 130
+
+
+def last_words(log: Path) -> str:
+    """The end of a program's log, for a message; "" when there is none."""
+    with contextlib.suppress(OSError):
+        return log.read_text(errors="replace")[-_LAST_CHARACTERS:]
+    return ""

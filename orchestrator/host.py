@@ -1,10 +1,12 @@
 """What is recorded of the machine that a run is made on, so that somebody else can make it again."""
 
+import contextlib
 import importlib.metadata
 import json
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -12,7 +14,8 @@ import psutil
 from orchestrator import programs
 from orchestrator.record.manifest import GitRecord, HostRecord
 
-_PACKAGES = ("appium", "appium-chromium-driver", "chrome-har")
+_OPTIONAL = ("pesqc2",)
+"""Extras that scores use when they are there."""
 
 
 def describe_host() -> HostRecord:
@@ -34,13 +37,20 @@ def _read(path: Path) -> str:
         return ""
 
 
-def describe_versions() -> dict[str, str]:
-    """Name → version of mplab, Python, and everything that it runs or imports."""
+def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str]:
+    """Name → version of mplab, Python, and everything that a run runs or imports; "" where it is not known.
+
+    Args:
+        further: programs of the run beside those that every lab needs.
+    """
     versions = {"mplab": importlib.metadata.version("mplab"), "python": platform.python_version()}
-    versions |= programs.versions()
-    for name in _PACKAGES:
+    versions |= programs.versions(further)
+    for name in json.loads((programs.APPIUM_DIR / "package.json").read_text())["dependencies"]:
         package = programs.APPIUM_DIR / "node_modules" / name / "package.json"
         versions[name] = json.loads(package.read_text())["version"] if package.exists() else ""
+    for name in _OPTIONAL:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     for requirement in sorted(importlib.metadata.requires("mplab") or []):
         if "extra ==" not in requirement:
             name = requirement.split(">=")[0].split("==")[0].split(";")[0].strip()

@@ -1,10 +1,15 @@
-"""Writing a cell's observations, one JSON object a line."""
+"""Writing a cell's observations, one JSON object a line.
+
+Each observation ``warning`` (``text``) is also remembered: it becomes one of the cell's warnings.
+"""
 
 import json
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
+
+WARNING = "warning"
 
 
 class ObservationLog:
@@ -13,6 +18,8 @@ class ObservationLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: IO[str] | None = None
+        self.warnings: list[str] = []
+        """The texts of the observations ``warning``, each once."""
 
     def __enter__(self) -> Self:
         """Open the file."""
@@ -33,3 +40,5 @@ class ObservationLog:
         record = {"t": round(time.time(), 6), "event": event, **fields}
         self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
         self._file.flush()
+        if event == WARNING and fields["text"] not in self.warnings:
+            self.warnings.append(fields["text"])

@@ -149,13 +149,19 @@ def _determinants(
     return {
         "scenario": {"name": scenario.name, "parameters": scenario.to_json()["parameters"]},
         "transport": {"name": transport.name, "options": transport.to_json()["options"]},
-        "link": link.to_json()["paths"],
+        "link": _link_determinants(link),
         "lab": experiment.lab,
         "congestion_control": experiment.congestion_control,
         "tolerance": experiment.tolerance.to_json(),
         "capture": experiment.capture,
         "seed": seed,
     }
+
+
+def _link_determinants(link: LinkCondition) -> dict[str, Any]:
+    described = link.to_json()
+    more = {name: described[name] for name in ("core_rtt_ms", "changes") if name in described}
+    return {**described["paths"], **more}
 
 
 def _digest(value: object) -> bytes:

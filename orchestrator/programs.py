@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _VERSION_TIMEOUT_S = 20.0
+_PACKAGE_VERSION = ("dpkg-query", "--show", "--showformat=${Version}")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Program:
         name: what mplab calls it.
         candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes
             before them.
-        version_argv: arguments that make it print its version; empty when it has none.
+        version_argv: arguments that make it print its version and end; empty when there are none: its version is then
+            that of its package.
         package: the Debian/Ubuntu package that has it, or "" when mplab builds or installs it itself.
         purpose: what it is needed for.
     """
@@ -64,9 +66,13 @@ class Program:
         return f"install it: apt-get install {self.package}" if self.package else "build it: make setup"
 
     def version(self) -> str:
-        """First version number it prints, or "" when it is missing or prints none."""
+        """First version number it prints, or that of its Debian package; "" when it is missing or nobody knows."""
         found = self.find()
-        return _version_of((str(found), *self.version_argv)) if found and self.version_argv else ""
+        if found is None:
+            return ""
+        if self.version_argv:
+            return _version_of((str(found), *self.version_argv))
+        return _version_of((*_PACKAGE_VERSION, self.package)) if found.resolve().is_relative_to("/usr") else ""
 
 
 @cache
@@ -75,7 +81,7 @@ def _version_of(argv: Sequence[str]) -> str:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    match = re.search(r"\d+(\.\d+)+[^\s,;)]*", done.stdout + done.stderr)
+    match = re.search(r"(\d+:)?\d+(\.\d+)+[^\s,;)]*", done.stdout + done.stderr)
     return match.group() if match else ""
 
 
@@ -90,6 +96,7 @@ NODE = Program("node", (str(CHECKOUT / "build" / "bin" / "node"), "node"), ("--v
 UNSHARE = Program("unshare", ("unshare",), ("--version",), "util-linux", "private namespaces")
 NSENTER = Program("nsenter", ("nsenter",), ("--version",), "util-linux", "entering a node of the lab")
 IP = Program("ip", ("ip",), ("-V",), "iproute2", "links, routes, MPTCP endpoints")
+SS = Program("ss", ("ss",), ("-V",), "iproute2", "ends connections of an interface that is lost")
 NFT = Program("nft", ("nft",), ("--version",), "nftables", "redirects the phone's TCP to the agent")
 ETHTOOL = Program("ethtool", ("ethtool",), ("--version",), "ethtool", "turns segmentation offload off")
 NGINX = Program("nginx", ("nginx",), ("-v",), "nginx-light", "the origin's web server")
@@ -103,6 +110,10 @@ CHROMIUM = Program(
     "the virtual phone's browser",
 )
 CHROMEDRIVER = Program("chromedriver", ("chromedriver",), ("--version",), "chromium-driver", "drives the browser")
+FIREFOX = Program(
+    "firefox", ("firefox-esr", "firefox"), ("--version",), "firefox-esr", "the other browser of the phone"
+)
+"""Of scenarios that declare ``browser = "firefox"`` alone."""
 CERTUTIL = Program("certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA")
 
 ALL: tuple[Program, ...] = (
@@ -113,6 +124,7 @@ ALL: tuple[Program, ...] = (
     UNSHARE,
     NSENTER,
     IP,
+    SS,
     NFT,
     ETHTOOL,
     NGINX,
@@ -128,6 +140,6 @@ FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
 APPIUM_DIR = CHECKOUT / "tools" / "appium"
 
 
-def versions() -> dict[str, str]:
-    """Program name → version, for the manifest."""
-    return {program.name: program.version() for program in ALL}
+def versions(further: Iterable[Program] = ()) -> dict[str, str]:
+    """Program name → version, for the manifest: of what every lab needs, and of `further` programs."""
+    return {program.name: program.version() for program in (*ALL, *further)}

@@ -15,6 +15,7 @@ from orchestrator.record.events import EventLog
 from orchestrator.record.files import explained
 from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
 from orchestrator.record.run_directory import RunDirectory
+from orchestrator.services import load_service
 from orchestrator.spec import Experiment, load_experiment
 
 
@@ -62,6 +63,7 @@ class Run:
             seed=self._experiment.seed,
             congestion_control=self._experiment.congestion_control,
             logs=logs,
+            services=[load_service(name) for name in self._services()],
         )
         events.append("run_started", cells=len(todo))
         with lab:
@@ -69,6 +71,11 @@ class Run:
                 self._run_cell(lab, spec, events)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
         events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
+
+    def _services(self) -> list[str]:
+        """The origin services that the scenarios use."""
+        scenarios = [catalog().scenarios[use.name] for use in self._experiment.scenarios]
+        return sorted({name for scenario in scenarios for name in scenario.services})
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()

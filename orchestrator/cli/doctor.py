@@ -1,18 +1,27 @@
 """``mplab doctor``."""
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption
 from orchestrator.cli.output import out, print_json, table
 from orchestrator.doctor import examine
+from orchestrator.doctor_lab import examine_lab
 from orchestrator.errors import LabNotReadyError
+from orchestrator.spec.lab import load_lab
 
 _SIGNS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "missing": "[red]missing[/]"}
 
 
-def doctor(runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
+def doctor(
+    runs: RunsOption = RUNS,
+    lab: Annotated[Path | None, typer.Option(help="Lab file: check its routers and phones instead.")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Check everything that a run needs, and say for each what to do."""
-    checks = list(examine(runs))
+    checks = list(examine(runs) if lab is None else examine_lab(load_lab(lab), str(lab)))
     ready = all(check.level != "missing" for check in checks)
     if as_json:
         print_json({"ready": ready, "checks": [check.to_json() for check in checks]})

@@ -26,15 +26,55 @@ scenarios:                                      # mplab scenarios
   - download: {{sizes: [100 kB, 1 MB]}}
 """
 
+_LAB_TEMPLATE = """\
+# A lab of your own: real routers, and the phones behind them.
+#   mplab doctor --lab {file}            is everything there, and what to do where it is not
+#   mplab router install {file}          install the dead-man's switch on the routers
+#   mplab router shape {file} phone-1 --link baseline     shape by hand until Ctrl-C
+mplab: 1
+name: {name}
+routers:
+  wifi:
+    driver: openwrt                 # OpenWrt 19.07 or later, over SSH
+    host: 192.168.1.1
+    # port: 22
+    # user: root
+    # key: ~/.ssh/id_ed25519        # private key without a passphrase; left out: the keys of the SSH agent
+    # host_key: SHA256:…            # of the router: dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key
+    # known_hosts: ~/.ssh/known_hosts   # instead of host_key; this is the default
+    interface: phy0-ap0             # towards the phones: the radio itself, not the bridge; see 'ip link' there
+    flow_offload: refuse            # or switch-off: the router must not forward past its queues
+    dead_man: 15 s                  # this long after the last word from here, the router takes all shaping back
+    # radio:                        # its WiFi while mplab holds it; what is not named stays as it is
+    #   device: radio0              # sections of /etc/config/wireless
+    #   network: default_radio0
+    #   enabled: true
+    #   channel: 36
+    #   tx_power_dbm: 10
+    #   ssid: mplab
+phones:
+  phone-1:
+    wifi: {{router: wifi, mac: "02:00:00:00:00:01"}}    # or ip: 192.168.1.23; neither: everything at the interface
+    # lte: {{server: proxy, ip: 198.51.100.7}}          # see 'servers'; ip: the phone's address as the server sees it
+    # lte: {{at: phone, interface: rmnet_data0}}        # or on the phone itself, with
+    # root_shell: {{command: [adb, -s, SERIAL, shell, su, -c]}}
+# servers:                          # the cellular side: shaped where the proxy runs, or at any Linux server
+#   proxy: {{host: proxy.example.org, interface: eth0}}     # without host: this machine
+"""
+
 
 def init(
     file: Annotated[Path, typer.Argument(help="Where to write it.", show_default=True)] = Path("first.yaml"),
+    *,
+    lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
 ) -> None:
-    """Write an experiment file to begin with."""
+    """Write an experiment file, or a lab file, to begin with."""
     if file.exists():
         raise InputError(f"{file}: exists already; name another file")
     if file.suffix not in {".yaml", ".yml"}:
-        raise InputError(f"{file}: an experiment file ends in .yaml")
+        raise InputError(f"{file}: {'a lab' if lab else 'an experiment'} file ends in .yaml")
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
-    file.write_text(_TEMPLATE.format(name=name), encoding="utf-8")
-    out.print(f"{file} is written. Next: mplab plan {file}, then mplab run {file}", markup=False)
+    template = _LAB_TEMPLATE if lab else _TEMPLATE
+    file.write_text(template.format(name=name, file=file), encoding="utf-8")
+    steps = f"mplab doctor --lab {file}" if lab else f"mplab plan {file}, then mplab run {file}"
+    out.print(f"{file} is written. Next: {steps}", markup=False)

@@ -9,13 +9,20 @@ from typing import Annotated
 import typer
 
 from orchestrator.catalog import LINKS_DIR
-from orchestrator.cli.options import JsonOption
+from orchestrator.cli.options import (
+    JsonOption,
+    LinkOption,
+    TransportOption,
+    check_name,
+    check_shapeable,
+    complete_services,
+)
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.cli.run import check_ready
-from orchestrator.errors import InputError
 from orchestrator.lab.enter import lab_process
 from orchestrator.lab.find import enter_argv, find_node, running_nodes
-from orchestrator.spec.link import list_links
+from orchestrator.services import load_service, service_names
+from orchestrator.spec.link import load_link
 from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
@@ -23,22 +30,35 @@ app = typer.Typer(help="Bring the virtual lab up by hand, and look into a runnin
 
 @app.command()
 def up(
-    link: Annotated[str, typer.Option(help="Link condition (mplab links).")] = "baseline",
-    transport: Annotated[str, typer.Option(help="Transport of the phone (mplab transports).")] = "mptcp",
+    *,
+    link: LinkOption = "baseline",
+    transport: TransportOption = "mptcp",
+    services: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Origin services beside web sites and files: a,b or all (mplab scenarios says which use which).",
+            autocompletion=complete_services,
+        ),
+    ] = "",
     keep: Annotated[bool, typer.Option("--keep", help="Hold it open until Ctrl-C.")] = False,
     seed: Annotated[int, typer.Option(help="Of random losses.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
-    _check_name("link", link, list_links(LINKS_DIR))
-    _check_name("transport", transport, list(NAMES))
-    check_ready(needs_ui=False)
+    check_shapeable(load_link(link, LINKS_DIR))
+    check_name("transport", transport, NAMES)
+    wanted = service_names() if services == "all" else [name for name in services.split(",") if name]
+    for name in wanted:
+        check_name("service", name, service_names())
+    check_ready(needs_ui=False, further=[program for name in wanted for program in load_service(name).programs])
     settings = {
         "link": link,
         "transport": transport,
         "congestion_control": "cubic",
         "seed": seed,
         "keep": keep,
+        "services": sorted(set(wanted)),
     }
     command = [sys.executable, "-m", "orchestrator.inside", "lab", json.dumps(settings)]
     read_end, write_end = os.pipe()
@@ -53,11 +73,6 @@ def up(
     raise typer.Exit(code or 0)
 
 
-def _check_name(what: str, found: str, allowed: list[str]) -> None:
-    if found not in allowed:
-        raise InputError(f"unknown {what} {found!r}; allowed: {', '.join(allowed)}")
-
-
 def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     if as_json:
         print_json(facts)
@@ -70,6 +85,9 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
             rates = ("not measured" if path[key] is None else f"{path[key]:.0f}" for key in ("down_kbps", "up_kbps"))
             rows.add_row(name, f"{path['rtt_ms_median']:.2f}", *rates)
     out.print(rows)
+    services = facts["services"] if isinstance(facts["services"], dict) else {}
+    for name, hosts in services.items():
+        out.print(f"service {name}: {', '.join(f'{host} {address}' for host, address in hosts.items())}")
     for problem in facts["problems"] if isinstance(facts["problems"], list) else []:
         err.print(problem, style="yellow")
     if keep:

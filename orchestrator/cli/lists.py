@@ -1,47 +1,10 @@
-"""``mplab scenarios``, ``mplab links``, ``mplab transports``: what an experiment file can name."""
+"""``mplab transports``: what the phone's traffic can travel by."""
 
 from typing import Any
 
-from orchestrator.catalog import LINKS_DIR, catalog
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import out, print_json, table
-from orchestrator.spec.link import list_links, load_link
 from orchestrator.transport import INFOS, missing_reason
-
-
-def scenarios(as_json: JsonOption = False) -> None:
-    """List the app scenarios with their parameters."""
-    found = catalog().scenarios
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": name,
-                    "title": s.title,
-                    "needs_ui": s.needs_ui,
-                    "parameters": s.parameters.model_json_schema(),
-                }
-                for name, s in found.items()
-            ]
-        )
-        return
-    rows = table("scenario", "what it does", "parameters")
-    for name, scenario in found.items():
-        fields = scenario.parameters.model_fields
-        rows.add_row(name, scenario.title, ", ".join(fields))
-    out.print(rows)
-
-
-def links(as_json: JsonOption = False) -> None:
-    """List the link conditions."""
-    found = [load_link(name, LINKS_DIR) for name in list_links(LINKS_DIR)]
-    if as_json:
-        print_json([link.to_json() for link in found])
-        return
-    rows = table("link", "WiFi", "LTE", "source")
-    for link in found:
-        rows.add_row(link.name, str(link.wifi), str(link.lte), link.source)
-    out.print(rows)
 
 
 def transports(as_json: JsonOption = False) -> None:
@@ -74,4 +37,7 @@ def _allowed(schema: dict[str, Any]) -> str:
         return f"list of {_allowed(schema['items'])}"
     if schema.get("type") == "boolean":
         return "true | false"
-    return " | ".join(schema["enum"])
+    if "enum" in schema:
+        return " | ".join(schema["enum"])
+    examples = schema.get("examples")
+    return f"like {examples[0]}" if examples else str(schema.get("type", "any"))

@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from analysis.errors import AnalysisError
-from orchestrator.cli import analyze, doctor, figures, init, lab, lists, plan, report, run, status
+from orchestrator.cli import (
+    analyze,
+    doctor,
+    figures,
+    init,
+    lab,
+    links,
+    lists,
+    plan,
+    report,
+    router,
+    run,
+    scenarios,
+    status,
+)
 from orchestrator.cli.output import err
 from orchestrator.errors import MplabError
 
@@ -32,8 +46,9 @@ app.command("analyze")(analyze.analyze)
 app.command("figures")(figures.figures)
 app.command("report")(report.report)
 app.add_typer(lab.app, name="lab")
-app.command("scenarios")(lists.scenarios)
-app.command("links")(lists.links)
+app.add_typer(router.app, name="router")
+app.add_typer(scenarios.app, name="scenarios")
+app.add_typer(links.app, name="links")
 app.command("transports")(lists.transports)
 
 

@@ -1,12 +1,22 @@
 """Options and arguments that several verbs share."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from orchestrator.catalog import LINKS_DIR, scenario_names
 from orchestrator.errors import InputError
+from orchestrator.services import service_names
+from orchestrator.shaper.abilities import SHAPERS
+from orchestrator.spec.abilities import refusals
+from orchestrator.spec.check import raise_lines
+from orchestrator.spec.link import LinkCondition, link_names, load_link, read_link_file
+from orchestrator.spec.suggest import unknown
+from orchestrator.spec.yaml import load_yaml
+from orchestrator.transport import NAMES
 
 ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]
 RunArgument = Annotated[
@@ -19,6 +29,70 @@ RunsOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 RUNS = Path("runs")
+
+
+def complete_scenarios(incomplete: str) -> list[str]:
+    """Names of scenarios, for the shell."""
+    return [name for name in scenario_names() if name.startswith(incomplete)]
+
+
+def complete_links(incomplete: str) -> list[str]:
+    """Names of link conditions, those of sweeps too, for the shell."""
+    return [name for name in link_names(LINKS_DIR) if name.startswith(incomplete)]
+
+
+def complete_transports(incomplete: str) -> list[str]:
+    """Names of transports, for the shell."""
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def complete_services(incomplete: str) -> list[str]:
+    """A comma-separated list of services, for the shell."""
+    before, comma, last = incomplete.rpartition(",")
+    names = [*service_names(), *([] if before else ["all"])]
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
+
+
+LinkOption = Annotated[str, typer.Option(help="Link condition (mplab links).", autocompletion=complete_links)]
+LinkOrFileOption = Annotated[
+    str,
+    typer.Option(
+        help="Link condition (mplab links), or the path of a file with one.",
+        metavar="NAME|FILE",
+        autocompletion=complete_links,
+    ),
+]
+TransportOption = Annotated[
+    str, typer.Option(help="Transport of the phone (mplab transports).", autocompletion=complete_transports)
+]
+
+
+def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
+    """Raise InputError, with a suggestion, when `found` is none of `allowed`."""
+    names = list(allowed)
+    if found not in names:
+        raise InputError(unknown(what, found, names))
+
+
+def check_shapeable(link: LinkCondition) -> None:
+    """Raise InputError when the virtual lab cannot make a link condition."""
+    raise_lines([f"link '{link.name}': {problem}" for problem in refusals(link, SHAPERS["virtual"])])
+
+
+def link_entry(given: str) -> str | dict[str, Any]:
+    """What an experiment file would say for a link condition: its name, or all of it when `given` is a file's path.
+
+    Raises:
+        InputError: no such condition, several, the file is wrong, or the virtual lab cannot make it.
+    """
+    if os.sep not in given and not given.endswith((".yaml", ".yml")):
+        check_shapeable(load_link(given, LINKS_DIR))
+        return given
+    first, *others = read_link_file(Path(given), LINKS_DIR)
+    if others:
+        raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
+    check_shapeable(first)
+    return {"name": first.name, **load_yaml(Path(given)).data}
 
 
 def find_run(name: str, runs: Path) -> Path:

@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from orchestrator import host
-from orchestrator.catalog import catalog
+from orchestrator.catalog import catalog, programs_of
 from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import duration, err, print_json
 from orchestrator.cli.plan import announce_skipped, plan_of
@@ -19,7 +20,8 @@ from orchestrator.cli.report import analyze_with_progress, print_summary
 from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lock import resource_lock
-from orchestrator.programs import ALL, FOR_UI
+from orchestrator.plan import Plan
+from orchestrator.programs import ALL, FOR_UI, Program
 from orchestrator.record import (
     EventLog,
     Manifest,
@@ -44,7 +46,15 @@ def run(
     experiment = load_experiment(file, catalog=catalog())
     _check_lab(experiment)
     plan = plan_of(experiment)
-    check_ready(needs_ui=_needs_ui(experiment))
+    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
+    directory = begin(experiment, plan, runs)
+    err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
+    announce_skipped(plan)
+    _execute(directory, report=not no_report, as_json=as_json)
+
+
+def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
+    """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
     directory = RunDirectory.create(runs, experiment.name, experiment.source)
     directory.write_manifest(
         Manifest.of(
@@ -53,16 +63,14 @@ def run(
             plan=plan,
             lab={"kind": experiment.lab},
             host=host.describe_host(),
-            versions=host.describe_versions(),
+            versions=host.describe_versions(_programs(experiment)),
             git=host.describe_git(),
             started=utc_now(),
         )
     )
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
-    err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
-    announce_skipped(plan)
-    _execute(directory, report=not no_report, as_json=as_json)
+    return directory
 
 
 def resume(
@@ -75,7 +83,7 @@ def resume(
     directory = RunDirectory.open(find_run(run_name, runs))
     experiment = load_experiment(directory.experiment_file, catalog=catalog())
     _check_unchanged(directory, experiment)
-    check_ready(needs_ui=_needs_ui(experiment))
+    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
     with EventLog(directory.events_file) as events:
         complete = directory.complete_cells()
         events.append("run_resumed", complete=len(complete))
@@ -90,9 +98,10 @@ def _check_lab(experiment: Experiment) -> None:
         )
 
 
-def check_ready(*, needs_ui: bool) -> None:
-    """Raise LabNotReadyError when something that the virtual lab needs is missing."""
+def check_ready(*, needs_ui: bool, further: Iterable[Program] = ()) -> None:
+    """Raise LabNotReadyError when something that the virtual lab needs is missing, or one of some further programs."""
     needed = [program for program in ALL if needs_ui or program not in FOR_UI]
+    needed += [program for program in further if program not in needed]
     missing = [f"{program.name}: {program.remedy}" for program in needed if program.find() is None]
     if missing:
         raise LabNotReadyError("the virtual lab is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
@@ -101,6 +110,10 @@ def check_ready(*, needs_ui: bool) -> None:
 
 def _needs_ui(experiment: Experiment) -> bool:
     return any(catalog().scenarios[use.name].needs_ui for use in experiment.scenarios)
+
+
+def _programs(experiment: Experiment) -> list[Program]:
+    return [program for use in experiment.scenarios for program in programs_of(catalog().scenarios[use.name])]
 
 
 def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
@@ -116,21 +129,18 @@ def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
 
 def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
-    code, progress = _run_cells(directory)
-    if code == _INTERRUPTED:
-        raise InterruptedRunError(
-            f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
-        )
+    progress = run_cells(directory)
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
     _finish(directory.path, progress, report=report, as_json=as_json)
 
 
-def _run_cells(directory: RunDirectory) -> tuple[int, RunProgress]:
+def run_cells(directory: RunDirectory) -> RunProgress:
     """Run every open cell in a lab, showing progress.
 
     Raises:
+        InterruptedRunError: SIGINT or SIGTERM.
         MplabError: the run stopped; the message says why.
     """
     logs = directory.path / "logs"
@@ -147,9 +157,14 @@ def _run_cells(directory: RunDirectory) -> tuple[int, RunProgress]:
             display.poll()
         words.seek(0)
         said = words.read().decode(errors="replace")
-    if code not in {0, _INTERRUPTED}:
+    progress = display.progress
+    if code == _INTERRUPTED:
+        raise InterruptedRunError(
+            f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
+        )
+    if code != 0:
         raise _error_of(code, said, logs / "orchestrator.log")
-    return code, display.progress
+    return progress
 
 
 def _error_of(code: int, said: str, log: Path) -> MplabError:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from orchestrator.catalog import LINKS_DIR
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
+from orchestrator.services import load_service
 from orchestrator.spec.link import load_link
 from orchestrator.transport import transport_named
 from orchestrator.undo import UndoStack
@@ -21,6 +22,8 @@ class LabSettings:
     congestion_control: str
     seed: int
     keep: bool
+    services: tuple[str, ...] = ()
+    """Origin services beside web sites and files."""
 
 
 class LabSession:
@@ -37,11 +40,17 @@ class LabSession:
         with ExitStack() as stack:
             logs = SCRATCH / "logs"
             lab = stack.enter_context(
-                VirtualLab(seed=settings.seed, congestion_control=settings.congestion_control, logs=logs)
+                VirtualLab(
+                    seed=settings.seed,
+                    congestion_control=settings.congestion_control,
+                    logs=logs,
+                    services=[load_service(name) for name in settings.services],
+                )
             )
             undo = stack.enter_context(UndoStack())
-            paths = load_link(settings.link, LINKS_DIR).paths()
-            lab.shaper.apply(paths, seed=settings.seed)
+            condition = load_link(settings.link, LINKS_DIR)
+            paths = condition.paths()
+            lab.shaper.apply(paths, seed=settings.seed, core_rtt_ms=condition.core_rtt_ms)
             measured = lab.shaper.probe(paths)
             transport = transport_named(settings.transport, lab.phone.interfaces)
             agent = lab.set_up_transport(transport, logs=logs, undo=undo)
@@ -53,6 +62,7 @@ class LabSession:
                 "transport": settings.transport,
                 "measured": {interface: vars(found) for interface, found in measured.items()},
                 "active": dict(active),
+                "services": {name: dict(load_service(name).hosts) for name in settings.services},
                 "problems": transport.check_active(active),
             }
             self._stack = stack.pop_all()

@@ -16,11 +16,18 @@ PROXY_WAN: Final = "10.65.255.1"
 ORIGIN_WAN: Final = "10.65.255.2"
 ORIGIN_NET: Final = "10.65.0.0/16"
 DNS: Final = "10.65.0.53"
+ECHO: Final = "10.65.0.7"
+ECHO_PORT: Final = 7007
+"""Where the origin answers datagrams (`mpflex udp-echo`)."""
+ORIGIN_PEER: Final = "10.66.0.1"
+PEER: Final = "10.66.0.2"
 
 WLAN: Final = "wlan0"
 RMNET: Final = "rmnet0"
 PHONE_INTERFACES: Final = {WLAN: PHONE_WLAN, RMNET: PHONE_RMNET}
 GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
+SPARE_HOSTS: Final = range(3, 11)
+"""Last numbers of the addresses that the phone gets, one after the other, from new access points."""
 ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
 
 PROBE_SERVER: Final = f"{PROXY}:5007"
@@ -30,9 +37,10 @@ PROXY_MPFLEX: Final = f"{PROXY}:7003"
 PROXY_MPFLEX_PLAIN: Final = f"{PROXY}:7004"
 AGENT_REDIRECT_PORT: Final = 3128
 AGENT_DNS_PORT: Final = 3153
+AGENT_SOCKS_PORT: Final = 1080
 AGENT_MARK: Final = 0x6D70
 
-NODES: Final = ("phone", "air", "router", "proxy", "origin")
+NODES: Final = ("phone", "air", "router", "proxy", "origin", "peer")
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,7 @@ WIRES: Final = (
     Wire("router", "lan", "proxy", "eth0"),
     Wire("proxy", "wan0", "air", "wan-proxy"),
     Wire("air", "wan-origin", "origin", "eth0"),
+    Wire("origin", "peer0", "peer", "eth0"),
 )
 
 ADDRESSES: Final = {
@@ -64,6 +73,8 @@ ADDRESSES: Final = {
     ("proxy", "eth0"): f"{PROXY}/24",
     ("proxy", "wan0"): f"{PROXY_WAN}/30",
     ("origin", "eth0"): f"{ORIGIN_WAN}/30",
+    ("origin", "peer0"): f"{ORIGIN_PEER}/30",
+    ("peer", "eth0"): f"{PEER}/30",
 }
 
 NEIGHBOURS: Final = (
@@ -72,6 +83,12 @@ NEIGHBOURS: Final = (
     (("phone", RMNET), ("router", "rmnet")),
     (("proxy", "wan0"), ("origin", "eth0")),
 )
+
+
+def spare_addresses(interface: str) -> list[str]:
+    """What new access points give to an interface of the phone."""
+    network = PHONE_INTERFACES[interface].rpartition(".")[0]
+    return [f"{network}.{host}" for host in SPARE_HOSTS]
 
 
 def mac(node: str, interface: str) -> str:
@@ -110,13 +127,20 @@ def address_commands(node: str) -> list[str]:
         for (owner, interface), peer in ((one, other), (other, one)):
             if owner == node:
                 address = ADDRESSES[peer].split("/")[0]
-                commands.append(f"neigh replace {address} lladdr {mac(*peer)} dev {interface} nud permanent")
+                spare = spare_addresses(peer[1]) if peer[0] == "phone" else []
+                commands += [
+                    f"neigh replace {known} lladdr {mac(*peer)} dev {interface} nud permanent"
+                    for known in (address, *spare)
+                ]
     return commands
 
 
 ROUTES: Final = {
+    # For the phone's own datagrams, when no transport carries them; everything else has no way past the proxy.
+    "router": (f"route add {ECHO}/32 via {PROXY}",),
     "proxy": (f"route add 10.64.0.0/16 via {ROUTER_LAN}", f"route add {ORIGIN_NET} via {ORIGIN_WAN}"),
     "origin": (f"route add local {ORIGIN_NET} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
+    "peer": (f"route add {ORIGIN_NET} via {ORIGIN_PEER}",),
 }
 
 
@@ -154,10 +178,12 @@ table ip mplab {{
     type filter hook output priority 0;
     meta mark {AGENT_MARK:#x} accept
     ip daddr {{ 127.0.0.0/8, {PROXY} }} accept
+    ip daddr {ECHO} udp dport {ECHO_PORT} accept
     meta l4proto udp counter reject
   }}
 }}
 """
 """nft rules of the phone: TCP and DNS go to the agent, other UDP (QUIC) is refused.
 
-The probe's UDP goes to the proxy's address and passes."""
+The probe's UDP goes to the proxy's address and passes; so do datagrams for the origin's echo service, which leave by
+the default route unless an application gives them to the agent."""

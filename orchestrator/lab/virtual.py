@@ -8,25 +8,31 @@ import os
 import platform
 import secrets
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from orchestrator.capture import CapturePoint
+from orchestrator.configs import write_private
 from orchestrator.errors import DeviceError
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node, start_node
 from orchestrator.origin import Origin
 from orchestrator.phone.netns import NetnsPhone
+from orchestrator.phone.sound import SoundCard
 from orchestrator.programs import ETHTOOL, NFT
 from orchestrator.proxy.process import ProcessProxy
+from orchestrator.services import RunningServices, Service
 from orchestrator.shaper.linkem import LinkemShaper
 from orchestrator.transport import Transport
 from orchestrator.transport.agent import Agent
 from orchestrator.ui import UiFactory
 from orchestrator.ui.appium import AppiumServer
+from orchestrator.ui.console import ConsoleLog
 from orchestrator.ui.factory import ChromiumUiFactory
+from orchestrator.ui.firefox_factory import FirefoxUiFactory
 from orchestrator.undo import UndoStack
 
 SCRATCH = Path("/run/mplab")
@@ -42,12 +48,14 @@ class VirtualLab:
         seed: of the link emulator.
         congestion_control: pinned on every socket between agent and proxy.
         logs: host folder for the logs of the lab's programs.
+        services: what the origin has beside web sites and files.
     """
 
-    def __init__(self, *, seed: int, congestion_control: str, logs: Path) -> None:
+    def __init__(self, *, seed: int, congestion_control: str, logs: Path, services: Sequence[Service] = ()) -> None:
         self._seed = seed
         self.congestion_control = congestion_control
         self._logs = logs
+        self._wanted = tuple(services)
         self._stack = ExitStack()
         self.nodes: dict[str, Node] = {}
         self.secret_file = SCRATCH / "secret"
@@ -74,8 +82,7 @@ class VirtualLab:
         SCRATCH.mkdir(mode=0o700)
         (SCRATCH / "tmp").mkdir()
         os.environ["TMPDIR"] = str(SCRATCH / "tmp")
-        self.secret_file.touch(mode=0o600)
-        self.secret_file.write_text(secrets.token_hex(_SECRET_BYTES))
+        write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
         self._logs.mkdir(parents=True, exist_ok=True)
 
     def _make_network(self) -> None:
@@ -91,7 +98,7 @@ class VirtualLab:
             target.touch()
         for name in topology.NODES:
             files = {resolv: target, nsswitch: Path("/etc/nsswitch.conf"), hosts: Path("/etc/hosts")}
-            self.nodes[name] = start_node(name, binds=files if name == "phone" else {})
+            self.nodes[name] = start_node(name, binds=files if name in {"phone", "peer"} else {})
         root = Node("lab", os.getpid())
         root.ip("link set lo up", *topology.wire_commands({name: node.pid for name, node in self.nodes.items()}))
         for name, node in self.nodes.items():
@@ -121,16 +128,19 @@ class VirtualLab:
 
     def _start_services(self) -> None:
         nodes = self.nodes
-        self.origin = Origin(SCRATCH / "origin")
+        self.services = RunningServices(self._wanted, directory=SCRATCH / "services", host=nodes["origin"])
+        self.origin = Origin(SCRATCH / "origin", additions=self.services)
         self.origin.prepare()
         self.origin.start(nodes["origin"], logs=self._logs)
         self._stack.callback(self.origin.stop)
+        self._stack.callback(self.services.stop)
+        self.services.start(self._logs)
         self.shaper = LinkemShaper(
             air=nodes["air"],
             phone=nodes["phone"],
             proxy=nodes["proxy"],
             directory=SCRATCH,
-            wan_delay_ms=self.origin.delay_by_prefix(),
+            wan_delay_ms={**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()},
         )
         self._stack.callback(self.shaper.stop)
         self.shaper.start(seed=self._seed)
@@ -140,6 +150,7 @@ class VirtualLab:
             logs=self._logs,
             secret_file=self.secret_file,
             congestion_control=self.congestion_control,
+            ports=self.services.ports,
         )
         self._stack.callback(self.proxy.stop)
         self.proxy.start()
@@ -154,23 +165,49 @@ class VirtualLab:
             self.proxy.capture_point,
         ]
 
-    def open_ui(self, screenshots: Path, keys: Path | None = None) -> UiFactory:
-        """Opens browsers on the phone; Appium starts when this is first called.
+    def open_ui(
+        self,
+        screenshots: Path,
+        keys: Path | None = None,
+        *,
+        node: str = "phone",
+        browser: str = "chromium",
+        console: ConsoleLog | None = None,
+    ) -> UiFactory:
+        """Opens browsers on the phone, or on the desktop peer; Appium starts when this is first called.
 
         Args:
             screenshots: where steps that fail leave screenshot and page source.
             keys: file for the keys of the browsers' TLS connections, or None.
+            node: ``phone`` or ``peer``.
+            browser: ``chromium`` or ``firefox``, which needs no Appium.
+            console: keeps what pages write to the console, or None.
         """
+        if browser == "firefox":
+            return FirefoxUiFactory(
+                enter=self.nodes[node].prefix,
+                network_pid=self.nodes[node].pid,
+                home=self._home(),
+                directory=SCRATCH / f"browser-{node}",
+                screenshots=screenshots,
+                keys=keys,
+                console=console,
+            )
         if self._appium is None:
             self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
         return ChromiumUiFactory(
             server_url=self._appium.url,
-            enter=self.nodes["phone"].prefix,
+            enter=self.nodes[node].prefix,
             home=self._home(),
-            directory=SCRATCH / "browser",
+            directory=SCRATCH / f"browser-{node}",
             screenshots=screenshots,
             keys=keys,
+            console=console,
         )
+
+    def open_sound(self, log: Path) -> SoundCard:
+        """The phone's sound card, for as long as its context; its programs write to `log`."""
+        return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
 
     def _home(self) -> Path:
         home = SCRATCH / "home"
@@ -206,6 +243,7 @@ class VirtualLab:
         """Raise DeviceError when a program of the lab has died."""
         if not self.proxy.status()["running"]:
             raise DeviceError("proxy", "mpflex proxy has ended by itself; see logs/proxy.log")
+        self.origin.check_alive()
 
 
 def _sysctls(name: str) -> dict[str, object]:
@@ -215,7 +253,7 @@ def _sysctls(name: str) -> dict[str, object]:
         # Two interfaces on one host: answers leave by the route table, not by where the question came in.
         "net.ipv4.conf.all.rp_filter": 0,
         "net.ipv4.conf.default.rp_filter": 0,
-        "net.ipv4.ip_forward": int(name == "router"),
+        "net.ipv4.ip_forward": int(name in {"router", "proxy"}),
     }
     if Path("/proc/sys/net/ipv6").exists():
         values |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}

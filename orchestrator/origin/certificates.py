@@ -32,10 +32,14 @@ class LabAuthority:
         """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed), valid for 30 days."""
         now = datetime.now(UTC)
         leaf = self._authority.issue_cert(*host_names, not_before=now - _CLOCK_SLACK, not_after=now + VALID_FOR)
-        path = self._directory / f"{name}.pem"
+        path = self.issued(name)
         path.touch(mode=0o600)
         leaf.private_key_and_cert_chain_pem.write_to_path(str(path))
         return path
+
+    def issued(self, name: str) -> Path:
+        """Where `issue` has put the certificate of that name."""
+        return self._directory / f"{name}.pem"
 
 
 def nss_database(directory: Path, ca_pem: Path) -> Path:

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from orchestrator.configs import render
 from orchestrator.origin.sites import (
+    APP_HOSTS,
     DATA_DIR,
     DNS_ADDRESS,
+    ECHO_ADDRESS,
+    ECHO_HOST,
     FILE_ADDRESS,
     FILE_HOST,
     PROTOCOLS,
@@ -37,7 +39,14 @@ def version_tuple(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
-def nginx_conf(*, prefix: Path, index: SiteIndex, files: Path, certificates: Mapping[str, Path], version: str) -> str:
+def has_http2_directive(version: str) -> bool:
+    """True when nginx `version` wants HTTP/2 as a directive, not as an option of ``listen``."""
+    return version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE
+
+
+def nginx_conf(
+    *, prefix: Path, index: SiteIndex, files: Path, certificates: Mapping[str, Path], version: str, servers: str = ""
+) -> str:
     """nginx.conf for nginx `version`.
 
     HTTP/2 is on or off by the address that was connected to, which works the same in every nginx since 1.18.
@@ -45,14 +54,17 @@ def nginx_conf(*, prefix: Path, index: SiteIndex, files: Path, certificates: Map
     Args:
         prefix: folder for everything that nginx writes.
         certificates: site slug → file with key and certificate chain.
+        servers: further ``server`` blocks.
     """
-    return _render(
+    return render(
+        DATA_DIR,
         "nginx.conf.j2",
         prefix=prefix,
         files=files,
-        file_host=FILE_HOST,
+        file_hosts=(FILE_HOST, *APP_HOSTS),
         sites=index.root,
-        http2_directive=version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE,
+        servers=servers,
+        http2_directive=has_http2_directive(version),
         blocks=[_block(site, protocol, certificates) for site in index for protocol in PROTOCOLS],
     )
 
@@ -64,14 +76,14 @@ def nginx_argv(nginx: Path, prefix: Path, version: str) -> list[str]:
     return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
 
 
-def dnsmasq_conf(index: SiteIndex) -> str:
-    """dnsmasq.conf with all names of the lab."""
-    return _render("dnsmasq.conf.j2", address=DNS_ADDRESS, records=records(index))
+def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = ()) -> str:
+    """dnsmasq.conf with all names of the lab; `further` are names with their addresses beside those of the sites."""
+    return render(DATA_DIR, "dnsmasq.conf.j2", address=DNS_ADDRESS, records=[*records(index), *further])
 
 
 def records(index: SiteIndex) -> list[tuple[str, str]]:
     """All host names of the lab with their addresses."""
-    pairs = [(FILE_HOST, FILE_ADDRESS)]
+    pairs = [*((host, FILE_ADDRESS) for host in (FILE_HOST, *APP_HOSTS)), (ECHO_HOST, ECHO_ADDRESS)]
     for site in index:
         for protocol in PROTOCOLS:
             pairs += zip(site.host_names(protocol), site.addresses(protocol), strict=True)
@@ -87,15 +99,3 @@ def _block(site: BuiltSite, protocol: Protocol, certificates: Mapping[str, Path]
         http2=protocol == "h2",
         certificate=certificates[site.slug],
     )
-
-
-def _render(template: str, **values: object) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(DATA_DIR),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - configuration files, not HTML
-    )
-    return environment.get_template(template).render(**values)

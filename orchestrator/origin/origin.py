@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, last_words
+from orchestrator.lab import topology
 from orchestrator.origin.certificates import LabAuthority, nss_database
 from orchestrator.origin.config import dnsmasq_conf, nginx_argv, nginx_conf
 from orchestrator.origin.files import build_files
 from orchestrator.origin.generate import DEFAULT_SEED, build_sites
-from orchestrator.origin.sites import SUFFIX, SiteIndex, delay_by_prefix
-from orchestrator.programs import CHECKOUT, DNSMASQ, NGINX
+from orchestrator.origin.sites import ECHO_ADDRESS, SUFFIX, SiteIndex, delay_by_prefix
+from orchestrator.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
 
 CACHE_DIR = CHECKOUT / "build" / "origin"
 """Where generated sites and files are kept between runs."""
@@ -44,19 +45,42 @@ class Host(Protocol):
         """Start a program; its output goes to `log`."""
 
 
+class Additions(Protocol):
+    """What else the servers carry."""
+
+    @property
+    def records(self) -> list[tuple[str, str]]:
+        """Host names with their addresses."""
+
+    def prepare(self, authority: LabAuthority) -> None:
+        """Get ready for `nginx`."""
+
+    def nginx(self) -> str:
+        """Further ``server`` blocks."""
+
+
 class Origin:
-    """nginx and dnsmasq with the lab's sites, files and names.
+    """nginx, dnsmasq and an echo of datagrams, with the lab's sites, files and names.
 
     Args:
         directory: private folder of this lab: configurations, certificates, logs, pid files.
         cache: folder in which generated content is kept.
         seed: of the generated sites.
+        additions: what else nginx and dnsmasq carry, or None.
     """
 
-    def __init__(self, directory: Path, *, cache: Path = CACHE_DIR, seed: int = DEFAULT_SEED) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        cache: Path = CACHE_DIR,
+        seed: int = DEFAULT_SEED,
+        additions: Additions | None = None,
+    ) -> None:
         self.directory = directory
         self._cache = cache
         self._seed = seed
+        self._additions = additions
         self._running: dict[str, tuple[ServerProcess, Path]] = {}
         self._authority: LabAuthority | None = None
         self._index: SiteIndex | None = None
@@ -80,6 +104,11 @@ class Origin:
         """One JSON object per request, written when it has ended."""
         return self.directory / "access.jsonl"
 
+    @property
+    def logs(self) -> list[Path]:
+        """What the web server writes down: requests, and problems."""
+        return [self.access_log, self.directory / "nginx-error.log"]
+
     def prepare(self) -> None:
         """Generate what is not there yet; write certificates and configurations."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,21 +119,31 @@ class Origin:
             site.slug: self._authority.issue(site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()])
             for site in self._index
         }
+        servers, further = "", []
+        if self._additions is not None:
+            self._additions.prepare(self._authority)
+            servers, further = self._additions.nginx(), self._additions.records
         nginx = nginx_conf(
             prefix=self.directory,
             index=self._index,
             files=files,
             certificates=certificates,
             version=NGINX.version(),
+            servers=servers,
         )
         (self.directory / "nginx.conf").write_text(nginx)
-        (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index))
+        (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further))
 
     def commands(self) -> dict[str, list[str]]:
         """Program → the command that runs it in the foreground."""
         return {
             "nginx": nginx_argv(NGINX.path(), self.directory, NGINX.version()),
-            "dnsmasq": [str(DNSMASQ.path()), "--no-daemon", f"--conf-file={self.directory / 'dnsmasq.conf'}"],
+            # Not --no-daemon, with which one open TCP connection keeps all others waiting.
+            "dnsmasq": [
+                *(str(DNSMASQ.path()), "--keep-in-foreground", "--log-facility=-", "--pid-file="),
+                f"--conf-file={self.directory / 'dnsmasq.conf'}",
+            ],
+            "udp-echo": [str(MPFLEX.path()), "udp-echo", "--listen", f"{ECHO_ADDRESS}:{topology.ECHO_PORT}"],
         }
 
     def checks(self) -> dict[str, list[str]]:
@@ -116,12 +155,16 @@ class Origin:
         }
 
     def start(self, host: Host, logs: Path) -> None:
-        """Start both servers and wait until they listen.
+        """Start all servers and wait until they listen.
 
         Raises:
             DeviceError: one of them ended, or was not ready within 10 s.
         """
-        ready: dict[str, Callable[[int], bool]] = {"nginx": _nginx_listens, "dnsmasq": _dnsmasq_listens}
+        ready: dict[str, Callable[[int], bool]] = {
+            "nginx": _nginx_listens,
+            "dnsmasq": _dnsmasq_listens,
+            "udp-echo": _echo_listens,
+        }
         for name, argv in self.commands().items():
             log = logs / f"{name}.log"
             self._running[name] = (host.spawn(argv, log=log), log)
@@ -138,10 +181,10 @@ class Origin:
         for name, (process, log) in self._running.items():
             code = process.poll()
             if code is not None:
-                raise DeviceError("origin", f"{name} has ended ({code})", stderr=_tail(log))
+                raise DeviceError("origin", f"{name} has ended ({code})", stderr=last_words(log))
 
     def stop(self) -> None:
-        """Stop both servers."""
+        """Stop all servers."""
         while self._running:
             _, (process, _) = self._running.popitem()
             process.stop()
@@ -157,18 +200,16 @@ class Origin:
         return directory
 
 
-def _tail(log: Path) -> str:
-    with contextlib.suppress(OSError):
-        return log.read_text(errors="replace")[-500:]
-    return ""
-
-
 def _nginx_listens(pid: int) -> bool:
     return _has_socket(pid, "tcp", 443, _LISTEN_STATE)
 
 
 def _dnsmasq_listens(pid: int) -> bool:
     return _has_socket(pid, "udp", 53, _UNCONNECTED_STATE)
+
+
+def _echo_listens(pid: int) -> bool:
+    return _has_socket(pid, "udp", topology.ECHO_PORT, _UNCONNECTED_STATE)
 
 
 def _has_socket(pid: int, kind: str, port: int, state: str) -> bool:

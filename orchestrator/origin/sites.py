@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 from ruamel.yaml import YAML
 
+from orchestrator.lab import topology
 from orchestrator.programs import CHECKOUT
 
 DATA_DIR = CHECKOUT / "proxy-docker" / "origin"
@@ -17,7 +18,11 @@ DATA_DIR = CHECKOUT / "proxy-docker" / "origin"
 NETWORK = "10.65.0.0/16"
 FILE_HOST, FILE_ADDRESS, FILE_DELAY_MS = "dl.lab", "10.65.0.2", 2.0
 """Downloads: 4 ms round trip between proxy and server (nikravesh2016 §5.5)."""
+APP_HOSTS = ("video.lab", "store.lab", "messages.lab")
+"""Further names of the same server, so that rules can tell apps apart by whom they ask."""
 DNS_ADDRESS, DNS_DELAY_MS = "10.65.0.53", 0.5
+ECHO_HOST, ECHO_ADDRESS, ECHO_DELAY_MS = "echo.lab", topology.ECHO, FILE_DELAY_MS
+"""Datagrams are answered as far from the proxy as files are served."""
 
 Protocol = Literal["h2", "h1"]
 PROTOCOLS: tuple[Protocol, ...] = ("h2", "h1")
@@ -64,7 +69,11 @@ def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
 
 def delay_by_prefix(sites: tuple[Site, ...] | None = None) -> dict[str, float]:
     """One-way delay between proxy and servers, ms, for the link emulator: half the RTT of the table."""
-    delays = {f"{FILE_ADDRESS}/32": FILE_DELAY_MS, f"{DNS_ADDRESS}/32": DNS_DELAY_MS}
+    delays = {
+        f"{FILE_ADDRESS}/32": FILE_DELAY_MS,
+        f"{DNS_ADDRESS}/32": DNS_DELAY_MS,
+        f"{ECHO_ADDRESS}/32": ECHO_DELAY_MS,
+    }
     return delays | {site.network: site.rtt_ms / 2 for site in sites or load_sites()}
 
 

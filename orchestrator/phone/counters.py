@@ -1,4 +1,4 @@
-"""The kernel's network counters, as ``/proc/net/netstat`` and ``/proc/net/snmp`` print them."""
+"""The kernel's network counters, as ``/proc/net/netstat``, ``/proc/net/snmp`` and ``/proc/net/dev`` print them."""
 
 from collections.abc import Mapping
 
@@ -13,6 +13,27 @@ def parse_netstat(text: str) -> dict[str, int]:
         group = header[0].rstrip(":")
         for key, value in zip(header[1:], values[1:], strict=False):
             counters[f"{group}.{key}"] = int(value)
+    return counters
+
+
+_RX, _TX = 0, 8
+"""Columns of ``/proc/net/dev``: what was received begins at the first, what was sent at the ninth."""
+
+
+def parse_interfaces(text: str) -> dict[str, int]:
+    """``/proc/net/dev`` → ``{"wlan0.rx_bytes": …, "wlan0.rx_packets": …, "wlan0.tx_bytes": …, "wlan0.tx_packets": …}``.
+
+    Bytes are those of frames, Ethernet headers included.
+    """
+    counters: dict[str, int] = {}
+    for line in text.splitlines():
+        name, colon, rest = line.partition(":")
+        if not colon:
+            continue
+        values = [int(value) for value in rest.split()]
+        for way, first in (("rx", _RX), ("tx", _TX)):
+            counters[f"{name.strip()}.{way}_bytes"] = values[first]
+            counters[f"{name.strip()}.{way}_packets"] = values[first + 1]
     return counters
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.lab.nodes import Node
-from orchestrator.phone.counters import parse_netstat
+from orchestrator.phone.counters import parse_interfaces, parse_netstat
 from orchestrator.phone.protocol import CommandResult, PhoneIdentity, PhoneProcess
 
 
@@ -66,5 +66,6 @@ class NetnsPhone:
         self.node.sysctl(values)
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters, ``"TcpExt.TCPTimeouts"`` …"""
-        return parse_netstat(self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
+        """Kernel counters, ``"TcpExt.TCPTimeouts"`` …, and those of the interfaces, ``"wlan0.rx_bytes"`` …"""
+        protocols = parse_netstat(self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
+        return protocols | parse_interfaces(self.shell(["cat", "/proc/net/dev"]).stdout)

@@ -82,4 +82,4 @@ class Phone(Protocol):
         """Set kernel parameters, ``{"net.mptcp.enabled": 1}``."""
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters as ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …"""
+        """Kernel counters as ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""

@@ -1,7 +1,7 @@
 """The proxy of the virtual lab: `mpflex proxy` in a node of its own."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from orchestrator.lab.ready import wait_ready
 from orchestrator.phone.counters import parse_netstat
 from orchestrator.programs import MPFLEX
 
-ALLOWED = (f"{topology.ORIGIN_NET}:53,80,443",)
+WEB_PORTS = (53, 80, 443)
+"""Ports of the origin that phones always reach."""
 
 
 class ProcessProxy:
@@ -24,15 +25,26 @@ class ProcessProxy:
         logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
         secret_file: the secret shared with the agent.
         congestion_control: pinned on every socket towards the phone.
+        ports: of the origin's services that phones reach, beside those of the web.
     """
 
-    def __init__(self, node: Node, *, directory: Path, logs: Path, secret_file: Path, congestion_control: str) -> None:
+    def __init__(
+        self,
+        node: Node,
+        *,
+        directory: Path,
+        logs: Path,
+        secret_file: Path,
+        congestion_control: str,
+        ports: Sequence[int] = (),
+    ) -> None:
         self._node = node
         self._directory = directory
         self._logs = logs
         self._log_file = logs / "proxy.jsonl"
         self._secret_file = secret_file
         self._congestion_control = congestion_control
+        self._ports = (*WEB_PORTS, *ports)
         self._session: Mapping[str, Any] = {}
         self._process: NodeProcess | None = None
 
@@ -49,7 +61,10 @@ class ProcessProxy:
                 {
                     "listen": self._listen(),
                     "secret_file": str(self._secret_file),
-                    "allow": list(ALLOWED),
+                    "allow": [
+                        f"{topology.ORIGIN_NET}:{','.join(map(str, self._ports))}",
+                        f"{topology.ECHO}/32:{topology.ECHO_PORT}",
+                    ],
                     "congestion_control": self._congestion_control,
                     "log": str(self._log_file),
                     "session": self._session,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from orchestrator.errors import InputError
 from orchestrator.plan import CellSpec, Plan, SkippedTransport
@@ -38,13 +38,24 @@ class TransportRecord(_Record):
 
 
 class DirectionRecord(_Record):
-    """One direction of a link, as ``linkem`` takes it; `rate_kbps` 0: unlimited."""
+    """One direction of a link, as ``linkem`` takes it; `rate_kbps` 0: unlimited. `trace`: its name and SHA-256."""
 
-    rate_kbps: float
+    rate_kbps: float | None = None
     delay_ms: float
     jitter_ms: float
-    loss_percent: float
-    queue: dict[Literal["bytes", "packets"], int]
+    jitter_distribution: str | None = None
+    loss_percent: float | None = None
+    loss_model: dict[str, float] | None = None
+    reorder_percent: float | None = None
+    duplicate_percent: float | None = None
+    queue: dict[str, int | float | str]
+    trace: dict[str, str] | None = None
+
+    @model_serializer(mode="wrap")
+    def _set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what is not set."""
+        written: dict[str, Any] = handler(self)
+        return {name: value for name, value in written.items() if value is not None}
 
 
 class PathRecord(_Record):
@@ -61,6 +72,9 @@ class LinkRecord(_Record):
     title: str
     source: str
     paths: dict[str, PathRecord]
+    core_rtt_ms: float = 0.0
+    changes: tuple[dict[str, Any], ...] = ()
+    """What happens while a scenario runs: `orchestrator.spec.changes.Moment.to_json`."""
 
 
 class ToleranceRecord(_Record):
@@ -79,6 +93,9 @@ class ClaimRecord(_Record):
     transport: str
     against: tuple[str, ...]
     gain_percent: tuple[float, float]
+    scenarios: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    against_link: str = ""
 
 
 class ExperimentRecord(_Record):
@@ -194,6 +211,7 @@ class LinkMeasured(_Record):
     rtt_ms_median: float | None = None
     rtt_ms_iqr: float | None = None
     loss_percent: float | None = None
+    loss_sent: int | None = None
 
 
 class LinkProof(_Record):
@@ -240,6 +258,13 @@ class CellHost(_Record):
     load_before: float | None = None
     load_after: float | None = None
     cpu_busy_percent: float | None = None
+    busy_percent: float | None = None
+    """This and what follows: while the scenario ran (`orchestrator.load`)."""
+    free_cpus: float | None = None
+    pressure_percent: float | None = None
+    steal_percent: float | None = None
+    needed_cpus: float | None = None
+    overloaded: bool = False
 
 
 class CellRecord(_Record):

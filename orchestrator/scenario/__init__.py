@@ -1,5 +1,13 @@
 """App scenarios: the protocol that a folder in ``ui-scenarios/`` implements."""
 
-from orchestrator.scenario.protocol import Context, Parameters, Scenario
+from orchestrator.scenario.protocol import (
+    Checking,
+    Context,
+    Parameters,
+    Scenario,
+    browser_of,
+    cpus_of,
+    programs_declared_by,
+)
 
-__all__ = ["Context", "Parameters", "Scenario"]
+__all__ = ["Checking", "Context", "Parameters", "Scenario", "browser_of", "cpus_of", "programs_declared_by"]

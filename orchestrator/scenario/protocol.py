@@ -1,13 +1,18 @@
 """The ``Scenario`` protocol and what a scenario is given."""
 
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
+from orchestrator.errors import StepError
 from orchestrator.phone import Phone
+from orchestrator.phone.sound import SoundCard
+from orchestrator.programs import Program
 from orchestrator.ui import UiFactory
 
 
@@ -34,6 +39,12 @@ class Tools:
 
     node: Path
     node_modules: Path
+    mpflex: Path
+    """To be run on the phone; it sends datagrams, too."""
+
+
+def _not_declared(*_arguments: object, **_options: object) -> NoReturn:
+    raise StepError("a scenario may use only what it declares: services, needs_ui")
 
 
 @dataclass(frozen=True)
@@ -49,15 +60,45 @@ class Context:
     """A folder that is removed after the cell."""
     time_limit_s: float
     tools: Tools
+    socks: str = ""
+    """Address of the SOCKS5 server on the phone by which the transport carries datagrams; "": it carries none, and they
+    go by the default route."""
+    open_peer_ui: UiFactory = _not_declared
+    """Opens browsers on the desktop peer, which has a wire to the services."""
+    service: Callable[[str], Mapping[str, str]] = _not_declared
+    """Facts of a service that the scenario declares: URLs, accounts."""
+    open_sound: Callable[[], AbstractContextManager[SoundCard]] = _not_declared
+    """The phone's sound card, for as long as the context: what ``open_ui(sound=card.server)`` plays can be recorded."""
+
+    def warn(self, text: str) -> None:
+        """Say that something has disturbed the cell: it is counted all the same, and flagged in the report.
+
+        Args:
+            text: a sentence; the same one counts once.
+        """
+        self.observe("warning", text=text)
+
+
+DEFAULT_CPUS = 0.5
+"""Processors that a scenario without `cpus` keeps busy: curl, or a page that is seldom busy."""
 
 
 class Scenario(Protocol):
-    """What a user does in one app. ``run`` raises StepError (or any CellError) when the app does not do its part."""
+    """What a user does in one app.
+
+    ``run`` raises StepError (or any CellError) when the app does not do its part: the cell has failed; and CheckError
+    when what was measured was made by the host, not by the network: the cell is invalid.
+    """
 
     name: str
     title: str
     parameters: type[Parameters]
     needs_ui: bool
+    services: tuple[str, ...]
+    """Origin services that it uses: folders of ``proxy-docker/``."""
+
+    # `cpus: float`, `browser: str` and `programs: tuple[Program, …]` may be declared, too: see `cpus_of`, `browser_of`,
+    # `programs_declared_by`.
 
     def time_limit_s(self, parameters: Any) -> float:  # noqa: ANN401 - the scenario's own Parameters
         """Longest time that ``run`` may take, seconds."""
@@ -73,3 +114,32 @@ class Scenario(Protocol):
 
     def clean_up(self, context: Context, parameters: Any) -> None:  # noqa: ANN401
         """After captures have stopped, also after an error."""
+
+
+@runtime_checkable
+class Checking(Protocol):
+    """An optional step of a scenario, for what has to be known of the host before anything is measured."""
+
+    def check(self, context: Context, parameters: Any) -> None:  # noqa: ANN401
+        """Before `Scenario.prepare`: links are open, the transport is up, nothing is captured.
+
+        Raises:
+            CheckError: what the scenario measures would not be true here now; the cell is invalid.
+        """
+
+
+def browser_of(scenario: Scenario) -> str:
+    """Which browser ``open_ui`` opens: what the scenario declares as ``browser``, ``chromium`` or ``firefox``."""
+    return str(getattr(scenario, "browser", "chromium"))
+
+
+def programs_declared_by(scenario: Scenario) -> tuple[Program, ...]:
+    """What must be installed for a scenario, beside browser and services: what it declares as ``programs``."""
+    return tuple(getattr(scenario, "programs", ()))
+
+
+def cpus_of(scenario: Scenario) -> float:
+    """How many processors' time a scenario needs while it runs, lab and services included: what it declares as
+    ``cpus``, or `DEFAULT_CPUS`.
+    """
+    return float(getattr(scenario, "cpus", DEFAULT_CPUS))

@@ -1,6 +1,7 @@
 """The shaper of the virtual lab: `linkem`, the link emulator."""
 
 import json
+import math
 import socket
 import subprocess
 from collections.abc import Mapping
@@ -13,14 +14,16 @@ from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.programs import LINKEM
 from orchestrator.shaper.protocol import PathMeasurement, ProbeError
-from orchestrator.spec.link import PathCondition
+from orchestrator.spec.path import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
 _PROBE_TIMEOUT_S = 60.0
 _PINGS = 15
-_BLAST_S = 0.3
-_LOSS_PACKETS = 200
-"""A link that shall lose nothing shows by its pings when it does; a share of losses takes more packets to see."""
+_BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
+_FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
+_EXPECTED_LOSSES = 10
+"""So many echoes must be lost on average for none at all to be no chance (`orchestrator.verdict`)."""
+_WAN = "wan"
 _LINKS = {topology.WLAN: ("wlan-phone", "wlan-router"), topology.RMNET: ("rmnet-phone", "rmnet-router")}
 
 
@@ -55,7 +58,7 @@ class LinkemShaper:
             "links": [
                 *({"name": n, "a": a, "b": b, "up": {}, "down": {}} for n, (a, b) in _LINKS.items()),
                 {
-                    "name": "wan",
+                    "name": _WAN,
                     "a": "wan-proxy",
                     "b": "wan-origin",
                     "up": {},
@@ -96,27 +99,29 @@ class LinkemShaper:
             raise DeviceError("linkem", f"{request['op']!r} refused: {answer.get('error')}")
         return answer
 
-    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int) -> None:
-        """Make the conditions real on every path."""
+    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
+        """Make the conditions real on every path, and the core as long as asked."""
+        core = {"delay_ms": core_rtt_ms / 2} if core_rtt_ms else {}
+        self._ask({"op": "apply", "link": _WAN, "up": core, "down": core, "seed": seed})
         for link, path in conditions.items():
-            self._ask(
-                {
-                    "op": "apply",
-                    "link": link,
-                    "up": path.up_direction(),
-                    "down": path.down_direction(),
-                    "seed": seed,
-                }
-            )
+            self._ask({"op": "apply", "link": link, **_directions(path), "seed": seed})
+
+    def change(self, interface: str, condition: PathCondition) -> None:
+        """Put one path under another condition; chance and traces go on, and no packet under way is lost by it."""
+        self._ask({"op": "apply", "link": interface, **_directions(condition), "continue": True})
 
     def clear(self) -> None:
-        """Open every path."""
-        for link in _LINKS:
+        """Open every path, and the core."""
+        for link in (*_LINKS, _WAN):
             self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
 
     def state(self) -> Mapping[str, Any]:
         """What `linkem` says it does."""
         return self._ask({"op": "state"})
+
+    def where(self, interface: str) -> str:
+        """``linkem``."""
+        return self.kind
 
     def counters(self) -> Mapping[str, int]:
         """`linkem`'s counters: whole numbers alone."""
@@ -136,8 +141,8 @@ class LinkemShaper:
                     [
                         *(str(LINKEM.path()), "probe", "--json", "--device", device),
                         *("--server", topology.PROBE_SERVER),
-                        *("--pings", str(_PINGS), "--seconds", str(_BLAST_S)),
-                        *("--loss-packets", str(_LOSS_PACKETS if path.loss_percent else 0)),
+                        *("--pings", str(_PINGS), "--seconds", f"{_blast_s(path):g}"),
+                        *("--loss-packets", str(_loss_packets(path))),
                         *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
                     ]
                 ),
@@ -148,6 +153,22 @@ class LinkemShaper:
             for device, path in conditions.items()
         }
         return {device: _finish_probe(device, process) for device, process in running.items()}
+
+
+def _directions(path: PathCondition) -> dict[str, Any]:
+    return {"up": path.up.to_linkem(), "down": path.down.to_linkem()}
+
+
+def _blast_s(path: PathCondition) -> float:
+    return _JITTERY_BLAST_S if path.down.jitter_ms or path.up.jitter_ms else _BLAST_S
+
+
+def _loss_packets(path: PathCondition) -> int:
+    """Echoes beside the pings that show whether a path loses its share; the probe sends fewer on slow paths."""
+    share = path.round_trip_loss_percent / 100
+    if not share:
+        return 0  # that it loses nothing shows in the captures, and the pings must come back
+    return min(max(math.ceil(_EXPECTED_LOSSES / share), _FEWEST_LOSS_PACKETS), _MOST_LOSS_PACKETS)
 
 
 def _finish_probe(device: str, process: subprocess.Popen[str]) -> PathMeasurement:
@@ -171,4 +192,5 @@ def parse_probe(text: str) -> PathMeasurement:
         rtt_ms_median=found["rtt_ms"]["median"],
         rtt_ms_iqr=found["rtt_ms"]["iqr"],
         loss_percent=found["loss_percent"],
+        loss_sent=found["loss_sent"],
     )

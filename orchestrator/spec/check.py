@@ -18,6 +18,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _MOST_LINES = 50
 
+TEXT, MAPPING = "‹text›", "‹mapping›"
+"""Tags of the two ways to write a value, which are no keys of the file."""
+
 
 class Checker:
     """Collects what is wrong in one document, so that a user sees all of it at once."""
@@ -53,7 +56,7 @@ class Checker:
     def _note(self, model: type[BaseModel], base: KeyPath, also: tuple[str, ...], error: ValidationError) -> None:
         values: dict[KeyPath, list[str]] = {}
         for details in error.errors(include_url=False):
-            loc = details["loc"]
+            loc = tuple(part for part in details["loc"] if part not in {TEXT, MAPPING})
             kind, found, path = details["type"], details["input"], (*base, *loc)
             if kind == "missing":
                 self.add(path[:-1], f"key '{loc[-1]}' is missing")
@@ -66,7 +69,7 @@ class Checker:
             else:
                 while len(path) > len(base) and not self.document.holds(path):
                     path = path[:-1]  # pydantic names the branch of a union as if it were a key
-                values.setdefault(path, []).append(_explain(model, details))
+                values.setdefault(path, []).append(_explain(model, details, loc))
         for path, texts in values.items():
             self.add(path, "; or ".join(dict.fromkeys(texts)))
 
@@ -87,7 +90,7 @@ def raise_lines(lines: list[str]) -> None:
         raise InputError("\n".join(lines))
 
 
-def _explain(model: type[BaseModel], details: ErrorDetails) -> str:
+def _explain(model: type[BaseModel], details: ErrorDetails, loc: tuple[int | str, ...]) -> str:
     """What is wrong with a value."""
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
     if kind in {"value_error", "assertion_error"}:
@@ -98,7 +101,7 @@ def _explain(model: type[BaseModel], details: ErrorDetails) -> str:
         hint = did_you_mean(found, names) if isinstance(found, str) else ""
         return f"found {describe(found)}.{hint} Allowed: {', '.join(names)}"
     if kind in _COMPARED:
-        return f"found {describe(found)}, {_bounds(_field_at(model, details['loc']), kind, context)}"
+        return f"found {describe(found)}, {_bounds(_field_at(model, loc), kind, context)}"
     if kind in {"too_short", "string_too_short", "too_long", "string_too_long"}:
         bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
         return f"found {len(found)}: {bound} needed" if found else f"empty: {bound} needed"

@@ -65,14 +65,19 @@ class ClaimFile(BaseModel):
     gain: tuple[Percent, ...] = Field(
         min_length=2, max_length=2, description="How much better: the least and the most that is claimed."
     )
+    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
+    links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
+    against_link: str = Field("", description="Link condition of the others, where it is another one.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.gain[0] > self.gain[1]:
             least, most = (f"{percent:g} %" for percent in self.gain)
             raise ValueError(f"gain from {least} to {most}: the least comes first")
-        if self.transport in self.against or len(set(self.against)) < len(self.against):
-            raise ValueError("'against' names the claim's own transport, or one twice")
+        if len(set(self.against)) < len(self.against):
+            raise ValueError("'against' names a transport twice")
+        if self.transport in self.against and not self.against_link:
+            raise ValueError("'against' names the claim's own transport: that needs 'against_link', another condition")
         return self
 
 
@@ -163,10 +168,16 @@ class Claim:
     transport: str
     against: tuple[str, ...]
     gain_percent: tuple[float, float]
+    scenarios: tuple[str, ...] = ()
+    """Labels; empty: all."""
+    links: tuple[str, ...] = ()
+    """Empty: all."""
+    against_link: str = ""
+    """Under which link condition the others are meant; "": under the same."""
 
     def to_json(self) -> dict[str, Any]:
         """As in manifest.json."""
-        return {**asdict(self), "against": list(self.against), "gain_percent": list(self.gain_percent)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from orchestrator.errors import InputError
 from orchestrator.scenario import Scenario
+from orchestrator.spec.abilities import Abilities, refusals
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.experiment import (
     MAX_CELLS,
@@ -20,7 +21,7 @@ from orchestrator.spec.experiment import (
     Tolerance,
     TransportUse,
 )
-from orchestrator.spec.link import InlineLinkFile, LinkCondition, list_links, load_link
+from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
 from orchestrator.spec.names import parse_name
 from orchestrator.spec.palette import distinct_styles
 from orchestrator.spec.suggest import describe, unknown
@@ -65,6 +66,8 @@ class Catalog:
     transports: Mapping[str, TransportInfo]
     scenarios: Mapping[str, Scenario]
     links_dir: Path
+    shapers: Mapping[str, Abilities] = field(default_factory=dict)
+    """What makes the links of each lab, by the lab's name, and what it can do; nothing is refused for other labs."""
 
 
 class _NoOptions(BaseModel):
@@ -82,6 +85,15 @@ class _Use:
     options_path: KeyPath
 
 
+@dataclass(frozen=True)
+class _Names:
+    """What an experiment's entries are called."""
+
+    transports: Sequence[str]
+    scenarios: Sequence[str]
+    links: Sequence[str]
+
+
 def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
     """The experiment that the file at `path` asks for.
 
@@ -96,8 +108,13 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
     links = resolver.links()
     scenarios = resolver.scenarios()
     if file is not None:
-        resolver.check_combinations(file, scenarios)
-        resolver.check_claims(file, [use.label for use in transports])
+        resolver.check_combinations(file, scenarios, links)
+        resolver.check_changes(file, links)
+        resolver.check_shaper(file, links)
+        names = _Names(
+            [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
+        )
+        resolver.check_claims(file, names)
     raise_lines([*checker.lines(), *resolver.link_file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
     return Experiment(
@@ -128,6 +145,7 @@ class _Resolver:
         self._checker = checker
         self._data = data
         self.link_file_problems: list[str] = []
+        self._link_places: dict[str, KeyPath] = {}
 
     def transports(self) -> list[TransportUse]:
         found = []
@@ -185,21 +203,26 @@ class _Resolver:
         return found
 
     def links(self) -> list[LinkCondition]:
+        """Every condition, those of sweeps one by one."""
         found: dict[str, LinkCondition] = {}
         lines: dict[str, int] = {}
         for index, entry in enumerate(self._entries("links")):
             path: KeyPath = ("links", index)
-            link = self._link(path, entry)
-            name = link.name if link else entry if isinstance(entry, str) else None
-            if name in lines:
-                self._checker.add(path, f"link '{name}' is listed twice (first in line {lines[name]})")
-            elif name is not None:
-                lines[name] = self._checker.document.line(path)
-            if link is not None:
+            links = self._links(path, entry)
+            names = [link.name for link in links] or ([entry] if isinstance(entry, str) else [])
+            for name in names:
+                if name in lines:
+                    self._checker.add(path, f"link '{name}' is listed twice (first in line {lines[name]})")
+                else:
+                    lines[name] = self._checker.document.line(path)
+            for link in links:
                 found.setdefault(link.name, link)
+                self._link_places.setdefault(link.name, path)
         return list(found.values())
 
-    def check_combinations(self, file: ExperimentFile, scenarios: list[tuple[KeyPath, ScenarioUse]]) -> None:
+    def check_combinations(
+        self, file: ExperimentFile, scenarios: list[tuple[KeyPath, ScenarioUse]], links: Sequence[LinkCondition]
+    ) -> None:
         for path, use in scenarios:
             if use.time_limit_s > file.cell_timeout:
                 timeout, limit = format_duration_s(file.cell_timeout), format_duration_s(use.time_limit_s)
@@ -209,39 +232,66 @@ class _Resolver:
                 else:
                     text = f"may take {limit}: give 'cell_timeout' of at least {limit} (its default is {timeout})"
                     self._checker.add(path, text)
-        cells = len(file.transports) * len(file.links) * len(file.scenarios) * file.repetitions
+        cells = len(file.transports) * len(links) * len(file.scenarios) * file.repetitions
         if cells > MAX_CELLS:
             factors = (
                 f"{len(file.scenarios)} scenarios, {len(file.transports)} transports, "
-                f"{len(file.links)} links and {file.repetitions} repetitions"
+                f"{len(links)} links and {file.repetitions} repetitions"
             )
             self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
 
-    def check_claims(self, file: ExperimentFile, labels: Sequence[str]) -> None:
+    def check_changes(self, file: ExperimentFile, links: Sequence[LinkCondition]) -> None:
+        """A change after the longest time that a cell may take would never happen."""
+        for link in links:
+            late = next((moment for moment in link.changes if moment.at_s >= file.cell_timeout), None)
+            if late is not None:
+                when, timeout = format_duration_s(late.at_s), format_duration_s(file.cell_timeout)
+                text = (
+                    f"link '{link.name}' changes at {when} ({late.path}: {late.text}): "
+                    f"'cell_timeout' must be longer than that, not {timeout}"
+                )
+                self._checker.add(self._link_places[link.name], text)
+
+    def check_shaper(self, file: ExperimentFile, links: Sequence[LinkCondition]) -> None:
+        """What the shaper of the lab cannot do is said before anything is touched."""
+        shaper = self._catalog.shapers.get(file.lab)
+        if shaper is None:
+            return
+        for link in links:
+            for problem in refusals(link, shaper):
+                self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
+
+    def check_claims(self, file: ExperimentFile, names: _Names) -> None:
         for index, claim in enumerate(file.claims):
             path: KeyPath = ("claims", index)
-            if claim.transport not in labels:
-                self._checker.add((*path, "transport"), unknown("transport label", claim.transport, labels))
-            for place, label in enumerate(claim.against):
-                if label not in labels:
-                    self._checker.add((*path, "against", place), unknown("transport label", label, labels))
+            self._check_label((*path, "transport"), "transport label", claim.transport, names.transports)
+            if claim.against_link:
+                self._check_label((*path, "against_link"), "link", claim.against_link, names.links)
+            for key, kind, given, known in (
+                ("against", "transport label", claim.against, names.transports),
+                ("scenarios", "scenario label", claim.scenarios, names.scenarios),
+                ("links", "link", claim.links, names.links),
+            ):
+                for place, label in enumerate(given):
+                    self._check_label((*path, key, place), kind, label, known)
 
-    def _link(self, path: KeyPath, entry: object) -> LinkCondition | None:
-        if isinstance(entry, dict):
-            inline = self._checker.model(InlineLinkFile, entry, path)
-            return inline.condition(inline.name) if inline is not None else None
-        if not isinstance(entry, str):
+    def _check_label(self, path: KeyPath, kind: str, label: str, known: Sequence[str]) -> None:
+        if label not in known:
+            self._checker.add(path, unknown(kind, label, known))
+
+    def _links(self, path: KeyPath, entry: object) -> Sequence[LinkCondition]:
+        if not isinstance(entry, dict | str):
             self._checker.add(path, f"found {describe(entry)}: the name of a link, or a condition, is needed")
-            return None
-        names = list_links(self._catalog.links_dir)
-        if entry not in names:
-            self._checker.add(path, unknown("link", entry, names))
-            return None
+            return ()
         try:
-            return load_link(entry, self._catalog.links_dir)
+            if isinstance(entry, dict):
+                return read_inline_link(self._checker, path, entry, self._catalog.links_dir)
+            return load_links(entry, self._catalog.links_dir)
+        except NoSuchLinkError as error:
+            self._checker.add(path, str(error))
         except InputError as error:
             self.link_file_problems += [line for line in str(error).splitlines() if line not in self.link_file_problems]
-            return None
+        return ()
 
     def _uses(self, key: str, kind: str, options_word: str) -> Iterator[_Use]:
         """The readable entries of a list; what is wrong with the others, and labels given twice, is noted."""
@@ -296,7 +346,17 @@ class _Resolver:
 
 def _claim(file: ClaimFile) -> Claim:
     least, most = file.gain
-    return Claim(file.text, file.source, file.metric, file.transport, file.against, (least, most))
+    return Claim(
+        text=file.text,
+        source=file.source,
+        metric=file.metric,
+        transport=file.transport,
+        against=file.against,
+        gain_percent=(least, most),
+        scenarios=file.scenarios,
+        links=file.links,
+        against_link=file.against_link,
+    )
 
 
 def _default_label(name: str) -> str:

@@ -9,8 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from orchestrator.spec.changes import ChangeFile
 from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
-from orchestrator.spec.link import LinkFile, PathFile
+from orchestrator.spec.inherit import PATHS
+from orchestrator.spec.link import InlineLinkFile, LinkFile
+from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "schema"
 
@@ -19,12 +22,16 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def experiment_schema() -> dict[str, Any]:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
-    return _schema(ExperimentFile, ToleranceFile, PathFile, ClaimFile)
+    schema = _schema(ExperimentFile, ToleranceFile, PathFile, BurstLossFile, QueueFile, ClaimFile, InlineLinkFile)
+    _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])
+    return schema
 
 
 def link_schema() -> dict[str, Any]:
     """Of a link condition's file."""
-    return _schema(LinkFile, PathFile)
+    schema = _schema(LinkFile, PathFile, BurstLossFile, QueueFile)
+    _complete_unless_extended(schema)
+    return schema
 
 
 def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
@@ -34,9 +41,28 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
         defaults = part.model_construct().model_dump(mode="json")  # as a file would say it: "0 %", not 0.0
         for name, entry in properties.items():
             entry.pop("title", None)
-            if name in defaults:
+            if name in defaults and defaults[name] is not None:
                 entry["default"] = defaults[name]
+    for part in (ChangeFile, DirectionFile):
+        for entry in schema["$defs"][part.__name__]["properties"].values():
+            for word in ("title", "default"):  # what one does not name stays as it is: it has no default
+                entry.pop(word, None)
+    path = schema["$defs"][PathFile.__name__]
+    del path["required"], path["properties"]["rtt"]["default"]  # see _complete_unless_extended
     return schema
+
+
+def _complete_unless_extended(link: dict[str, Any]) -> None:
+    """A condition needs both paths whole, but not one that inherits, nor a key that a sweep gives."""
+    link["required"] = [key for key in link["required"] if key not in PATHS]
+    link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
+    whole = {"required": ["down", "up"]}
+    link["if"] = {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["sweep"]}]}}
+    link["then"] = {"required": list(PATHS), "properties": dict.fromkeys(PATHS, whole)}
+
+
+def _described(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"description": entry["description"]}
 
 
 def schema_files() -> dict[str, str]:

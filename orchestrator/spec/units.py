@@ -82,6 +82,11 @@ class Quantity:
         return f"10 {self.base}"
 
     @property
+    def units_text(self) -> str:
+        """Its units, for people: ``ms, s, min, h``."""
+        return ", ".join(self.units)
+
+    @property
     def pattern(self) -> str:
         """A regular expression (ECMA 262) for the JSON Schema."""
         units = "|".join(re.escape(unit).replace("/", r"\/") for unit in self.units)
@@ -159,6 +164,11 @@ _PERCENT = Quantity(
     maximum=Decimal(100),
     aliases=dict.fromkeys(("percent", "pct", "per cent"), "%"),
 )
+
+
+def quantity_of(pattern: str) -> Quantity | None:
+    """The kind of quantity whose JSON Schema has `pattern`; None: text of another kind."""
+    return next((q for q in (_RATE, _SECONDS, _SIZE, _PERCENT) if q.pattern == pattern), None)
 
 
 def parse_rate_kbps(found: object) -> float:

@@ -1,6 +1,7 @@
 """The agent on the phone, for the time of one cell."""
 
 import json
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,9 @@ from orchestrator.lab.ready import wait_ready
 from orchestrator.programs import MPFLEX
 from orchestrator.transport.protocol import AgentSettings
 
-_CHECK_TIMEOUT_S = 5.0
+_PATHS_TIMEOUT_S = 5.0
+_CHECK_TIMEOUT_S = 15.0
+"""A test connection carries 64 KiB each way: 12 s over 50 kbit/s and a long round trip."""
 _POLL_S = 0.01
 
 
@@ -45,13 +48,18 @@ class Agent:
         self._log = logs / "agent.log"
         self._records = logs / "agent.jsonl"
         self._process: NodeProcess | None = None
+        policy = {}
+        if settings.policy is not None:
+            # A copy beside the logs: what was in force stays with the cell.
+            policy["policy_file"] = str(shutil.copyfile(settings.policy, logs / "policy.yaml"))
+        listen = {
+            "redirect": f"127.0.0.1:{topology.AGENT_REDIRECT_PORT}",
+            "dns": f"127.0.0.1:{topology.AGENT_DNS_PORT}",
+        }
         config.write_text(
             json.dumps(
                 {
-                    "listen": {
-                        "redirect": f"127.0.0.1:{topology.AGENT_REDIRECT_PORT}",
-                        "dns": f"127.0.0.1:{topology.AGENT_DNS_PORT}",
-                    },
+                    "listen": listen | ({"socks": settings.socks} if settings.socks else {}),
                     "dns_server": f"{topology.DNS}:53",
                     "proxy": _proxy(settings),
                     "transport": settings.transport,
@@ -63,6 +71,7 @@ class Agent:
                     "secret_file": str(secret_file),
                     "congestion_control": congestion_control,
                     "log": str(self._records),
+                    **policy,
                 }
             )
         )
@@ -75,12 +84,12 @@ class Agent:
         """
         self._process = self._phone.spawn([str(MPFLEX.path()), "agent", "--config", str(self._config)], log=self._log)
         wait_ready(self._process, self._log, name="mpflex agent")
-        deadline = time.monotonic() + _CHECK_TIMEOUT_S
+        deadline = time.monotonic() + _PATHS_TIMEOUT_S
         while missing := set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}:
             if time.monotonic() > deadline:
                 why = {record["interface"]: record.get("error", "") for record in self._path_events()}
                 words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(missing))
-                raise DeviceError("mpflex agent", f"a path is missing after {_CHECK_TIMEOUT_S:g} s: {words}")
+                raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
             time.sleep(_POLL_S)
 
     def stop(self) -> None:

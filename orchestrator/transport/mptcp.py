@@ -1,12 +1,14 @@
 """Kernel Multipath TCP (RFC 8684): one MPTCP connection per application connection, subflows on both interfaces."""
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.lab import topology
+from orchestrator.outages import Disturbances
 from orchestrator.phone import Phone
 from orchestrator.transport.protocol import AgentSettings, Evidence
 from orchestrator.undo import UndoStack
@@ -24,6 +26,7 @@ _FALLBACK_COUNTERS = (
     "MPTcpExt.InfiniteMapRx",
     "MPTcpExt.DSSCorruptionFallback",
 )
+BLACKHOLE_TIMEOUT = Path("/proc/sys/net/mptcp/blackhole_timeout")
 _DEVICES: Mapping[str, str] = {"wifi": topology.WLAN, "lte": topology.RMNET}
 
 
@@ -72,6 +75,9 @@ class Mptcp:
             lambda: phone.ip("mptcp endpoint flush", "mptcp limits set subflow 0 add_addr_accepted 0"),
         )
         phone.sysctl({"net.mptcp.enabled": 1})
+        if BLACKHOLE_TIMEOUT.exists():
+            # Without it, SYNs that an outage swallows would turn MPTCP off for an hour, and for the cells that follow.
+            phone.sysctl({"net.mptcp.blackhole_timeout": 0})
         endpoints = [
             f"mptcp endpoint add {address} dev {device} subflow"
             + (" backup" if self._backup and device != self._primary else "")
@@ -98,7 +104,7 @@ class Mptcp:
         """No connection fell back, the initial subflow is on the primary path, long connections use both."""
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
-        if fallbacks:
+        if fallbacks and not evidence.disturbances.outages:  # else each captured connection is judged by its time
             found = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
             reasons.append(f"the kernel counted fall-backs to plain TCP: {found}")
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
@@ -107,10 +113,20 @@ class Mptcp:
         if not evidence.connections:
             return ["no TCP connection was captured"]
         reasons = []
-        plain = sum(row["kind"] != "mptcp" or row["fallback"] for row in evidence.connections)
+        story = evidence.disturbances
+        plain = sum(
+            (row["kind"] != "mptcp" or row["fallback"]) and not self._begun_in_outage(row, story)
+            for row in evidence.connections
+        )
         if plain:
             reasons.append(f"{plain} of {len(evidence.connections)} connections were plain TCP")
-        elsewhere = sum(flow["role"] == "initial" and flow["interface"] != self._primary for flow in evidence.subflows)
+        elsewhere = sum(
+            flow["role"] == "initial"
+            and flow["interface"] != self._primary
+            and not self._begun_in_outage(flow, story)
+            and not (story.rerouted_s < inf and story.rerouted_s <= _begin_s(flow))
+            for flow in evidence.subflows
+        )
         if elsewhere:
             reasons.append(f"{elsewhere} connections began on another interface than {self._primary}")
         single = [
@@ -118,6 +134,7 @@ class Mptcp:
             for row in evidence.connections
             if row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
             and row["subflows"] < self.expected_subflows
+            and not (story.outages and story.excuse(self._interfaces, _begin_s(row), _begin_s(row) + row["duration_s"]))
         ]
         if single:
             reasons.append(f"{len(single)} long connections never had a second subflow")
@@ -127,6 +144,14 @@ class Mptcp:
         carried = sum(
             flow["unique_up"] + flow["unique_down"] for flow in evidence.subflows if flow["interface"] != self._primary
         )
-        if self._backup and carried:
+        if self._backup and carried and self._primary not in evidence.disturbances.devices:
             return [f"{carried} bytes went over the backup path while the primary path was up"]
         return []
+
+    def _begun_in_outage(self, row: Mapping[str, Any], story: Disturbances) -> bool:
+        """Whether it began while the primary path was out: it goes another way, or its SYNs are lost."""
+        return bool(story.outages) and story.out(self._primary, _begin_s(row))
+
+
+def _begin_s(row: Mapping[str, Any]) -> float:
+    return float(row["start_ns"]) / 1e9

@@ -2,8 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from orchestrator.lab import topology
+from orchestrator.outages import Disturbances
 from orchestrator.phone import Phone
 from orchestrator.undo import UndoStack
 
@@ -19,8 +22,15 @@ class AgentSettings:
     """Interfaces of the session, in the order of the paths' numbers; with ``mpflex`` alone."""
     plain: bool = False
     """The paths are not private."""
+    policy: Path | None = None
+    """The rule file that decides over connections; with ``mpflex`` alone."""
     session: Mapping[str, Any] = field(default_factory=dict)
     """``session`` in the configurations of agent and proxy."""
+
+    @property
+    def socks(self) -> str:
+        """Where on the phone apps hand over datagrams (SOCKS5, UDP ASSOCIATE), or "": they go past the agent."""
+        return f"127.0.0.1:{topology.AGENT_SOCKS_PORT}" if self.transport == "mpflex" else ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,8 @@ class Evidence:
     """Records of the agent's log."""
     lossy: Collection[str] = field(default=())
     """Interfaces whose link loses packets because that was asked."""
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    """What the experiment did to the paths meanwhile."""
 
 
 class Transport(Protocol):

@@ -8,12 +8,14 @@ from pydantic import BaseModel
 from orchestrator.lab import topology
 from orchestrator.spec.resolve import TransportInfo
 from orchestrator.transport import mpflex, mptcp
+from orchestrator.transport.default_route import DefaultRouteTcp
 from orchestrator.transport.protocol import Transport
 from orchestrator.transport.sptcp import SinglePathTcp
 
 INFOS: Mapping[str, TransportInfo] = {
     info.name: info
     for info in (
+        TransportInfo("sptcp", "TCP over the default route", "#332288", "p", None),
         TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072B2", "o", None),
         TransportInfo("sptcp-lte", "TCP over LTE", "#E69F00", "s", None),
         TransportInfo("mptcp", "Multipath TCP", "#009E73", "D", mptcp.MptcpOptions),
@@ -43,6 +45,8 @@ def make_transport(name: str, options: BaseModel | None, interfaces: Mapping[str
     """The transport `name` for a phone with `interfaces` (name → address)."""
     if device := _DEVICE_OF.get(name):
         return SinglePathTcp(device, interfaces[device])
+    if name == "sptcp":
+        return DefaultRouteTcp(interfaces)
     if name == "mpflex":
         return mpflex.Mpflex(_as(mpflex.MpflexOptions, options), interfaces)
     return mptcp.Mptcp(_as(mptcp.MptcpOptions, options), interfaces)

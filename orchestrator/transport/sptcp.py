@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.lab import topology
 from orchestrator.phone import Phone
 from orchestrator.transport.protocol import AgentSettings, Evidence
 from orchestrator.undo import UndoStack
@@ -26,7 +27,12 @@ class SinglePathTcp:
         return 1
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Nothing: the agent binds its sockets to the interface."""
+        """Default route over the interface, for datagrams; the agent's sockets are bound to it."""
+        undo.register(
+            "phone: default route over WiFi",
+            lambda: phone.ip(topology.phone_primary_command(topology.WLAN)),
+        )
+        phone.ip(topology.phone_primary_command(self._device))
 
     def agent_settings(self) -> AgentSettings:
         """Plain TCP, bound."""
@@ -52,6 +58,10 @@ class SinglePathTcp:
         )
         if other:
             reasons.append(f"{other} bytes went over another interface than {self._device}")
+        return reasons + self._prove_plain(evidence)
+
+    def _prove_plain(self, evidence: Evidence) -> list[str]:
+        """No captured connection is Multipath TCP."""
         if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
-            reasons.append("Multipath TCP was negotiated, single-path TCP was asked")
-        return reasons
+            return ["Multipath TCP was negotiated, single-path TCP was asked"]
+        return []

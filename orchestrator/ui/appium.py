@@ -33,7 +33,7 @@ class AppiumServer:
     """
 
     def __init__(self, log: Path, *, appium_dir: Path = APPIUM_DIR, node: Path | None = None) -> None:
-        self._log = log
+        self.log = log
         self._dir = appium_dir
         self._node = node
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,10 +54,10 @@ class AppiumServer:
         if not main.exists():
             raise LabNotReadyError(f"appium was not found ({main}); install it: make setup")
         self.port = free_port()
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
         argv = [str(self._node or NODE.path()), str(main), "server", "--address", "127.0.0.1"]
         argv += ["--port", str(self.port), "--log-no-colors", "--log-timestamp", "--log-level", "info"]
-        with self._log.open("ab") as output:
+        with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -101,9 +101,9 @@ class AppiumServer:
         while not self._answers():
             code = process.poll()
             if code is not None:
-                raise LabNotReadyError(f"appium has ended ({code}) before it was ready; see {self._log}")
+                raise LabNotReadyError(f"appium has ended ({code}) before it was ready; see {self.log}")
             if time.monotonic() > deadline:
-                raise LabNotReadyError(f"appium: no answer after {READY_TIMEOUT_S:g} s; see {self._log}")
+                raise LabNotReadyError(f"appium: no answer after {READY_TIMEOUT_S:g} s; see {self.log}")
             time.sleep(_POLL_S)
 
     def _answers(self) -> bool:

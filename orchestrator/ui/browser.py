@@ -22,7 +22,6 @@ _SWITCHES = (
     "--disable-quic",
     "--disable-gpu",
     "--disable-dev-shm-usage",
-    "--mute-audio",
     "--no-first-run",
     "--no-default-browser-check",
     "--no-pings",
@@ -46,13 +45,15 @@ _SWITCHES = (
 )
 
 
-def switches(profile: Path) -> list[str]:
+def switches(profile: Path, *, muted: bool = True) -> list[str]:
     """Command line switches of a browser with the user data directory `profile`."""
     width, height = PHONE_SCREEN
     own = [f"--user-data-dir={profile}", f"--window-size={width},{height}"]
     # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it.
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return [*_SWITCHES, *own, *sandbox]
+    # Sound may begin with any tap, as in an app.
+    sound = ["--mute-audio"] if muted else ["--autoplay-policy=no-user-gesture-required"]
+    return [*_SWITCHES, *own, *sandbox, *sound]
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,16 @@ class Wrapper:
     pid_file: Path
 
     @classmethod
-    def write(cls, directory: Path, *, enter: Sequence[str], home: Path, keys: Path | None = None) -> "Wrapper":
+    def write(
+        cls, directory: Path, *, enter: Sequence[str], home: Path, keys: Path | None = None, sound: str = ""
+    ) -> "Wrapper":
         """Write the script into `directory`.
 
         Args:
             enter: what stands before a command to run it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
             home: the browser's HOME, with the certificate database.
             keys: file to which the browser appends the keys of its TLS connections, or None.
+            sound: address of the sound server that it plays to; "": none.
         """
         wrapper = cls(directory / "chromium", directory / "chromium.pid")
         command = shlex.join([*enter, str(CHROMIUM.path())])
@@ -86,6 +90,7 @@ class Wrapper:
             f"export HOME={shlex.quote(str(home))}",
             "unset DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME",
             f"export SSLKEYLOGFILE={shlex.quote(str(keys))}" if keys else "unset SSLKEYLOGFILE",
+            f"export PULSE_SERVER={shlex.quote(sound)}" if sound else "unset PULSE_SERVER",
             "unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY",
             f'exec {command} "$@"',
         ]

@@ -15,13 +15,18 @@ from urllib3.exceptions import HTTPError
 
 from orchestrator.errors import StepError
 from orchestrator.ui.browser import Wrapper
-from orchestrator.ui.protocol import Selector
+from orchestrator.ui.console import ConsoleEntry, from_chromium
+from orchestrator.ui.protocol import AppState, Selector
+from orchestrator.ui.selectors import locator, selector_name
+from orchestrator.ui.state import chromium_state
 
 _ANSWER_MARGIN_S = 10.0
 """A step that waits in the browser answers, by itself, at most so much later than its own limit."""
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _POLL_S = 0.05
+_SENSITIVE = "X-Appium-Is-Sensitive"
+"""Header of requests whose bodies Appium masks in its log."""
 _ERROR_PAGE = """
 const code = document.querySelector('#error-code');
 return location.protocol === 'chrome-error:' ? (code && code.textContent) || document.title : null;
@@ -37,15 +42,23 @@ class ChromiumUi:
         driver: the session.
         config: its client configuration; its ``timeout`` bounds each request.
         wrapper: what started the browser.
+        profile: its user data directory.
         screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
     """
 
     def __init__(
-        self, driver: Remote, *, config: AppiumClientConfig, wrapper: Wrapper, screenshots: Path | None
+        self,
+        driver: Remote,
+        *,
+        config: AppiumClientConfig,
+        wrapper: Wrapper,
+        profile: Path,
+        screenshots: Path | None,
     ) -> None:
         self._driver = driver
         self._config = config
         self._wrapper = wrapper
+        self._profile = profile
         self._screenshots = screenshots
         self._step_number = 0
         self._page_timeout_s = 0.0
@@ -63,13 +76,15 @@ class ChromiumUi:
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
         """Click an element once it is there and visible."""
-        with self._step(f"tapping {_name(selector)}", timeout_s):
+        with self._step(f"tapping {selector_name(selector)}", timeout_s):
             self._find(selector, timeout_s, visible=True).click()
 
-    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0) -> None:
-        """Type text into an element."""
-        with self._step(f"typing into {_name(selector)}", timeout_s):
-            self._find(selector, timeout_s, visible=False).send_keys(text)
+    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
+        """Type text into an element; a secret one comes into no log."""
+        with self._step(f"typing into {selector_name(selector)}", timeout_s):
+            element = self._find(selector, timeout_s, visible=False)
+            with self._kept_out_of_logs() if secret else contextlib.nullcontext():
+                element.send_keys(text)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
         """Swipe between two points of the page (CSS pixels)."""
@@ -78,12 +93,12 @@ class ChromiumUi:
 
     def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
         """Wait until an element is there."""
-        with self._step(f"waiting for {_name(selector)}", timeout_s):
+        with self._step(f"waiting for {selector_name(selector)}", timeout_s):
             self._find(selector, timeout_s, visible=False)
 
     def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
         """The text of an element as it is shown."""
-        with self._step(f"reading {_name(selector)}", timeout_s):
+        with self._step(f"reading {selector_name(selector)}", timeout_s):
             return str(self._find(selector, timeout_s, visible=False).text)
 
     def back(self) -> None:
@@ -113,6 +128,40 @@ class ChromiumUi:
             entries = self._driver.get_log("performance")
         return [json.loads(entry["message"])["message"] for entry in entries]
 
+    def console(self) -> list[ConsoleEntry]:
+        """What pages have written to the console since the last call."""
+        self._config.timeout = _EVIDENCE_TIMEOUT_S
+        try:
+            return from_chromium(self._driver.get_log("browser"))
+        except FAILURES as error:
+            raise StepError(f"browser: reading the console: {_first_line(error)}") from error
+
+    def keep_evidence(self, path: Path) -> bool:
+        """Save the page as it looks, and its source as ``.html`` beside it."""
+        if self.browser_pid is None:
+            return False
+        self._config.timeout = _EVIDENCE_TIMEOUT_S
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._driver.get_screenshot_as_png())
+            path.with_suffix(".html").write_text(self._driver.page_source)
+        except FAILURES:
+            return False
+        return True
+
+    def state(self) -> AppState:
+        """What the browser has kept: cookies, cached objects, service workers, storage."""
+        with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
+            return chromium_state(self._profile, self._devtools)
+
+    def _devtools(self, method: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        # Appium's client knows this command of ChromeDriver not by itself.
+        executor: Any = self._driver.command_executor
+        executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
+        answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
+        found: Mapping[str, Any] = answer["value"]
+        return found
+
     @property
     def browser_pid(self) -> int | None:
         """Process id of the browser, or None when it has ended."""
@@ -127,28 +176,33 @@ class ChromiumUi:
         except FAILURES as error:
             self._fail(what, error)
 
+    @contextlib.contextmanager
+    def _kept_out_of_logs(self) -> Iterator[None]:
+        """Requests of which Appium logs no value."""
+        # Appium's client takes further headers from the class of its connection.
+        connection: Any = type(self._driver.command_executor)
+        before = connection.extra_headers
+        connection.extra_headers = {**before, _SENSITIVE: "true"}
+        try:
+            yield
+        finally:
+            connection.extra_headers = before
+
     def _fail(self, what: str, error: Exception) -> NoReturn:
         if self.browser_pid is None:
             raise StepError(f"browser: {what}: the browser has ended") from error
-        kept = self._keep_evidence()
+        kept = self._keep_step()
         raise StepError(f"browser: {what}: {_first_line(error)}{kept}") from error
 
-    def _keep_evidence(self) -> str:
+    def _keep_step(self) -> str:
         """Save screenshot and page source of the step; a remark for the message."""
         if self._screenshots is None:
             return ""
         path = self._screenshots / f"step-{self._step_number:02}.png"
-        self._config.timeout = _EVIDENCE_TIMEOUT_S
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self._driver.get_screenshot_as_png())
-            path.with_suffix(".html").write_text(self._driver.page_source)
-        except FAILURES:
-            return ""
-        return f" (see {path.parent.name}/{path.name})"
+        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
-        by, value = _locator(selector)
+        by, value = locator(selector)
         deadline = time.monotonic() + timeout_s
         while True:
             found = self._driver.find_elements(by, value)
@@ -159,28 +213,6 @@ class ChromiumUi:
                 state = "there, but not visible" if found else "not there"
                 raise WebDriverException(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
-
-
-def _locator(selector: Selector) -> tuple[str, str]:
-    """Strategy and value for the Chromium driver, which knows css and xpath."""
-    if selector.by == "xpath":
-        return "xpath", selector.value
-    if selector.by == "id":
-        return "css selector", f"[id={json.dumps(selector.value)}]"
-    if selector.by == "text":
-        return "xpath", f"//*[normalize-space(text())={_xpath_literal(selector.value)}]"
-    return "css selector", selector.value
-
-
-def _xpath_literal(text: str) -> str:
-    if '"' not in text:
-        return f'"{text}"'
-    pieces = ", '\"', ".join(f'"{piece}"' for piece in text.split('"'))
-    return f"concat({pieces})"
-
-
-def _name(selector: Selector) -> str:
-    return f"{selector.by} {selector.value!r}"
 
 
 def _first_line(error: Exception) -> str:

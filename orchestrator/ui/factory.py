@@ -20,8 +20,10 @@ from selenium.webdriver.common.proxy import Proxy, ProxyType
 
 from orchestrator.errors import StepError
 from orchestrator.programs import CHROMEDRIVER
-from orchestrator.ui.browser import PREFERENCES, Wrapper, switches
+from orchestrator.ui import browser
+from orchestrator.ui.browser import PREFERENCES, Wrapper
 from orchestrator.ui.chromium import FAILURES, ChromiumUi
+from orchestrator.ui.console import ConsoleLog, kept_console
 
 _SESSION_TIMEOUT_S = 30.0
 _QUIT_TIMEOUT_S = 10.0
@@ -47,6 +49,7 @@ class ChromiumUiFactory:
         directory: folder for profiles; each goes when its session is closed. The phone must see it under the same path.
         screenshots: where failed steps leave screenshot and page source (the cell's ``screenshots``), or None.
         keys: file for the keys of the browsers' TLS connections (readable by its owner alone), or None.
+        console: keeps what pages write to the console, or None.
     """
 
     server_url: str
@@ -55,24 +58,31 @@ class ChromiumUiFactory:
     directory: Path
     screenshots: Path | None = None
     keys: Path | None = None
+    console: ConsoleLog | None = None
 
-    def __call__(self) -> contextlib.AbstractContextManager[ChromiumUi]:
+    def __call__(
+        self, *, switches: Sequence[str] = (), sound: str = ""
+    ) -> contextlib.AbstractContextManager[ChromiumUi]:
         """A browser with a new profile, for as long as the context.
+
+        Args:
+            switches: further command line switches.
+            sound: address of the sound server that it plays to; "": it is muted.
 
         Raises:
             StepError: no session, after a second attempt.
         """
-        return self._session()
+        return self._session(switches, sound)
 
     @contextlib.contextmanager
-    def _session(self) -> Iterator[ChromiumUi]:
+    def _session(self, further: Sequence[str], sound: str) -> Iterator[ChromiumUi]:
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="browser-", dir=self.directory))
         try:
             if self.keys is not None:
                 self.keys.parent.mkdir(parents=True, exist_ok=True)
                 self.keys.touch(mode=0o600)
-            wrapper = Wrapper.write(folder, enter=self.enter, home=self.home, keys=self.keys)
+            wrapper = Wrapper.write(folder, enter=self.enter, home=self.home, keys=self.keys, sound=sound)
             config = AppiumClientConfig(
                 remote_server_addr=self.server_url,
                 proxy=Proxy(raw={"proxyType": ProxyType.DIRECT}),
@@ -80,9 +90,11 @@ class ChromiumUiFactory:
                 init_args_for_pool_manager={"init_args_for_pool_manager": {"retries": False}},
             )
             try:
-                driver = self._create(folder, wrapper, config)
+                driver, profile = self._create(folder, wrapper, config, further, muted=not sound)
+                ui = ChromiumUi(driver, config=config, wrapper=wrapper, profile=profile, screenshots=self.screenshots)
                 try:
-                    yield ChromiumUi(driver, config=config, wrapper=wrapper, screenshots=self.screenshots)
+                    with kept_console(self.console, ui.console):
+                        yield ui
                 finally:
                     config.timeout = _QUIT_TIMEOUT_S
                     with contextlib.suppress(*FAILURES):
@@ -92,21 +104,24 @@ class ChromiumUiFactory:
         finally:
             _remove(folder)
 
-    def _create(self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig) -> Remote:
+    def _create(
+        self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
+    ) -> tuple[Remote, Path]:
+        """A session, and its profile."""
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
             profile = folder / f"profile-{attempt}"
-            options = AppiumOptions().load_capabilities(capabilities(wrapper.path, profile))
+            options = AppiumOptions().load_capabilities(capabilities(wrapper.path, profile, further, muted=muted))
             config.timeout = _SESSION_TIMEOUT_S
             try:
-                return Remote(command_executor=self.server_url, options=options, client_config=config)
+                return Remote(command_executor=self.server_url, options=options, client_config=config), profile
             except FAILURES as error:
                 problem = str(error).strip().splitlines()[0]
                 _kill(wrapper)
         raise StepError(f"browser: no session after {_ATTEMPTS} attempts: {problem}")
 
 
-def capabilities(binary: Path, profile: Path) -> dict[str, Any]:
+def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, muted: bool = True) -> dict[str, Any]:
     """What is asked of Appium, ChromeDriver and Chromium."""
     return {
         "platformName": "linux",
@@ -119,11 +134,11 @@ def capabilities(binary: Path, profile: Path) -> dict[str, Any]:
         "appium:newCommandTimeout": 600,
         "goog:chromeOptions": {
             "binary": str(binary),
-            "args": switches(profile),
+            "args": [*browser.switches(profile, muted=muted), *further],
             "prefs": PREFERENCES,
             "perfLoggingPrefs": {"enableNetwork": True, "enablePage": True},
         },
-        "goog:loggingPrefs": {"performance": "ALL"},
+        "goog:loggingPrefs": {"performance": "ALL", "browser": "ALL"},
     }
 
 

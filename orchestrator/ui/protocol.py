@@ -1,8 +1,8 @@
 """The ``Ui`` protocol."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -15,6 +15,34 @@ class Selector:
     value: str
 
 
+@dataclass(frozen=True)
+class AppState:
+    """What an app has kept.
+
+    Attributes:
+        cookies: of all origins.
+        cached_objects: in the HTTP cache.
+        service_workers: registered or running.
+        storage_origins: origins with local storage, IndexedDB, Cache Storage or files.
+        storage_bytes: what these take, as far as the app counts it.
+    """
+
+    cookies: int
+    cached_objects: int
+    service_workers: int
+    storage_origins: int
+    storage_bytes: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is nothing at all."""
+        return not any(asdict(self).values())
+
+    def __str__(self) -> str:
+        """What there is: ``2 cookies, 1 service workers``."""
+        return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in asdict(self).items() if count)
+
+
 class Ui(Protocol):
     """One app on one phone's screen. Every method raises StepError when it cannot do what it says."""
 
@@ -24,8 +52,12 @@ class Ui(Protocol):
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
         """Tap an element, waiting for it to appear."""
 
-    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0) -> None:
-        """Type text into an element."""
+    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
+        """Type text into an element.
+
+        Args:
+            secret: `text` is a password: it comes into no log.
+        """
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
         """Swipe between two points (pixels)."""
@@ -51,6 +83,23 @@ class Ui(Protocol):
     def network_events(self) -> Sequence[Mapping[str, Any]]:
         """DevTools events (``{"method": …, "params": …}``) since the last call (browsers only)."""
 
+    def keep_evidence(self, path: Path) -> bool:
+        """Save the screen as `path` (PNG) and the element tree beside it, within some seconds; whether that was done.
 
-UiFactory = Callable[[], AbstractContextManager[Ui]]
-"""Opens a fresh app (clean profile, cold cache) on the phone; leaving the context closes it."""
+        Raises nothing: it is called when something has gone wrong.
+        """
+
+    def state(self) -> AppState:
+        """What the app has kept: cookies, cached objects, service workers, storage."""
+
+
+class UiFactory(Protocol):
+    """Opens apps on a phone."""
+
+    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
+        """A fresh app (clean profile, cold cache), for as long as the context.
+
+        Args:
+            switches: further command line switches (browsers only).
+            sound: `SoundCard.server` that the app plays to; "": it is muted (browsers only).
+        """

@@ -1,0 +1,150 @@
+"""Everything that a lab file names, checked one by one, each with what to do when it is not there."""
+
+from collections.abc import Iterator
+
+from orchestrator.doctor import Check, Level
+from orchestrator.errors import MplabError
+from orchestrator.shaper.openwrt import guard
+from orchestrator.shaper.openwrt.router import key_file_problem
+from orchestrator.shaper.places import full_name, interfaces_of, open_shell, state_directory
+from orchestrator.shaper.tc.capabilities import Capabilities, look
+from orchestrator.shaper.tc.guard import holder
+from orchestrator.shaper.tc.shell import Shell, quote
+from orchestrator.shaper.tc.ssh import SshConnection
+from orchestrator.spec.lab import LabFile, PhoneShellFile, RouterFile, ServerFile, SshFile
+
+_OPTIONAL = {
+    "codel": "queues with CoDel",
+    "fq_codel": "queues with FQ-CoDel",
+    "cake": "queues with CAKE",
+    "normal": "jitter with a normal distribution",
+    "pareto": "jitter with a Pareto distribution",
+    "paretonormal": "jitter with a Pareto-normal distribution",
+}
+
+
+def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Check]:
+    """Check every router, server and phone of a lab, yielding each finding as it is made; changes nothing.
+
+    Args:
+        lab: what the file says.
+        lab_file: its name, for what to do.
+    """
+    for name, settings in lab.routers.items():
+        yield from _router(lab, name, settings, lab_file)
+    for name, place in lab.places().items():
+        if not isinstance(place, RouterFile):
+            yield from _linux(lab, name, place, lab_file)
+
+
+def _linux(lab: LabFile, name: str, settings: ServerFile | PhoneShellFile, lab_file: str) -> Iterator[Check]:
+    what = full_name(lab, name)
+    if isinstance(settings, SshFile) and (problem := key_file_problem(settings)):
+        yield Check(f"{what}: key", "missing", problem, "see 'key' in the lab file")
+        return
+    shell = open_shell(what, settings)
+    try:
+        shell.connect()
+        yield Check(what, "ok", f"{shell.where} answers")
+        user = shell.script("id -u").stdout.strip()
+        if user != "0":
+            yield Check(f"{what}: root", "missing", f"user {user} is not root", "log in as root, or 'sudo: true'")
+            return
+        held = holder(shell, state_directory(settings))
+        if held.owner:
+            yield Check(f"{what}: in use", "warning", str(held), f"mplab router restore {lab_file} --router {name}")
+        yield from _shaping(look(shell, interfaces_of(lab, name), openwrt=False), what)
+        if shell.script("command -v ethtool", check=False).exit_code != 0:
+            yield Check(
+                f"{what}: ethtool",
+                "warning" if isinstance(settings, PhoneShellFile) else "missing",
+                "not there: packets that the kernel puts together are delayed and lost as one",
+                "" if isinstance(settings, PhoneShellFile) else "install the package ethtool",
+            )
+    except MplabError as error:
+        yield Check(what, "missing", str(error), "see the message")
+    finally:
+        shell.close()
+
+
+def _router(lab: LabFile, name: str, settings: RouterFile, lab_file: str) -> Iterator[Check]:
+    what = f"router {name}"
+    if problem := key_file_problem(settings):
+        yield Check(f"{what}: key", "missing", problem, "see 'key' in the lab file")
+        return
+    ssh = SshConnection(what, settings)
+    try:
+        ssh.connect()
+        yield Check(what, "ok", f"{ssh.where} answers, its host key is the known one")
+        yield from _guard(ssh, what, name, lab_file)
+        found = look(ssh, interfaces_of(lab, name))
+        yield from _shaping(found, what)
+        yield from _offload(found, what, settings)
+        if settings.radio is not None:
+            yield from _radio(ssh, what, settings)
+        yield from _phones(ssh, lab, name)
+    except MplabError as error:
+        yield Check(what, "missing", str(error), "see the message")
+    finally:
+        ssh.close()
+
+
+def _guard(ssh: SshConnection, what: str, name: str, lab_file: str) -> Iterator[Check]:
+    state = guard.show(ssh)
+    remedy = f"mplab router install {lab_file} --router {name}"
+    if not state.installed:
+        found = "another version is installed" if state.files else "not installed"
+        yield Check(f"{what}: dead-man's switch", "missing", found, remedy)
+    elif not state.running or not state.enabled:
+        yield Check(f"{what}: dead-man's switch", "missing", "installed, but not running or not enabled", remedy)
+    else:
+        yield Check(f"{what}: dead-man's switch", "ok", "installed, runs, and is started at boot")
+    if state.owner:
+        found = f"held by {state.owner}, last heard {state.silent_s} s ago"
+        yield Check(f"{what}: in use", "warning", found, f"wait, or: mplab router restore {lab_file} --router {name}")
+
+
+def _shaping(found: Capabilities, what: str) -> Iterator[Check]:
+    problems = list(found.problems())
+    for problem in problems:
+        yield Check(f"{what}: shaping", "missing", problem, "see the message")
+    if not problems:
+        tiny = " (tc-tiny)" if found.tiny else ""
+        yield Check(f"{what}: shaping", "ok", f"htb, netem, ifb; {found.tc_version}{tiny}")
+    for name, purpose in _OPTIONAL.items():
+        if found.tc and name not in found.can and "netem" in found.can:
+            yield Check(f"{what}: {name}", "warning", f"no {purpose}", found.remedy(name))
+
+
+def _offload(found: Capabilities, what: str, settings: RouterFile) -> Iterator[Check]:
+    if not found.offloads:
+        yield Check(f"{what}: flow offload", "ok", "off: every packet passes the queues")
+        return
+    options = ", ".join(found.offloads)
+    if settings.flow_offload == "switch-off":
+        yield Check(f"{what}: flow offload", "warning", f"on ({options}); switched off while mplab shapes")
+    else:
+        remedy = "switch it off there, or 'flow_offload: switch-off' in the lab file"
+        yield Check(f"{what}: flow offload", "missing", f"on ({options}): packets pass the queues by", remedy)
+
+
+def _radio(ssh: SshConnection, what: str, settings: RouterFile) -> Iterator[Check]:
+    assert settings.radio is not None  # noqa: S101 - the caller has looked
+    for section in (settings.radio.device, settings.radio.network):
+        there = ssh.run(f"uci -q get {quote(f'wireless.{section}')}", check=False).exit_code == 0
+        level: Level = "ok" if there else "missing"
+        found = f"wireless.{section} is {'there' if there else 'not in its configuration'}"
+        yield Check(f"{what}: radio", level, found, "" if there else "see 'uci show wireless' there")
+
+
+def _phones(ssh: Shell, lab: LabFile, router: str) -> Iterator[Check]:
+    """Whether the router has seen the phones: one that is asleep it may not have."""
+    neighbours = ssh.script("ip neigh", check=False).stdout.lower()
+    for name, phone in lab.phones.items():
+        for interface, place in phone.attachments().items():
+            if place.router != router or not place.whose:
+                continue
+            known = place.whose.lower() in neighbours.split()
+            found = f"{place.whose} is {'known' if known else 'not known'} to router {router}"
+            remedy = "" if known else "is the phone connected, and is this its address there (random MAC addresses?)"
+            yield Check(f"phone {name}: {interface}", "ok" if known else "warning", found, remedy)

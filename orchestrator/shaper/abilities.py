@@ -1,0 +1,17 @@
+"""What each shaper can do, by the lab that it makes the links of."""
+
+from collections.abc import Mapping
+
+from orchestrator.spec.abilities import Abilities
+
+LINKEM = Abilities("the link emulator of the virtual lab", disciplines=("drop-tail", "codel", "fq_codel"))
+"""As docs/linkem.md has it."""
+
+TC = Abilities(
+    "traffic control (an OpenWrt router, a Linux server, a phone)",
+    disciplines=("drop-tail", "codel", "fq_codel", "cake"),
+    traces=False,
+)
+"""As docs/routers.md has it; what a router, server or phone has of it, it says itself."""
+
+SHAPERS: Mapping[str, Abilities] = {"virtual": LINKEM}

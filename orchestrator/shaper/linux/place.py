@@ -1,0 +1,142 @@
+"""A Linux server or a rooted phone that is held by this run; nothing is installed there.
+
+Packets that the kernel has put together (TSO and GSO of what it sends itself, GRO of what it receives) would be delayed
+and lost as one: `ethtool` switches that off at the interface while it is held.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.shaper.tc.place import Place, restore_argv
+from orchestrator.shaper.tc.shell import CommandShell, Shell, quote
+from orchestrator.shaper.tc.ssh import SshConnection
+from orchestrator.spec.lab import PhoneShellFile, ServerFile
+from orchestrator.undo import UndoStack
+
+_UNDO_OFFLOAD = "40-offload"
+_OFFLOADS = {
+    "tcp-segmentation-offload": "tso",
+    "generic-segmentation-offload": "gso",
+    "generic-receive-offload": "gro",
+    "large-receive-offload": "lro",
+}
+"""What `ethtool -k` calls it: what `ethtool -K` does."""
+
+_FEATURES = r"""
+for device in "$@"; do
+	ethtool -k "$device" 2>/dev/null | sed -n "s/^\\([a-z-]*\\): on\$/$device \\1/p"
+done
+command -v ethtool >/dev/null || echo none
+"""
+
+
+class LinuxServer(Place):
+    """A server for as long as its context: nobody else may shape it meanwhile.
+
+    Args:
+        name: in the lab file.
+        settings: of the lab file.
+        interfaces: of the server, that will be shaped; default: the one of `settings`.
+        run_id: of the run, for messages to others.
+        undo: where every change registers its undo before it is made.
+    """
+
+    state_directory: ClassVar[str] = "/run/mplab"
+
+    def __init__(
+        self, name: str, settings: ServerFile, *, undo: UndoStack, interfaces: Sequence[str] = (), run_id: str = ""
+    ) -> None:
+        full_name = f"server {name}"
+        super().__init__(
+            full_name,
+            server_shell(full_name, settings),
+            interface=settings.interface,
+            interfaces=interfaces,
+            dead_man_s=settings.dead_man,
+            restore_command=restore_argv(full_name, "server", settings),
+            undo=undo,
+            run_id=run_id,
+        )
+
+    def _check_ready(self) -> None:
+        _check_root(self.shell)
+        if self.shell.script("command -v ethtool", check=False).exit_code != 0:
+            raise LabNotReadyError(
+                f"{self.name}: no ethtool on it, which keeps the kernel from putting packets together: install the "
+                "package ethtool"
+            )
+
+    def _prepare_held(self) -> None:
+        self._switch_offloads_off()
+
+    def _switch_offloads_off(self) -> None:
+        """Switch off what is on, and note that exactly this is switched on again."""
+        found = offloads(self.shell.script(_FEATURES, *self._interfaces).stdout)
+        if not found:
+            return
+        undo = [
+            f"ethtool -K {quote(device)} {name} on || failed=1" for device, names in found.items() for name in names
+        ]
+        change = [
+            f"ethtool -K {quote(device)} {name} off >/dev/null || return 1"
+            for device, names in found.items()
+            for name in names
+        ]
+        back = "\n".join(["failed=0", *undo, "[ $failed = 0 ]\n"])
+        self._change_script("\n".join([self._note_undo(_UNDO_OFFLOAD, back), *change]), "switching offloads off")
+
+
+class ShapingPhone(LinuxServer):
+    """A rooted phone that shapes itself, for as long as its context.
+
+    Its notes are where `adb` puts things, since it has no /run. Offloads are switched off where it has `ethtool`.
+    """
+
+    state_directory: ClassVar[str] = "/data/local/tmp/mplab"
+
+    def __init__(
+        self, name: str, settings: PhoneShellFile, *, undo: UndoStack, interfaces: Sequence[str], run_id: str = ""
+    ) -> None:
+        full_name = f"phone {name}"
+        Place.__init__(
+            self,
+            full_name,
+            phone_shell(full_name, settings),
+            interfaces=interfaces,
+            dead_man_s=settings.dead_man,
+            restore_command=restore_argv(full_name, "phone", settings),
+            undo=undo,
+            run_id=run_id,
+        )
+
+    def _check_ready(self) -> None:
+        _check_root(self.shell)
+
+
+def _check_root(shell: Shell) -> None:
+    uid = shell.script("id -u").stdout.strip()
+    if uid != "0":
+        raise LabNotReadyError(f"{shell.name} ({shell.where}): user {uid} is not root, who alone may shape")
+
+
+def server_shell(name: str, settings: ServerFile) -> Shell:
+    """A shell on a server: over SSH, or on this machine."""
+    if settings.host:
+        return SshConnection(name, settings, sudo=settings.sudo)
+    return CommandShell(name, ["sudo", "-n"] if settings.sudo else [], where="this machine")
+
+
+def phone_shell(name: str, settings: PhoneShellFile) -> Shell:
+    """A root shell on a phone."""
+    return CommandShell(name, settings.command)
+
+
+def offloads(shown: str) -> dict[str, list[str]]:
+    """By interface, what is on and puts packets together; from lines ``eth0 generic-receive-offload``."""
+    found: dict[str, list[str]] = {}
+    for line in shown.splitlines():
+        device, _, feature = line.partition(" ")
+        if feature in _OFFLOADS:
+            found.setdefault(device, []).append(_OFFLOADS[feature])
+    return found

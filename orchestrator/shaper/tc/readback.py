@@ -1,0 +1,167 @@
+"""What `tc … show` prints, read without JSON, compared with what was asked."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Settings = dict[str, float]
+
+_TIME_US = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
+_RATE_BPS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
+_TIME = re.compile(r"([0-9.]+)(s|ms|us|ns)")
+_RATE = re.compile(r"([0-9.]+)([kmgt]?bit)", re.IGNORECASE)
+_PERCENT = re.compile(r"([0-9.]+)%")
+_COUNT = re.compile(r"([0-9]+)(p|b|Kb|Mb)?")
+_SENT = re.compile(r"Sent ([0-9]+) bytes ([0-9]+) pkt \(dropped ([0-9]+)")
+_BACKLOG = re.compile(r"backlog ([0-9]+[KM]?)b ([0-9]+)p")
+_GE_NAMES = ("p", "r", "1-h", "1-k")
+_COUNT_UNITS = {"Kb": 1024, "Mb": 1024 * 1024}
+
+
+@dataclass
+class Qdisc:
+    """One qdisc as `tc -s qdisc show` prints it.
+
+    Attributes:
+        kind: ``netem``, ``bfifo``.
+        settings: parameters, times in µs, rates in bit/s, shares in percent.
+        sent_bytes: of what left it.
+        sent_packets: likewise.
+        dropped: packets that it or a qdisc below it dropped.
+        waiting: packets in it now.
+    """
+
+    kind: str
+    settings: Settings
+    sent_bytes: int = 0
+    sent_packets: int = 0
+    dropped: int = 0
+    waiting: int = 0
+
+
+@dataclass
+class Shaped:
+    """What is applied at one device."""
+
+    qdiscs: dict[str, Qdisc] = field(default_factory=dict)
+    """By handle: ``1:``, ``10:``, ``20:``."""
+    rate_bps: float | None = None
+    """Of the class 1:1."""
+
+
+def parse_options(text: str) -> Settings:
+    """The parameters of netem and queues, as `tc` takes them and as it prints them.
+
+    Only those that decide what a packet meets: netem's own rate, which keeps packets in order, is one of them.
+    """
+    words = text.replace("\n", " ").split()
+    found: Settings = {}
+    at = 0
+    while at < len(words):
+        word, rest = words[at], words[at + 1 :]
+        at += 1
+        if word in {"limit", "memlimit"} and rest:
+            found[word] = _count(rest[0])
+        elif word == "delay" and rest:
+            times = [_time(item) for item in rest[:2]]
+            found["delay"] = times[0] or 0.0
+            if len(times) > 1 and times[1] is not None:
+                found["jitter"] = times[1]
+        elif word in {"target", "interval"} and rest and (time_us := _time(rest[0])) is not None:
+            found[word] = time_us
+        elif word in {"duplicate", "reorder"} and rest:
+            found[word] = _percent(rest[0]) or 0.0
+        elif word == "loss" and rest:
+            _read_loss(rest, found)
+        elif word == "seed" and rest:
+            found["seed"] = float(rest[0])
+        elif word == "rate" and rest and (rate := _rate(rest[0])) is not None:
+            found["rate"] = rate
+    return found
+
+
+def _read_loss(words: list[str], found: Settings) -> None:
+    if words[0] != "gemodel":
+        found["loss"] = _percent(words[0]) or 0.0
+        return
+    values = [value for word in words[1:9] if word not in _GE_NAMES and (value := _percent(word)) is not None]
+    found.update(zip(("ge-p", "ge-r", "ge-bad", "ge-good"), values, strict=False))
+
+
+def parse_shaped(qdiscs: str, classes: str = "") -> Shaped:
+    """Read ``tc -s qdisc show dev IFB`` and ``tc class show dev IFB``."""
+    shaped = Shaped()
+    current: Qdisc | None = None
+    for line in qdiscs.splitlines():
+        if match := re.match(r"qdisc (\S+) (\S+:) (?:dev \S+ )?(.*)", line):
+            current = Qdisc(match[1], parse_options(match[3]))
+            shaped.qdiscs[match[2]] = current
+        elif current is not None:
+            if match := _SENT.search(line):
+                current.sent_bytes, current.sent_packets, current.dropped = (int(number) for number in match.groups())
+            elif match := _BACKLOG.search(line):
+                current.waiting = int(match[2])
+    for line in classes.splitlines():
+        if match := re.match(r"class htb 1:1 .*?\brate (\S+)", line):
+            shaped.rate_bps = _rate(match[1])
+    return shaped
+
+
+def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> list[str]:
+    """How what was read back differs from what was asked; empty when it does not.
+
+    Args:
+        asked: handle → kind and parameters, as `tc` took them: ``{"10:": "netem limit 1000 delay 25ms"}``.
+        rate_bps: of the htb class.
+        found: read back.
+    """
+    problems = []
+    if found.rate_bps is None:
+        problems.append("no htb class")
+    elif abs(found.rate_bps - rate_bps) > rate_bps * 1e-3:
+        problems.append(f"rate {found.rate_bps:g} bit/s, {rate_bps:g} asked")
+    for handle, text in asked.items():
+        kind, _, options = text.partition(" ")
+        qdisc = found.qdiscs.get(handle)
+        if qdisc is None:
+            problems.append(f"no {kind} {handle}")
+        elif qdisc.kind != kind:
+            problems.append(f"{qdisc.kind} {handle}, {kind} asked")
+        else:
+            problems += [f"{kind} {text}" for text in _differ(parse_options(options), qdisc.settings)]
+    return problems
+
+
+def _differ(asked: Settings, found: Settings) -> list[str]:
+    """The kernel counts time in steps of 64 ns, shares in 2⁻³² and tc prints few digits: hence the tolerance."""
+    return [
+        f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} asked"
+        for name in sorted({*asked, *found})
+        if name in asked or name in {"loss", "ge-p", "duplicate", "reorder", "jitter", "delay"}
+        if abs(found.get(name, 0.0) - asked.get(name, 0.0)) > 1e-3 * asked.get(name, 0.0) + _GRAIN.get(name, 0.0)
+    ]
+
+
+_GRAIN = {"delay": 2.0, "jitter": 2.0, "target": 2.0, "interval": 2.0, "memlimit": 4096.0} | dict.fromkeys(
+    ("loss", "ge-p", "ge-r", "ge-bad", "ge-good", "duplicate", "reorder"), 0.005
+)
+
+
+def _time(word: str) -> float | None:
+    match = _TIME.fullmatch(word)
+    return float(match[1]) * _TIME_US[match[2]] if match else None
+
+
+def _rate(word: str) -> float | None:
+    match = _RATE.fullmatch(word)
+    return float(match[1]) * _RATE_BPS[match[2].lower()] if match else None
+
+
+def _percent(word: str) -> float | None:
+    match = _PERCENT.fullmatch(word)
+    return float(match[1]) if match else None
+
+
+def _count(word: str) -> float:
+    match = _COUNT.fullmatch(word)
+    return float(match[1]) * _COUNT_UNITS.get(match[2] or "", 1) if match else 0.0

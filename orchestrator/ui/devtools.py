@@ -1,0 +1,76 @@
+"""Events of WebDriver BiDi → those that Chromium's DevTools would have told, as far as scenarios read them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Event = Mapping[str, Any]
+
+
+def from_bidi(events: Sequence[Event], *, context: str) -> list[dict[str, Any]]:
+    """DevTools events (``{"method": …, "params": …}``) of one page and its frames; times in seconds since 1970.
+
+    ``dataLength`` and ``encodedDataLength`` are the whole body's, and with headers; ``connectionReused`` is false for
+    the request that a new connection was made for. A request that the browser answered from what the page itself has
+    brought over the network a moment before is left out, as DevTools does.
+    """
+    again = _answered_again(events)
+    return [
+        {"method": method, "params": params}
+        for event in events
+        if _is_of_page(event["params"], context) and ("request" not in event["params"] or _request(event) not in again)
+        for method, params in _translated(event)
+    ]
+
+
+def _is_of_page(params: Mapping[str, Any], context: str) -> bool:
+    """Whether it is the page's: its frames have contexts of their own; a request of the browser's own has none."""
+    return params.get("context") is not None if "request" in params else params.get("context") == context
+
+
+def _answered_again(events: Sequence[Event]) -> set[str]:
+    """Requests that were answered from the cache with what came over the network among the same `events`."""
+    answers = [event for event in events if event["method"] == "network.responseCompleted"]
+    came = {event["params"]["response"]["url"] for event in answers if not event["params"]["response"]["fromCache"]}
+    cached = [event for event in answers if event["params"]["response"]["fromCache"]]
+    return {_request(event) for event in cached if event["params"]["response"]["url"] in came}
+
+
+def unfinished(events: Sequence[Event]) -> int:
+    """How many requests have begun and not ended."""
+    begun = {_request(event) for event in events if event["method"] == "network.beforeRequestSent"}
+    ended = {_request(e) for e in events if e["method"] in {"network.responseCompleted", "network.fetchError"}}
+    return len(begun - ended)
+
+
+def _translated(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    params = event["params"]
+    if event["method"] == "browsingContext.load":
+        yield "Page.loadEventFired", {"timestamp": params["timestamp"] / 1000}
+        return
+    request = {"requestId": _request(event)}
+    timings = params["request"]["timings"]
+    if event["method"] == "network.beforeRequestSent":
+        sent = {"url": params["request"]["url"], "method": params["request"]["method"]}
+        yield "Network.requestWillBeSent", {**request, "request": sent, "timestamp": params["timestamp"] / 1000}
+    elif event["method"] == "network.responseCompleted":
+        response = params["response"]
+        facts = {
+            "url": response["url"],
+            "status": response["status"],
+            "protocol": response["protocol"],
+            "fromDiskCache": response["fromCache"],
+            "connectionReused": not timings["connectStart"],
+        }
+        yield "Network.responseReceived", {**request, "response": facts}
+        yield "Network.dataReceived", {**request, "dataLength": response["bodySize"]}
+        ended = timings["responseEnd"] or params["timestamp"]
+        yield (
+            "Network.loadingFinished",
+            {**request, "encodedDataLength": response["bytesReceived"], "timestamp": ended / 1000},
+        )
+    elif event["method"] == "network.fetchError":
+        yield "Network.loadingFailed", {**request, "errorText": params.get("errorText", "")}
+
+
+def _request(event: Event) -> str:
+    return str(event["params"]["request"]["request"])
