@@ -2,10 +2,12 @@
 
 import hashlib
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
-HOST = "dl.lab"
+Server = Literal["dl", "video", "store", "messages"]
+"""Names of one server; rules can tell apps apart by them."""
 MAX_SIZE_BYTES = 100_000_000
 WHOLE_FILES_BYTES = frozenset(
     {

@@ -4,9 +4,10 @@ import json
 import re
 from dataclasses import dataclass
 
-from .content import HOST, WHOLE_FILES_BYTES
+from .content import WHOLE_FILES_BYTES, Server
 
 _MARK = "mplab-curl "
+_HOUR_S = 3600.0
 _FIELDS = {
     "exit": "%{exitcode}",
     "status": '"%{http_code}"',
@@ -53,25 +54,39 @@ class Transfer:
         }
 
 
-def file_argv(size: int, timeout_s: float) -> list[str]:
+def file_argv(size: int, timeout_s: float, server: Server = "dl") -> list[str]:
     """Download one file and print the SHA-256 of what came; curl's report goes to stderr."""
-    url, source = _source(size)
+    url, source = _source(size, server)
     return ["sh", "-c", _FILE_SCRIPT, "curl", *_COMMON, "--max-time", f"{timeout_s:.1f}", *source, url]
 
 
-def bundle_argv(flows: int, concurrent: int, size: int, timeout_s: float) -> list[str]:
-    """Download `flows` files, `concurrent` at a time; prints the time before and after."""
-    url, source = _source(size)
-    parallel = ["--parallel", "--parallel-immediate", "--parallel-max", str(concurrent)]
+@dataclass(frozen=True)
+class Flows:
+    """How the flows of a bundle follow each other: `concurrent` at a time, or one `every_s` seconds (0: at once)."""
+
+    count: int
+    concurrent: int = 1
+    every_s: float = 0.0
+
+    def arguments(self) -> list[str]:
+        """Curl's."""
+        if self.every_s:
+            return ["--rate", f"{round(_HOUR_S / self.every_s)}/h"]
+        return ["--parallel", "--parallel-immediate", "--parallel-max", str(self.concurrent)]
+
+
+def bundle_argv(flows: Flows, size: int, timeout_s: float, server: Server = "dl") -> list[str]:
+    """Download the flows' files; prints the time before and after."""
+    url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}", "--output", "/dev/null"]
-    arguments = [*_COMMON, *parallel, *limits, *source, f"{url}?flow=[1-{flows}]"]
+    arguments = [*_COMMON, *flows.arguments(), *limits, *source, f"{url}?flow=[1-{flows.count}]"]
     return ["sh", "-c", _BUNDLE_SCRIPT, "curl", *arguments]
 
 
-def _source(size: int) -> tuple[str, list[str]]:
+def _source(size: int, server: Server) -> tuple[str, list[str]]:
     if size in WHOLE_FILES_BYTES:
-        return f"http://{HOST}/{size}", []
-    return f"http://{HOST}/stream", ["--range", f"0-{size - 1}"]
+        return f"http://{server}.lab/{size}", []
+    return f"http://{server}.lab/stream", ["--range", f"0-{size - 1}"]
 
 
 def parse(stderr: str) -> tuple[list[Transfer], str]:

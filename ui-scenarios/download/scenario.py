@@ -12,7 +12,7 @@ from orchestrator.scenario import Context, Parameters
 from orchestrator.spec.units import DurationS, SizeBytes, format_size
 
 from . import curl
-from .content import MAX_SIZE_BYTES, stream_sha256
+from .content import MAX_SIZE_BYTES, Server, stream_sha256
 
 MAX_TEST_S = 120.0
 """A test of an app takes at most so long (baerts2015 §4.3)."""
@@ -38,6 +38,24 @@ class Bundle(BaseModel):
     flows: int = Field(ge=1, le=1000, description="How many files.")
     concurrent: int = Field(1, ge=1, le=100, description="How many at a time.")
     size: Size = Field(description="Of each file.")
+    every: DurationS = Field(0.0, le=600, description="From the start of a file to that of the next; 0 s: at once.")
+
+    @model_validator(mode="after")
+    def _one_at_a_time(self) -> "Bundle":
+        if self.every and self.concurrent > 1:
+            raise ValueError(f"a file every {self.every:g} s, and {self.concurrent} at a time: give one of the two")
+        return self
+
+    @property
+    def rounds(self) -> int:
+        """How often something is asked for."""
+        return math.ceil(self.flows / self.concurrent)
+
+    @property
+    def title(self) -> str:
+        """Of its results: ``20 × 50 kB, 4 at a time``."""
+        pace = f"one every {self.every:g} s" if self.every else f"{self.concurrent} at a time"
+        return f"{self.flows} × {format_size(self.size)}, {pace}"
 
     @property
     def size_bytes(self) -> int:
@@ -53,6 +71,7 @@ class DownloadParameters(Parameters):
     )
     bundles: tuple[Bundle, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
     pause: DurationS = Field(0.2, description="Between two files or bundles.")
+    server: Server = Field("dl", description="By which of its names the server is asked.")
 
     @model_validator(mode="after")
     def _something_to_do(self) -> "DownloadParameters":
@@ -68,6 +87,11 @@ class DownloadParameters(Parameters):
         """Everything that is downloaded."""
         return sum(self.sizes) + sum(bundle.size_bytes for bundle in self.bundles)
 
+    @property
+    def waiting_s(self) -> float:
+        """Time in which flows wait for their turn, at most."""
+        return sum(bundle.flows * bundle.every for bundle in self.bundles)
+
 
 class DownloadScenario:
     """`Scenario`: file downloads."""
@@ -76,19 +100,21 @@ class DownloadScenario:
     title = "File download"
     parameters = DownloadParameters
     needs_ui = False
+    services = ()
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
         """Enough for a path of 200 kbit/s, but not more than 120 s unless the usual path needs it."""
-        slow = 10 + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
-        return math.ceil(max(min(MAX_TEST_S, slow), 10 + 3 * self.estimate_s(parameters)))
+        slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
+        usual = self.estimate_s(parameters) - parameters.waiting_s
+        return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
 
     def estimate_s(self, parameters: DownloadParameters) -> float:
         """Time at 7 Mbit/s."""
         requests = len(parameters.sizes)
-        requests += sum(math.ceil(bundle.flows / bundle.concurrent) for bundle in parameters.bundles)
+        requests += sum(bundle.rounds for bundle in parameters.bundles)
         pauses = len(parameters.sizes) + len(parameters.bundles) - 1
         transfer = parameters.total_bytes * 8 / 1000 / _USUAL_KBPS
-        return transfer + requests * _REQUEST_S + pauses * parameters.pause
+        return transfer + requests * _REQUEST_S + pauses * parameters.pause + parameters.waiting_s
 
     def prepare(self, context: Context, parameters: DownloadParameters) -> None:
         """Nothing is kept from one download to the next."""
@@ -100,11 +126,11 @@ class DownloadScenario:
         for size in parameters.sizes:
             _pause(0 if first else parameters.pause)
             first = False
-            _download(context, size, deadline)
+            _download(context, size, parameters.server, deadline)
         for bundle in parameters.bundles:
             _pause(0 if first else parameters.pause)
             first = False
-            _download_bundle(context, bundle, deadline)
+            _download_bundle(context, bundle, parameters.server, deadline)
 
     def clean_up(self, context: Context, parameters: DownloadParameters) -> None:
         """Nothing is left behind."""
@@ -119,9 +145,9 @@ def _left_s(deadline: float) -> float:
     return max(1.0, deadline - time.monotonic())
 
 
-def _download(context: Context, size: int, deadline: float) -> None:
+def _download(context: Context, size: int, server: Server, deadline: float) -> None:
     label, left_s = format_size(size), _left_s(deadline)
-    answer = context.phone.shell(curl.file_argv(size, left_s), timeout_s=left_s + 5, check=False)
+    answer = context.phone.shell(curl.file_argv(size, left_s, server), timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     if len(transfers) != 1:
         raise StepError(f"download of {label}: curl gave no result: {problem or answer.stderr.strip()[-200:]}")
@@ -129,14 +155,15 @@ def _download(context: Context, size: int, deadline: float) -> None:
     _check(transfer, size, f"download of {label}", problem)
     digest = re.match(r"[0-9a-f]{64}", answer.stdout)
     if digest is None or digest.group() != stream_sha256(size):
-        raise StepError(f"download of {label}: {size} bytes came, but not those that dl.lab has")
+        raise StepError(f"download of {label}: {size} bytes came, but not those that {server}.lab has")
     context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields())
 
 
-def _download_bundle(context: Context, bundle: Bundle, deadline: float) -> None:
-    what = f"bundle of {bundle.flows} × {format_size(bundle.size)}, {bundle.concurrent} at a time"
+def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline: float) -> None:
+    what = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
-    argv = curl.bundle_argv(bundle.flows, bundle.concurrent, bundle.size, left_s)
+    flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
+    argv = curl.bundle_argv(flows, bundle.size, left_s, server)
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     for transfer in transfers:
@@ -145,7 +172,7 @@ def _download_bundle(context: Context, bundle: Bundle, deadline: float) -> None:
         raise StepError(f"{what}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
     context.observe(
         "bundle",
-        bundle=f"{bundle.flows} × {format_size(bundle.size)}, {bundle.concurrent} at a time",
+        bundle=bundle.title,
         flows=bundle.flows,
         concurrent=bundle.concurrent,
         size_bytes=bundle.size,

@@ -2,15 +2,40 @@
 
 from collections.abc import Iterator, Sequence
 
-from analysis.metric import Metric, Observation, Value
+from analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
 METRICS: tuple[Metric, ...] = (
-    Metric("download_time", "Download time", "s", "lower", ("size",), headline=True),
-    Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",)),
-    Metric("time_to_first_byte", "Time to first byte", "s", "lower", ("size",)),
-    Metric("dns_time", "Name lookup", "s", "lower", ("size",)),
-    Metric("bundle_time", "Time for a bundle", "s", "lower", ("bundle",), headline=True),
-    Metric("flow_time", "Mean time of a flow in a bundle", "s", "lower", ("bundle",)),
+    Metric("download_time", "Download time", "s", "lower", ("size",), True, "nikravesh2016 §5.1", NOT_NEGATIVE),
+    Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",), source="RFC 2647 §3.17", limits=NOT_NEGATIVE),
+    Metric(
+        "time_to_first_byte",
+        "Time to first byte",
+        "s",
+        "lower",
+        ("size",),
+        source="W3C Resource Timing: responseStart − connectStart",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "dns_time",
+        "Name lookup",
+        "s",
+        "lower",
+        ("size",),
+        source="W3C Resource Timing: domainLookupEnd − domainLookupStart",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("bundle_time", "Time for a bundle", "s", "lower", ("bundle",), True, "nikravesh2016 §5.1", NOT_NEGATIVE),
+    Metric(
+        "flow_time",
+        "Mean time of a flow in a bundle",
+        "s",
+        "lower",
+        ("bundle",),
+        source="nikravesh2016 §5.1",
+        limits=NOT_NEGATIVE,
+    ),
+    *INTERFACE_BYTES,
 )
 
 
@@ -36,6 +61,7 @@ def _values(observation: Observation) -> Iterator[Value]:
         durations = [_duration_s(result) for result in observation["results"]]
         yield Value("bundle_time", observation["total_s"], labels)
         yield Value("flow_time", sum(durations) / len(durations), labels)
+    yield from interface_bytes(observation)
 
 
 def _duration_s(transfer: Observation) -> float:

@@ -1,0 +1,64 @@
+"""What ``getStats`` says of the voice packets and of the player, second by second (W3C webrtc-stats)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from .stalls import Span
+
+_SETTLED_S = 2.0
+"""Until then the player finds out how much it has to buffer."""
+
+
+def measured(samples: Sequence[Mapping[str, Any]], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
+    """Metric → value over all calls.
+
+    Args:
+        samples: observations ``statistics`` of the phone.
+        left_out: call → times that do not count, unix seconds.
+    """
+    by_call: dict[str, list[Mapping[str, Any]]] = {}
+    for sample in samples:
+        if "inbound" in sample:
+            by_call.setdefault(str(sample["call"]), []).append(sample)
+    seconds = [
+        (before, after)
+        for call, found in by_call.items()
+        for before, after in pairwise(found)
+        if not _within(before["at"], after["at"], left_out.get(call, ()))
+    ]
+    return {**_shares(seconds), **_jitter(seconds, by_call)}
+
+
+def _within(begin: float, end: float, spans: Sequence[Span]) -> bool:
+    return any(begin < last and end > first for first, last in spans)
+
+
+_Seconds = Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]
+
+
+def _shares(seconds: _Seconds) -> dict[str, float]:
+    """Values that are a quotient of two counters' growth."""
+
+    def grown(name: str, group: str = "inbound") -> float:
+        return sum(after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)
+
+    received, lost = grown("packetsReceived"), max(0.0, grown("packetsLost"))
+    quotients = {
+        "concealment": (100 * grown("concealedSamples"), grown("totalSamplesReceived")),
+        "packets_lost": (100 * lost, received + lost),
+        "packets_discarded": (100 * grown("packetsDiscarded"), received),
+        "jitter_buffer_delay": (1000 * grown("jitterBufferDelay"), grown("jitterBufferEmittedCount")),
+        "call_round_trip": (1000 * grown("totalRoundTripTime", "pair"), grown("responsesReceived", "pair")),
+        "voice_rate": (8 * grown("bytesReceived") / 1000, sum(after["at"] - before["at"] for before, after in seconds)),
+    }
+    return {name: above / below for name, (above, below) in quotients.items() if below > 0}
+
+
+def _jitter(seconds: _Seconds, by_call: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
+    settled = {call: found[0]["at"] + _SETTLED_S for call, found in by_call.items()}
+    jitter_ms = [
+        1000 * after["inbound"]["jitter"] for _, after in seconds if after["at"] >= settled[str(after["call"])]
+    ]
+    return {"voice_jitter": fmean(jitter_ms), "voice_jitter_worst": max(jitter_ms)} if jitter_ms else {}

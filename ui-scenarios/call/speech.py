@@ -1,0 +1,47 @@
+"""What is said in a call: the recording that the service `turn` has made."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """8 to 12 s of one voice; times in seconds since the recording's start."""
+
+    number: int
+    voice: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Speech:
+    """The recorded speech.
+
+    Attributes:
+        sent: WAV that the caller plays.
+        reference: the same at 16 kHz.
+        quiet: WAV of a microphone nobody speaks into.
+        utterances: all of them.
+    """
+
+    sent: Path
+    reference: Path
+    quiet: Path
+    utterances: tuple[Utterance, ...]
+
+    @classmethod
+    def of_service(cls, facts: Mapping[str, str]) -> "Speech":
+        """What the facts of the service `turn` say."""
+        entries = json.loads(Path(facts["utterances"]).read_text())
+        utterances = tuple(
+            Utterance(number, entry["voice"], entry["start_s"], entry["end_s"])
+            for number, entry in enumerate(entries, 1)
+        )
+        return cls(Path(facts["sent"]), Path(facts["reference"]), Path(facts["quiet"]), utterances)
+
+    def within(self, duration_s: float) -> Sequence[Utterance]:
+        """The utterances that are over after `duration_s`; at least the first."""
+        return self.utterances[:1] + tuple(item for item in self.utterances[1:] if item.end_s <= duration_s)

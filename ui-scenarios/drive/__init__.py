@@ -1,0 +1,1 @@
+"""Uploads to a file store: see README.md."""

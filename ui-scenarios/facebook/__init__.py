@@ -1,0 +1,1 @@
+"""A social network: see README.md."""

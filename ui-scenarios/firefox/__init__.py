@@ -1,0 +1,1 @@
+"""Front pages in Firefox."""

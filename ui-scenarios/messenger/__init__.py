@@ -1,0 +1,1 @@
+"""Messages to a second phone: see README.md."""

@@ -1,0 +1,1 @@
+"""Radio: see README.md."""

@@ -1,0 +1,1 @@
+"""Music: see README.md."""

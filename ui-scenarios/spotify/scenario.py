@@ -1,0 +1,57 @@
+"""Music is played in random order, as with Spotify (baerts2015 §4.3)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from orchestrator.scenario import Context
+from orchestrator.scenario.listening import ListeningParameters, ListeningScenario
+from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.ui.app import load_app
+
+SMALLEST_BYTES, LARGEST_BYTES = 1_000, 1_000_000
+
+
+def _possible_chunk(size: int) -> int:
+    if not SMALLEST_BYTES <= size <= LARGEST_BYTES:
+        allowed = f"{format_size(SMALLEST_BYTES)} to {format_size(LARGEST_BYTES)}"
+        raise ValueError(f"chunk {format_size(size)}: from {allowed} is possible")
+    return size
+
+
+class SpotifyParameters(ListeningParameters):
+    """Parameters of the scenario `spotify`."""
+
+    chunk: Annotated[SizeBytes, AfterValidator(_possible_chunk)] = Field(
+        128_000, description="Of a track, asked for at once."
+    )
+    ahead: DurationS = Field(30.0, description="Of sound in the buffer, from which on nothing more is asked for.")
+
+    @model_validator(mode="after")
+    def _room(self) -> "SpotifyParameters":
+        if self.ahead < self.buffer:
+            raise ValueError(f"ahead {self.ahead:g} s: less than buffer, {self.buffer:g} s: nothing would be played")
+        return self
+
+
+class SpotifyScenario(ListeningScenario):
+    """`Scenario`: tracks in chunks."""
+
+    def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
+        """The player, and what its order of the tracks comes from."""
+        return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
+
+    def sent(self, facts: Mapping[str, str], player: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The melodies of the tracks, one after the other as they were played; what was asked for and came."""
+        melodies = json.loads(facts["music_melodies"])
+        played = [melodies[track] for track in player["order"]]
+        melody = {**played[0], "notes": "".join(track["notes"] for track in played)}
+        return {"melody": melody, **{name: player[name] for name in ("order", "chunks", "failures", "bytes")}}
+
+
+SCENARIO = SpotifyScenario(
+    name="spotify", title="Music", parameters=SpotifyParameters, app=load_app(Path(__file__).parent), button="shuffle"
+)

@@ -1,0 +1,1 @@
+"""A steady flow of datagrams: see README.md."""
