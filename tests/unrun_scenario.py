@@ -9,6 +9,7 @@ class UnrunScenario:
     """`Scenario` of a given name, parameters and time limit; estimated at a quarter of its limit."""
 
     needs_ui = False
+    services: tuple[str, ...] = ()
 
     def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
         self.name = name

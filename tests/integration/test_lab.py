@@ -81,7 +81,7 @@ def test_a_shell_in_a_node_sees_the_phones_network(start_mplab: Start, mplab: Mp
     assert lab in mplab("lab", "list").stdout
     wrong = mplab("lab", "shell", "tablet", "--lab", lab)
     assert wrong.returncode == 3
-    assert "it has air, origin, phone, proxy, router" in wrong.stderr
+    assert "it has air, origin, peer, phone, proxy, router" in wrong.stderr
 
 
 def test_the_phone_reaches_the_lab_and_nothing_else(start_mplab: Start, mplab: Mplab) -> None:

@@ -49,6 +49,9 @@ def test_cells_over_both_interfaces(mplab: Mplab, tmp_path: Path) -> None:
         "primary": None,
         "plain": True,
         "reinjection": [],
+        "policy": None,
+        "feeding": "late",
+        "send_buffer": None,
     }
     shares = json.loads((run / "report" / "summary.json").read_text())["interfaces"]
     both = {row["interface"]: row["share"] for row in shares if row["transport"] == "mpflex"}

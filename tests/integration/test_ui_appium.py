@@ -4,7 +4,9 @@ Run from outside, this file runs itself once more inside new namespaces, where 1
 origin's dnsmasq is the name server; with the namespaces goes everything that was started.
 """
 
+import contextlib
 import dataclasses
+import http.server
 import json
 import os
 import signal
@@ -25,11 +27,25 @@ from orchestrator.errors import StepError
 from orchestrator.origin import Origin
 from orchestrator.origin.sites import DNS_ADDRESS, NETWORK
 from orchestrator.phone import CommandResult
-from orchestrator.programs import APPIUM_DIR, CERTUTIL, CHROMEDRIVER, CHROMIUM, CURL, DNSMASQ, IP, NGINX, NODE, UNSHARE
+from orchestrator.programs import (
+    APPIUM_DIR,
+    CERTUTIL,
+    CHROMEDRIVER,
+    CHROMIUM,
+    CURL,
+    DNSMASQ,
+    IP,
+    MPFLEX,
+    NGINX,
+    NODE,
+    UNSHARE,
+)
 from orchestrator.scenario import Context
 from orchestrator.scenario.protocol import Tools
-from orchestrator.ui import Selector
+from orchestrator.ui import Selector, Ui
 from orchestrator.ui.appium import AppiumServer, ChromiumUi, ChromiumUiFactory
+from orchestrator.ui.console import ConsoleLog
+from orchestrator.ui.state import proved_clean
 
 INSIDE = "MPLAB_TEST_UI_INSIDE"
 MARKER = "MPLAB_TEST_UI_MARKER"
@@ -152,7 +168,7 @@ else:
 
         def run(name: str, **given: Any) -> list[dict[str, Any]]:
             phone: Any = LocalHost()
-            tools = Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules")
+            tools = Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules", mpflex=MPFLEX.path())
             rng = Random(1)  # noqa: S311
             context = Context(phone, open_ui, observe, rng, tmp_path, tmp_path, 100.0, tools)
             scenario = load_scenario(name)
@@ -220,6 +236,28 @@ else:
                 ui.tap(Selector("css", "#none"), timeout_s=0.1)
             assert len(list((tmp_path / "screenshots").iterdir())) == 2
 
+    def test_the_console_is_kept_and_a_secret_comes_into_no_log(
+        open_ui: ChromiumUiFactory, origin: Origin, appium: AppiumServer, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "console.jsonl"
+        with dataclasses.replace(open_ui, console=ConsoleLog(path))() as ui:
+            ui.open(origin.index.site("search").url("h2"))
+            ui.evaluate("document.body.insertAdjacentHTML('afterbegin', '<input id=i>')")
+            ui.type(Selector("id", "i"), "open-sesame", secret=True)
+            assert ui.evaluate("return document.getElementById('i').value.length") == len("open-sesame")
+            ui.type(Selector("id", "i"), "no-secret")
+            ui.evaluate("console.warn('careful'); setTimeout(() => nowhere()); return fetch('/none').then(() => 1)")
+        told = [json.loads(line) for line in path.read_text().splitlines()]
+        assert {entry["browser"] for entry in told} == {1}
+        found = {(entry["level"], entry["source"]): entry["text"] for entry in told}
+        assert "careful" in found["warning", "console-api"]
+        assert "nowhere is not defined" in found["error", "javascript"]
+        assert "404" in found["error", "network"]
+        assert all(abs(entry["t"] - time.time()) < 60 for entry in told)
+        log = appium.log.read_text()
+        assert "no-secret" in log, "what is no secret is logged: else this test could not fail"
+        assert "open-sesame" not in log
+
     def test_names_that_are_not_of_the_lab(open_ui: ChromiumUiFactory) -> None:
         with open_ui() as ui, pytest.raises(StepError, match="net::ERR"):
             ui.open("https://www.example.com/")
@@ -238,6 +276,60 @@ else:
         assert pids[0] != pids[1]
         assert not any(_alive(pid) for pid in pids)
         assert list(open_ui.directory.iterdir()) == []
+
+    class Cacheable(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            for name, value in (
+                ("Content-Type", "text/html"),
+                ("Content-Length", "9"),
+                ("Cache-Control", "max-age=999"),
+            ):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(b"<h1>x</h1")
+
+        def log_message(self, *_arguments: Any) -> None:
+            pass
+
+    def test_a_browser_that_has_kept_something_is_not_clean(open_ui: ChromiumUiFactory) -> None:
+        keep = """
+            document.cookie = 'a=1; max-age=9999';
+            localStorage.x = 1;
+            return caches.open('c').then(cache => cache.put('/x', new Response('y'.repeat(5000)))).then(() => 1);
+        """
+        seen: list[dict[str, Any]] = []
+
+        def observe(event: str, **fields: Any) -> None:
+            seen.append({"event": event, **fields})
+
+        with (
+            http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cacheable) as server,
+            proved_clean(open_ui, device="phone", observe=observe)() as ui,
+        ):
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            ui.open(f"http://127.0.0.1:{server.server_port}/")
+            ui.evaluate(keep)
+            for _ in range(100):
+                if (state := ui.state()).storage_origins and state.cached_objects:
+                    break
+                time.sleep(0.2)
+            server.shutdown()
+            assert state.cookies == 1
+            assert state.cached_objects >= 1
+            assert state.storage_bytes >= 5000
+
+            @contextlib.contextmanager
+            def used(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Ui]:
+                yield ui
+
+            with (
+                pytest.raises(StepError, match=r"phone: the app does not begin clean: it has 1 cookies, \d+ cached"),
+                proved_clean(used, device="phone", observe=observe)(),
+            ):
+                pass
+        assert [item["clean"] for item in seen] == [True, False]
+        assert seen[0]["cookies"] == seen[0]["cached_objects"] == seen[0]["storage_origins"] == 0
 
     def test_a_browser_killed_in_the_middle_of_a_page_is_a_failed_step(
         open_ui: ChromiumUiFactory, origin: Origin

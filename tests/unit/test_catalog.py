@@ -1,17 +1,24 @@
 """Scenarios are found by folder, whoever imports them first."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
-from orchestrator.catalog import load_scenario, scenario_names
+from orchestrator.catalog import SCENARIOS_DIR, load_scenario, scenario_names
 from orchestrator.errors import LabNotReadyError
 
 
 def test_every_folder_with_a_scenario_is_found() -> None:
     assert {"download", "web"} <= set(scenario_names())
     assert load_scenario("download").name == "download"
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_a_folder_stands_alone(name: str) -> None:
+    for path in (SCENARIOS_DIR / name).glob("*.py"):
+        assert re.findall(r"(?m)^\s*(?:from \.\.|(?:from|import) mplab_scenarios).*", path.read_text()) == [], path.name
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:

@@ -1,6 +1,6 @@
 """The kernel's counters are read by name."""
 
-from orchestrator.phone.counters import difference, parse_netstat
+from orchestrator.phone.counters import difference, parse_interfaces, parse_netstat
 
 NETSTAT = """\
 TcpExt: SyncookiesSent TCPTimeouts
@@ -21,3 +21,18 @@ def test_pairs_of_lines_become_names_and_values() -> None:
 
 def test_only_what_changed_is_kept() -> None:
     assert difference({"a": 1, "b": 2}, {"a": 1, "b": 5, "c": 4}) == {"b": 3, "c": 4}
+
+
+DEV = """\
+Inter-|   Receive                                        |  Transmit
+ face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed
+    lo:    1200 12 0 0 0 0 0 0 1200 12 0 0 0 0 0 0
+ wlan0:12345678 999 1 2 0 0 0 0 54321 777 0 3 0 0 0 0
+"""
+
+
+def test_interfaces_have_frames_and_bytes_of_both_ways() -> None:
+    found = parse_interfaces(DEV)
+    assert len(found) == 2 * 4
+    assert (found["wlan0.rx_bytes"], found["wlan0.rx_packets"]) == (12345678, 999)
+    assert (found["wlan0.tx_bytes"], found["wlan0.tx_packets"]) == (54321, 777)

@@ -25,7 +25,7 @@ from analysis.metric import Metric, Value
 
 METRICS = (
     Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",)),
-    Metric("time", "Download time", "s", "lower", ("size",), headline=True),
+    Metric("time", "Download time", "s", "lower", ("size",), headline=True, source="RFC 0 §1", limits=(0, 900)),
     Metric("flows", "Subflows", "", "neither"),
 )
 

@@ -98,7 +98,39 @@ def test_where_more_is_better(outcome: Callable[..., Outcome]) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"metric": "upload_time"}, {"transport": "mpflex"}, {"against": ["sptcp-wifi", "mpflex"]}]
+    ("about", "findings"),
+    [({"scenarios": ["files"], "links": ["baseline"]}, 1), ({"scenarios": ["web"]}, 0), ({"links": ["lossy"]}, 0)],
+)
+def test_a_claim_may_be_about_some_scenarios_and_links_alone(
+    outcome: Callable[..., Outcome], about: dict[str, Any], findings: int
+) -> None:
+    assert len(outcome(STEADY, **about).findings) == findings
+
+
+def test_the_others_may_be_meant_under_another_condition(synthetic: Callable[..., Synthetic]) -> None:
+    claim = CLAIM | {"links": ["far"], "against_link": "near", "against": ["sptcp-wifi"]}
+    run = read_run(synthetic(repetitions=3, links=("near", "far"), claims=[claim]).build())
+    times = {("sptcp-wifi", "near"): 2.0, ("sptcp-wifi", "far"): 8.0, ("mptcp", "near"): 1.0, ("mptcp", "far"): 1.5}
+    scores = [
+        CellScores(cell.id, (Value("time", time, {"size": "1 MB"}),))
+        for cell in run.cells
+        if (spec := cell.spec) is not None and (time := times.get((spec.transport, spec.link)))
+    ]
+    (found,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (TIME,)}, scores))))
+    (finding,) = found.findings
+    assert finding.group.link == "far"
+    assert finding.gain == pytest.approx(0.25)
+    assert finding.baseline.numbers == [2.0] * 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"against_link": "nowhere"},
+        {"metric": "upload_time"},
+        {"transport": "mpflex"},
+        {"against": ["sptcp-wifi", "mpflex"]},
+    ],
 )
 def test_a_claim_of_which_a_part_was_not_measured_has_no_finding(
     outcome: Callable[..., Outcome], changes: dict[str, Any]

@@ -152,6 +152,9 @@ def test_the_ends_of_a_virtual_lab_have_one_clock(run: Run) -> None:
     files = sorted(folder.glob("phone-*.pcapng"))
     given = [jobs(folder, files, same_clock=one)[-1].arguments for one in (False, True)]
     assert [word for word in given[1] if word not in given[0]] == ["--same-clock"]
+    (sent,) = (job for job in jobs(folder, files, same_clock=True) if job.name == "proxy")
+    assert sent.arguments[0] == "proxy.pcapng"
+    assert "proxy" not in {job.name for job in jobs(folder, files, same_clock=False)}, "its times would be others"
     assert run.manifest.same_clock == (run.manifest.lab == {"kind": "virtual"})
 
 

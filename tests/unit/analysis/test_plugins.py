@@ -12,7 +12,9 @@ from analysis.run import read_run
 from analysis.scores import read_scores, score_cell
 from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, write_scenario
 
-HEAD = 'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "s", "lower", ("k",)),)\n'
+HEAD = (
+    'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "s", "lower", ("k",), limits=(0, 60)),)\n'
+)
 
 
 def test_loads_a_folder_with_relative_imports(tmp_path: Path) -> None:
@@ -21,7 +23,14 @@ def test_loads_a_folder_with_relative_imports(tmp_path: Path) -> None:
     (tmp_path / "relative" / "inner.py").write_text("def three():\n    return 3.0\n")
     plugin = load("relative", [tmp_path])
     assert plugin.metrics[0].name == "m"
-    assert plugin.score([], {})[0].value == 3.0
+    assert plugin.score([], {}, tmp_path)[0].value == 3.0
+
+
+def test_scores_that_ask_for_it_are_given_the_cells_folder(tmp_path: Path) -> None:
+    body = HEAD + "def score(o, t, folder):\n    return [Value('m', float((folder / 'f').read_text()), {'k': 'x'})]\n"
+    write_scenario(tmp_path, "files", body)
+    (tmp_path / "f").write_text("4.5")
+    assert load("files", [tmp_path]).score([], {}, tmp_path)[0].value == 4.5
 
 
 def test_a_folder_of_the_same_name_elsewhere_is_another_plugin(tmp_path: Path) -> None:
@@ -75,6 +84,8 @@ def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Syntheti
         ("[Value('x', 1.0)]", "the value of x belongs to no metric"),
         ("[Value('m', 1.0)]", "has the labels [], METRICS says ['k']"),
         ("[Value('m', float('nan'), {'k': 'x'})]", "a value of m is nan"),
+        ("[Value('m', -1.0, {'k': 'x'})]", "a value of m is -1 s: possible are 0 … 60"),
+        ("[Value('m', 61.0, {'k': 'x'})]", "a value of m is 61 s: possible are 0 … 60"),
         ("1 / 0", "ZeroDivisionError"),
     ],
 )

@@ -117,6 +117,14 @@ def test_the_page_says_what_was_run(three: Path) -> None:
         assert words in text.replace("\xa0", " "), words
 
 
+def test_a_metric_is_shown_with_unit_direction_limits_and_source(three: Path) -> None:
+    text = page_of(three).text
+    assert "Download time s · less is better · possible: 0 … 900 · RFC 0 §1" in text
+    assert "Subflows" in text
+    time = next(group for group in summary_json(three)["metrics"] if group["metric"] == "time")
+    assert (time["limits"], time["source"]) == ([0, 900], "RFC 0 §1")
+
+
 def test_the_traces_have_a_section_of_their_own(three: Path) -> None:
     page = (three / "report" / "index.html").read_text()
     assert '<a href="#traces">Traces</a>' in page
@@ -132,6 +140,19 @@ def test_without_tables_there_is_no_section_of_traces(synthetic: Callable[..., S
         table.unlink()
     analyze(run, scenario_folders=builder.scenario_folders)
     assert "#traces" not in (run / "report" / "index.html").read_text()
+
+
+def test_cells_on_an_overloaded_host_are_flagged(synthetic: Callable[..., Synthetic]) -> None:
+    builder = synthetic(repetitions=1)
+    run = builder.build()
+    file = sorted(run.glob("cells/*/cell.json"))[0]
+    record = json.loads(file.read_text())
+    remark = "the host was overloaded: other programs left 0.7 processors, the scenario needs 1"
+    file.write_text(json.dumps({**record, "warnings": [remark], "host": {"overloaded": True, "free_cpus": 0.7}}))
+    analyze(run, scenario_folders=builder.scenario_folders)
+    text = page_of(run).text
+    assert "1 of 3 ok cells measured on an overloaded host, counted all the same" in text
+    assert remark in text
 
 
 def test_every_cell_that_does_not_count_is_explained(analyzed: Analyzed) -> None:
@@ -164,7 +185,7 @@ def test_a_run_without_ok_cells_has_a_report(analyzed: Analyzed, outcome: str) -
     run = analyzed(repetitions=1, outcome=lambda _: outcome)
     page = page_of(run)
     assert "No cell is ok: there is nothing to average." in page.text
-    assert "No headline metric has a value yet." in page.text
+    assert "No headline metric has values of two transports to compare." in page.text
     assert summary(run) == []
 
 
@@ -236,13 +257,17 @@ def test_transports_are_told_with_their_options(answered: Analyzed) -> None:
     ("transports", "words"),
     [
         ((WIFI, LTE), "No multipath transport was measured."),
-        ((MPTCP,), "No single path was measured."),
+        ((MPTCP, {**MPTCP, "label": "backup", "title": "Backup"}), "No single path was measured."),
     ],
 )
 def test_what_cannot_be_compared_is_said(
     answered: Analyzed, transports: tuple[dict[str, str], ...], words: str
 ) -> None:
     assert words in summary_json(answered(repetitions=3, transports=transports))["answers"][0]["sentence"]
+
+
+def test_a_transport_alone_is_no_answer(answered: Analyzed) -> None:
+    assert summary_json(answered(repetitions=3, transports=(MPTCP,)))["answers"] == []
 
 
 def test_many_labels_are_answered_together(analyzed: Analyzed) -> None:

@@ -12,7 +12,7 @@ from orchestrator.cli.options import find_run
 from orchestrator.cli.output import duration
 from orchestrator.errors import InputError
 
-VERBS = "init doctor plan run resume status analyze figures report lab scenarios links transports".split()  # noqa: SIM905
+VERBS = "init doctor plan run resume status analyze figures report lab router scenarios links transports".split()  # noqa: SIM905
 DEMO = str(Path(__file__).parents[3] / "experiments" / "demo.yaml")
 
 
@@ -48,6 +48,8 @@ def test_the_plan_of_the_demo() -> None:
 def test_transports_scenarios_and_links_are_listed() -> None:
     transports = json.loads(mplab("transports", "--json").stdout)
     assert {"sptcp-wifi", "sptcp-lte", "mptcp"} <= {item["name"] for item in transports}
+    for words in ("mpflex", "redundant", "policy", "nikravesh2016-fig18-lab"):
+        assert words in mplab("transports").stdout.replace("\n", " ")
     scenarios = json.loads(mplab("scenarios", "--json").stdout)
     assert {"download", "web"} <= {item["name"] for item in scenarios}
     assert "baseline" in {item["name"] for item in json.loads(mplab("links", "--json").stdout)}

@@ -57,9 +57,11 @@ def test_early_errors_of_nginx_go_to_the_prefix_where_it_can() -> None:
 def test_every_name_of_the_lab_is_in_the_dns(index: SiteIndex) -> None:
     pairs = dict(records(index))
     assert pairs["dl.lab"] == "10.65.0.2"
+    assert pairs["dl.lab"] == pairs["video.lab"] == pairs["store.lab"] == pairs["messages.lab"]
+    assert pairs["echo.lab"] == "10.65.0.7"
     assert pairs["img1.wiki.h1.lab"] == "10.65.10.131"
     text = dnsmasq_conf(index)
-    assert text.count("host-record=") == len(pairs) == 1 + 2 * sum(len(site.hosts) for site in index)
+    assert text.count("host-record=") == len(pairs) == 5 + 2 * sum(len(site.hosts) for site in index)
 
 
 @pytest.mark.skipif(NGINX.find() is None or DNSMASQ.find() is None, reason="nginx or dnsmasq is missing")

@@ -30,7 +30,8 @@ def test_delays_are_half_the_round_trip() -> None:
     delays = delay_by_prefix()
     assert delays["10.65.0.2/32"] == 2.0
     assert delays["10.65.1.0/24"] == pytest.approx(20.9 / 2)
-    assert len(delays) == 27
+    assert delays["10.65.0.7/32"] == 2.0
+    assert len(delays) == 28
 
 
 def test_every_host_name_has_an_address_of_its_own(index: SiteIndex) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InputError, MplabError
@@ -56,7 +56,6 @@ def test_threads_do_not_mix_their_lines(path: Path) -> None:
     assert sorted(len(event["step"]) for event in read_events(path)) == list(range(200))
 
 
-@settings(deadline=None)
 @given(cut=st.integers(min_value=0, max_value=200))
 def test_a_log_cut_anywhere_is_read_and_goes_on(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("cut") / "events.jsonl"

@@ -33,7 +33,7 @@ def record(spec: CellSpec, **fields: object) -> CellRecord:
 
 
 def manifest(run: RunDirectory) -> Manifest:
-    path = PathCondition(7040.0, None, 50.0)
+    path = PathCondition.of(7040.0, None, 50.0)
     experiment = Experiment(
         path=run.experiment_file,
         source=b"",

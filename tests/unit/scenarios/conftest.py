@@ -39,7 +39,37 @@ def download() -> SimpleNamespace:
 @pytest.fixture
 def web() -> SimpleNamespace:
     """The folder ``ui-scenarios/web``."""
-    return _modules("web", "scenario", "scores", "page", "sites")
+    return _modules("web", "scenario", "scores")
+
+
+@pytest.fixture
+def udp_jitter() -> SimpleNamespace:
+    """The folder ``ui-scenarios/udp-jitter``."""
+    return _modules("udp-jitter", "scenario", "scores")
+
+
+@pytest.fixture
+def call() -> SimpleNamespace:
+    """The folder ``ui-scenarios/call``."""
+    return _modules("call", "scenario", "scores", "page", "packets", "quality", "clock", "speech", "stalls")
+
+
+@pytest.fixture
+def facebook() -> SimpleNamespace:
+    """The folder ``ui-scenarios/facebook``."""
+    return _modules("facebook", "scenario", "scores")
+
+
+@pytest.fixture
+def dropbox() -> SimpleNamespace:
+    """The folder ``ui-scenarios/dropbox``."""
+    return _modules("dropbox", "scenario", "scores")
+
+
+@pytest.fixture
+def drive() -> SimpleNamespace:
+    """The folder ``ui-scenarios/drive``."""
+    return _modules("drive", "scenario", "scores")
 
 
 @pytest.fixture
@@ -75,7 +105,16 @@ class ScriptedPhone:
 class Cell:
     """A context and what was observed in it."""
 
-    def __init__(self, folder: Path, phone: Any = None, ui: Any = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        phone: Any = None,
+        ui: Any = None,
+        socks: str = "",
+        facts: Mapping[str, Mapping[str, str]] | None = None,
+        time_limit_s: float = 60.0,
+    ) -> None:
         self.observations: list[dict[str, Any]] = []
         self.opened = 0
         self._ui = ui
@@ -86,11 +125,15 @@ class Cell:
             rng=Random(1),  # noqa: S311
             cell_dir=folder,
             scratch_dir=folder,
-            time_limit_s=60.0,
-            tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules"),
+            time_limit_s=time_limit_s,
+            tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules", mpflex=Path("/bin/mpflex")),
+            socks=socks,
+            service=(facts or {}).__getitem__,
         )
 
-    def _open(self) -> AbstractContextManager[Any]:
+    def _open(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Any]:
+        assert not switches
+        assert not sound
         self.opened += 1
         return nullcontext(self._ui)
 
@@ -100,8 +143,8 @@ class Cell:
 
 @pytest.fixture
 def make_cell(tmp_path: Path) -> Callable[..., Cell]:
-    def make(*, reply: Reply | None = None, ui: Any = None) -> Cell:
-        return Cell(tmp_path, ScriptedPhone(reply) if reply else None, ui)
+    def make(*, reply: Reply | None = None, **given: Any) -> Cell:
+        return Cell(tmp_path, phone=ScriptedPhone(reply) if reply else None, **given)
 
     return make
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,13 +13,15 @@ import pytest
 from appium.webdriver.client_config import AppiumClientConfig
 from selenium.common.exceptions import WebDriverException
 
+from orchestrator.cell import Cell
 from orchestrator.errors import LabNotReadyError, StepError
 from orchestrator.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
-from orchestrator.ui import Selector
+from orchestrator.ui import AppState, Selector
 from orchestrator.ui import factory as factory_module
 from orchestrator.ui.appium import AppiumServer
 from orchestrator.ui.browser import Wrapper, switches
 from orchestrator.ui.chromium import ChromiumUi
+from orchestrator.ui.evidence import OpenApps
 from orchestrator.ui.factory import ChromiumUiFactory, capabilities
 from orchestrator.ui.har import har_from_events
 
@@ -54,6 +57,20 @@ def test_the_wrapper_answers_the_version_itself(wrapper: Wrapper) -> None:
 def test_a_running_browser_has_a_pid(wrapper: Wrapper) -> None:
     wrapper.pid_file.write_text(f"{os.getpid()}\n")
     assert wrapper.browser_pid() == os.getpid()
+
+
+def test_a_browser_is_muted_unless_there_is_a_sound_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "browser"
+    program.write_text('#!/bin/sh\necho "${PULSE_SERVER-none}"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("MPLAB_CHROMIUM", str(program))
+    monkeypatch.setenv("PULSE_SERVER", "unix:/that/of/the/user")
+    for sound, seen in (("", "none"), ("unix:/phone/socket", "unix:/phone/socket")):
+        started = Wrapper.write(tmp_path, enter=["env"], home=tmp_path, sound=sound)
+        done = subprocess.run([str(started.path)], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == seen
+        wanted = capabilities(started.path, tmp_path, muted=not sound)["goog:chromeOptions"]["args"]
+        assert ("--mute-audio" in wanted) == (not sound)
 
 
 def test_switches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,15 +114,17 @@ class BrokenDriver:
         """Nothing to do."""
 
 
-def broken_ui(wrapper: Any, folder: Path, error: Exception | None = None) -> tuple[ChromiumUi, BrokenDriver]:
+def broken_ui(wrapper: Any, screenshots: Path, error: Exception | None = None) -> tuple[ChromiumUi, BrokenDriver]:
     driver: Any = BrokenDriver(error or WebDriverException("unknown error: net::ERR_FAILED\n  (Session info)"))
     config = AppiumClientConfig(remote_server_addr="http://127.0.0.1:1")
-    return ChromiumUi(driver, config=config, wrapper=wrapper, screenshots=folder / "screenshots"), driver
+    return ChromiumUi(
+        driver, config=config, wrapper=wrapper, profile=screenshots.parent, screenshots=screenshots
+    ), driver
 
 
 def test_a_failed_step_leaves_screenshot_and_source(wrapper: Wrapper, tmp_path: Path) -> None:
     wrapper.pid_file.write_text(f"{os.getpid()}")
-    ui, _ = broken_ui(wrapper, tmp_path)
+    ui, _ = broken_ui(wrapper, tmp_path / "screenshots")
     message = "browser: opening https://x/: unknown error: net::ERR_FAILED (see screenshots/step-01.png)"
     with pytest.raises(StepError, match=f"^{re.escape(message)}$"):
         ui.open("https://x/")
@@ -113,8 +132,39 @@ def test_a_failed_step_leaves_screenshot_and_source(wrapper: Wrapper, tmp_path: 
     assert (tmp_path / "screenshots" / "step-01.html").read_text() == "<p>here</p>"
 
 
+class CleanUi:
+    """A browser that begins clean; all else is another's."""
+
+    def __init__(self, ui: ChromiumUi) -> None:
+        self.open = ui.open
+
+    def state(self) -> AppState:
+        return AppState(0, 0, 0, 0, 0)
+
+
+def test_phone_and_peer_leave_what_they_saw_in_folders_of_their_own(wrapper: Wrapper, tmp_path: Path) -> None:
+    wrapper.pid_file.write_text(f"{os.getpid()}")
+
+    def opener(screenshots: Path, _keys: Path | None, **_where: Any) -> Any:
+        return lambda **_options: nullcontext(CleanUi(broken_ui(wrapper, screenshots)[0]))
+
+    cell: Any = Cell.__new__(Cell)
+    cell._lab, cell._apps = SimpleNamespace(open_ui=opener), OpenApps()
+    cell._job = SimpleNamespace(
+        directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=SimpleNamespace()
+    )
+    for node, folder in (("phone", "screenshots"), ("peer", "screenshots-peer")):
+        with (
+            cell._open_ui(node, lambda _event, **_fields: None)() as ui,
+            pytest.raises(StepError, match=rf"\(see {folder}/step-01\.png\)$"),
+        ):
+            ui.open("https://x/")
+    kept = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("screenshots*/*.png"))
+    assert kept == ["screenshots-peer/step-01.png", "screenshots/step-01.png"]
+
+
 def test_a_browser_that_has_ended_is_not_asked_again(wrapper: Wrapper, tmp_path: Path) -> None:
-    ui, _ = broken_ui(wrapper, tmp_path, ConnectionRefusedError())
+    ui, _ = broken_ui(wrapper, tmp_path / "screenshots", ConnectionRefusedError())
     with pytest.raises(StepError, match="browser: opening https://x/: the browser has ended"):
         ui.open("https://x/")
     assert not (tmp_path / "screenshots").exists()
@@ -132,7 +182,7 @@ def test_a_browser_that_has_ended_is_not_asked_again(wrapper: Wrapper, tmp_path:
 )
 def test_selectors(wrapper: Wrapper, tmp_path: Path, selector: Selector, asked: tuple[str, str]) -> None:
     wrapper.pid_file.write_text(f"{os.getpid()}")
-    ui, driver = broken_ui(wrapper, tmp_path)
+    ui, driver = broken_ui(wrapper, tmp_path / "screenshots")
     with pytest.raises(StepError, match="not there after 0 s"):
         ui.wait(selector, timeout_s=0)
     assert driver.asked[0] == asked

@@ -5,13 +5,14 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from orchestrator.errors import StepError
 from orchestrator.origin import stream_bytes
 from orchestrator.origin.files import SIZES_BYTES, STREAM_BYTES
+from orchestrator.origin.sites import APP_HOSTS, FILE_HOST
 from orchestrator.phone import CommandResult
 
 
@@ -35,7 +36,7 @@ def digest(size: int) -> str:
 
 
 def good_reply(argv: Sequence[str]) -> CommandResult:
-    if "--parallel" in argv:
+    if "--output" in argv:
         flows = int(re.findall(r"\[1-(\d+)\]", argv[-1])[0])
         lines = [report(1000, f"http://dl.lab/1000?flow={flow}") for flow in range(flows, 0, -1)]
         return CommandResult(0, "1795252697.900000000\n1795252699.150000000\n", "".join(lines))
@@ -105,7 +106,24 @@ def test_sizes_without_a_file_are_byte_ranges(download: SimpleNamespace) -> None
     assert download.curl.file_argv(12_345, 5.0)[-3:] == ["--range", "0-12344", "http://dl.lab/stream"]
 
 
+def test_flows_may_come_one_after_the_other_at_a_pace(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
+    scenario = download.scenario.SCENARIO
+    parameters = scenario.parameters.model_validate(
+        {"sizes": [], "bundles": [{"flows": 6, "size": "1 kB", "every": "5 s"}], "server": "messages"}
+    )
+    cell = make_cell(reply=good_reply)
+    scenario.run(cell.context, parameters)
+    (command,) = cell.context.phone.commands
+    assert command[command.index("--rate") + 1] == "720/h"
+    assert "--parallel" not in command
+    assert command[-1] == "http://messages.lab/1000?flow=[1-6]"
+    assert cell.observations[0]["bundle"] == "6 × 1 kB, one every 5 s"
+    assert 30 < scenario.estimate_s(parameters) < 35
+    assert scenario.time_limit_s(parameters) > 40
+
+
 def test_scenario_and_origin_agree(download: SimpleNamespace) -> None:
+    assert {f"{name}.lab" for name in get_args(download.content.Server)} == {FILE_HOST, *APP_HOSTS}
     assert set(SIZES_BYTES) == download.content.WHOLE_FILES_BYTES
     assert download.content.MAX_SIZE_BYTES == STREAM_BYTES
     assert download.content.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
@@ -135,6 +153,9 @@ def test_parameters_survive_being_written(download: SimpleNamespace) -> None:
         ("sizes: [1 MB, 1000 kB]", "'sizes' has the same entry twice"),
         ("bundles: [{flows: 0, size: 1 kB}]", "found 0, allowed: 1…1000"),
         ("bundles: [{flows: 5}]", "key 'size' is missing"),
+        ("bundles: [{flows: 5, size: 1 kB, concurrent: 2, every: 1 s}]", "a file every 1 s, and 2 at a time"),
+        ("bundles: [{flows: 5, size: 1 kB, every: 1 h}]", "must be at most 600"),
+        ("server: mesages", "Did you mean 'messages'? Allowed: dl, video, store, messages"),
         ("size: [1 MB]", "unknown key 'size'"),
         ("pause: 2", "a number needs a unit: ms, s"),
     ],
@@ -156,6 +177,14 @@ def test_scores(download: SimpleNamespace) -> None:
             "total_s": 2.5,
             "results": [{**flow, "total_s": 1.02}, {**flow, "total_s": 2.02}],
         },
+        {
+            "t": 2,
+            "event": "traffic",
+            "interfaces": {
+                "wlan0": {"bytes_up": 1000, "bytes_down": 4000, "packets_up": 10, "packets_down": 40},
+                "rmnet0": {"bytes_up": 200, "bytes_down": 300, "packets_up": 2, "packets_down": 3},
+            },
+        },
         {"t": 2, "event": "something else"},
     ]
     values = {(value.metric, *value.labels.values()): value.value for value in download.scores.score(observations, {})}
@@ -167,6 +196,8 @@ def test_scores(download: SimpleNamespace) -> None:
             ("dns_time", "1 MB"): 0.02,
             ("bundle_time", "2 × 1 kB, 1 at a time"): 2.5,
             ("flow_time", "2 × 1 kB, 1 at a time"): 1.5,
+            ("wifi_bytes",): 5.0,
+            ("cellular_bytes",): 0.5,
         }
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.errors import StepError
 from orchestrator.origin import load_sites
+from orchestrator.scenario.pages import SLUGS, loaded
 
 PAGE = {"https://www.wiki.lab/": 1000, "https://img1.wiki.lab/i/7.png": 500, "https://www.wiki.lab/j/3.js": 70}
 LISTED = {"www": {"/": 1000, "/j/3.js": 70}, "img1": {"/i/7.png": 500}}
@@ -164,28 +165,27 @@ def test_an_error_of_the_browser_is_passed_on(
         visit(web, cell, parameters(web))
 
 
-def test_objects_that_did_not_end_well(web: SimpleNamespace, make_events: Callable[..., Any]) -> None:
+def test_objects_that_did_not_end_well(make_events: Callable[..., Any]) -> None:
     events = [event for event in make_events(PAGE) if event["method"] != "Network.loadingFinished"]
     with pytest.raises(StepError, match="3 objects did not come whole"):
-        web.page.check_complete("wiki", LISTED, web.page.loaded_objects(events))
+        loaded.check_complete("web: wiki", LISTED, loaded.loaded_objects(events))
 
 
-def test_objects_after_the_load_event_are_counted(web: SimpleNamespace, make_events: Callable[..., Any]) -> None:
+def test_objects_after_the_load_event_are_counted(make_events: Callable[..., Any]) -> None:
     events = make_events(PAGE, load_at=2.5)
-    fields = web.scenario.page_fields(
+    fields = loaded.page_fields(
         site="wiki",
         load=1,
         url="",
         timings=PlaybackUi(events).evaluate(""),
-        objects=web.page.loaded_objects(events),
-        load_event=web.page.load_event_time(events),
+        objects=loaded.loaded_objects(events),
+        load_event=loaded.load_event_time(events),
     )
     assert fields["objects_after_load"] == 1
 
 
-def test_scenario_and_origin_have_the_same_sites(web: SimpleNamespace) -> None:
-    assert {site.slug: (site.size_kb, site.rtt_ms) for site in load_sites()} == web.sites.SIZE_KB_RTT_MS
-    assert tuple(web.sites.SIZE_KB_RTT_MS) == web.sites.SLUGS
+def test_scenario_and_origin_have_the_same_sites() -> None:
+    assert tuple(site.slug for site in load_sites()) == SLUGS
 
 
 def test_time_limits(web: SimpleNamespace) -> None:

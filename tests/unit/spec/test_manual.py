@@ -1,40 +1,57 @@
-"""docs/experiment-files.md names every key with its default, and its examples are good files."""
+"""docs/experiment-files.md and docs/links.md name every key with its default, and their examples are good files."""
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from orchestrator.spec import Catalog, load_link
+from orchestrator.spec import Catalog, Experiment, load_experiment, load_link, load_links
+from orchestrator.spec.changes import ChangeFile
 from orchestrator.spec.experiment import ExperimentFile
-from orchestrator.spec.link import LinkFile, PathFile
+from orchestrator.spec.link import LinkFile
+from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 from orchestrator.spec.schema import experiment_schema, link_schema
+from orchestrator.spec.sweep import SweptDirection, SweptPath
 from orchestrator.spec.yaml import parse_yaml
 
-MANUAL = (Path(__file__).parents[3] / "docs" / "experiment-files.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
+DOCS = Path(__file__).parents[3] / "docs"
+MANUAL = (DOCS / "experiment-files.md").read_text(encoding="utf-8")
+LINKS = (DOCS / "links.md").read_text(encoding="utf-8")
+EXAMPLES, LINK_EXAMPLES = (re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) for text in (MANUAL, LINKS))
 
 
-def table(heading: str) -> dict[str, str]:
+def table(heading: str, manual: str = MANUAL) -> dict[str, str]:
     """Key → default, of the table whose first column has that heading."""
-    lines = MANUAL.partition(f"| {heading} | type | default |")[2].partition("\n\n")[0].splitlines()[2:]
+    lines = manual.partition(f"| {heading} | type | default |")[2].partition("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {key: row[2].strip("`") for row in rows for key in re.findall(r"`(\w+)`", row[0])}
 
 
+def test_every_key_is_in_the_manual() -> None:
+    assert list(table("key")) == list(ExperimentFile.model_fields)
+    assert list(table("key", LINKS)) == list(LinkFile.model_fields)
+    assert list(table("key of a path", LINKS)) == list(PathFile.model_fields)
+
+
 @pytest.mark.parametrize(
-    ("heading", "model"), [("key", ExperimentFile), ("key of a path", PathFile)], ids=["experiment", "path"]
+    ("heading", "model"),
+    [
+        ("key of a direction", DirectionFile),
+        ("losses in bursts", BurstLossFile),
+        ("queue with a discipline", QueueFile),
+        ("key of a change", ChangeFile),
+    ],
 )
-def test_every_key_is_in_the_manual(heading: str, model: type[ExperimentFile | PathFile]) -> None:
-    assert list(table(heading)) == list(model.model_fields)
-
-
-def test_every_key_of_a_link_file_is_in_the_manual() -> None:
-    assert all(f"`{key}`" in MANUAL.partition("## Keys of a link condition")[2] for key in LinkFile.model_fields)
+def test_every_key_of_a_table_is_in_the_manual(heading: str, model: type[BaseModel]) -> None:
+    lines = LINKS.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert {key for line in lines for key in re.findall(r"`(\w+)`", line.split("|")[1])} == set(model.model_fields)
 
 
 def test_defaults_are_those_of_the_manual() -> None:
-    said = {**table("key"), **table("key of a path")}
+    said = {**table("key"), **table("key of a path", LINKS)}
     schema = {**experiment_schema()["properties"], **link_schema()["$defs"]["PathFile"]["properties"]}
     required = {key for key, default in said.items() if default == "required"}
     assert required == {key for key, entry in schema.items() if "default" not in entry}
@@ -43,17 +60,49 @@ def test_defaults_are_those_of_the_manual() -> None:
 
 
 def test_examples_are_yaml_that_mplab_reads() -> None:
-    assert len(EXAMPLES) == 5
-    for example in EXAMPLES[:-1]:
+    assert (len(EXAMPLES), len(LINK_EXAMPLES)) == (4, 5)
+    for example in (*EXAMPLES[:-1], *LINK_EXAMPLES):
         assert parse_yaml(example.encode(), "manual").problems == ()
 
 
 def test_the_first_example_is_the_demo() -> None:
     demo = parse_yaml(EXAMPLES[0].encode(), "manual").data
-    committed = (Path(__file__).parents[3] / "experiments" / "demo.yaml").read_bytes()
+    committed = (DOCS.parent / "experiments" / "demo.yaml").read_bytes()
     assert demo.items() <= parse_yaml(committed, "demo").data.items()
 
 
-def test_the_link_of_the_manual_is_good(catalog: Catalog) -> None:
-    (catalog.links_dir / "manual.yaml").write_text(EXAMPLES[3], encoding="utf-8")
-    assert load_link("manual", catalog.links_dir).title == "Typical WiFi and LTE"
+def test_the_links_of_an_experiment_are_good(load: Callable[..., Experiment], catalog: Catalog) -> None:
+    links_dir = DOCS.parent / "router-configs" / "links"
+    path = load().path
+    text = path.read_text(encoding="utf-8").replace("links: [baseline]\n", EXAMPLES[2])
+    path.write_text(text, encoding="utf-8")
+    found = load_experiment(path, catalog=replace(catalog, links_dir=links_dir)).links
+    assert len(found) == 1 + 11 + 1 + 1 + 2
+    assert found[-1].name == "short-queue-50"
+
+
+def test_the_link_examples_are_good(catalog: Catalog) -> None:
+    folder = catalog.links_dir
+    traces = folder.parent / "traces"
+    traces.mkdir()
+    for name in ("driving-lte.down", "driving-lte.up"):
+        (traces / name).write_text("5\n", encoding="utf-8")
+    whole, directions, on_top, sweep, changes = LINK_EXAMPLES
+    for name, text in (
+        ("whole", whole),
+        ("directions", directions),
+        ("on-top", on_top),
+        ("sweep", whole + sweep),
+        ("changes", whole + changes),
+    ):
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    assert load_link("whole", folder).title == "Typical WiFi and LTE"
+    assert load_link("directions", folder).wifi.up.delay_ms == 12.0
+    assert load_link("on-top", folder).wifi.up.loss == 1.0
+    assert [link.lte.rtt_ms for link in load_links("sweep", folder)] == [20.0, *(50.0 * step for step in range(1, 11))]
+    assert len(load_link("changes", folder).changes) == 10 + 1 + 2 + 2 + 2
+
+
+def test_the_values_that_a_sweep_may_vary_are_those_of_a_path_and_of_a_direction() -> None:
+    assert set(SweptPath.model_fields) == set(PathFile.model_fields)
+    assert set(SweptDirection.model_fields) == set(DirectionFile.model_fields)

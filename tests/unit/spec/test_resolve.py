@@ -120,7 +120,7 @@ def test_links_by_name_and_inline(load: Load) -> None:
     experiment = load(links=f"[slow, {{name: mine, wifi: {path}, lte: {path}}}]")
     assert [link.name for link in experiment.links] == ["slow", "mine"]
     assert experiment.link("slow").title == "The slow link"
-    assert experiment.link("mine").lte.queue == Queue("packets", 20)
+    assert experiment.link("mine").lte.up.queue == Queue("packets", 20)
 
 
 def test_an_experiment_cannot_be_changed(load: Load) -> None:

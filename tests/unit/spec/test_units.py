@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
@@ -100,26 +100,22 @@ def test_writes_the_largest_unit_that_stays_short(text: str, written: str) -> No
     assert text == written
 
 
-@settings(deadline=None)
 @given(st.floats(min_value=1e-6, max_value=1e8))
 def test_rates_survive_writing_and_reading(rate_kbps: float) -> None:
     assert units.parse_rate_kbps(units.format_rate(rate_kbps)) == rate_kbps
 
 
-@settings(deadline=None)
 @given(st.floats(min_value=0, max_value=1e6))
 def test_durations_survive_writing_and_reading(duration_s: float) -> None:
     assert units.parse_duration_s(units.format_duration_s(duration_s)) == duration_s
     assert units.parse_duration_ms(units.format_duration_ms(duration_s)) == duration_s
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10**12))
 def test_sizes_survive_writing_and_reading(size_bytes: int) -> None:
     assert units.parse_size_bytes(units.format_size(size_bytes)) == size_bytes
 
 
-@settings(deadline=None)
 @given(st.text() | st.integers() | st.floats() | st.booleans() | st.none() | st.lists(st.integers()))
 def test_anything_is_read_or_refused_in_words(found: object) -> None:
     for parse in (units.parse_rate_kbps, units.parse_duration_s, units.parse_size_bytes, units.parse_percent):

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InputError
@@ -104,7 +104,6 @@ def test_what_is_refused(source: bytes, message: str) -> None:
     assert message in refusal(source)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="ab:-[]{}#&*!|>'\"%@,? \n\t1", max_size=80).map(str.encode))
 def test_any_bytes_are_a_document_or_an_input_error(source: bytes) -> None:
     try:

@@ -10,9 +10,19 @@ from pydantic import ValidationError
 
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node
+from orchestrator.outages import Disturbances, Outage
 from orchestrator.transport import INFOS, NAMES, AgentSettings, Evidence, make_transport, transport_named
 from orchestrator.transport.agent import Agent
-from orchestrator.transport.mpflex import LOOKS, Mpflex, MpflexOptions, session_summary
+from orchestrator.transport.mpflex import (
+    LOOKS,
+    POLICIES_DIR,
+    Mpflex,
+    MpflexOptions,
+    Scheme,
+    policy_names,
+    read_scheme,
+    session_summary,
+)
 from orchestrator.transport.protocol import Transport
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
@@ -69,6 +79,8 @@ def test_the_agent_has_a_path_on_every_interface() -> None:
     assert settings.session == {
         "scheduler": "earliest",
         "reinjection": {"tail": True, "stall": True, "buffer": True},
+        "feeding": "late",
+        "send_buffer_bytes": 0,
     }
     assert mpflex().expected_subflows == 2
 
@@ -80,7 +92,16 @@ def test_options_reach_the_session() -> None:
     assert settings.session == {
         "scheduler": "single",
         "reinjection": {"tail": False, "stall": True, "buffer": False},
+        "feeding": "late",
+        "send_buffer_bytes": 0,
     }
+
+
+def test_send_buffers_are_filled_where_that_is_asked_for() -> None:
+    session = mpflex(feeding="buffered").agent_settings().session
+    assert (session["feeding"], session["send_buffer_bytes"]) == ("buffered", 0), "0: the default of mpflex"
+    session = mpflex(feeding="buffered", send_buffer="64 KiB").agent_settings().session
+    assert session["send_buffer_bytes"] == 65536
 
 
 def agent_config(folder: Path, settings: AgentSettings) -> dict[str, Any]:
@@ -122,14 +143,87 @@ def test_the_configuration_of_a_session(tmp_path: Path) -> None:
     assert set(config["session"]["reinjection"].values()) == {False}
 
 
+def test_datagrams_are_handed_over_where_they_are_carried(tmp_path: Path) -> None:
+    assert agent_config(tmp_path, mpflex().agent_settings())["listen"]["socks"] == "127.0.0.1:1080"
+    assert mpflex().agent_settings().socks == "127.0.0.1:1080"
+    plain = make_transport("mptcp", None, INTERFACES).agent_settings()
+    assert "socks" not in agent_config(tmp_path, plain)["listen"]
+    assert plain.socks == ""
+
+
+def test_a_policy_stays_beside_the_logs(tmp_path: Path) -> None:
+    assert "policy_file" not in agent_config(tmp_path, mpflex().agent_settings())
+    config = agent_config(tmp_path, mpflex(policy="nikravesh2016-fig18-lab").agent_settings())
+    assert config["policy_file"] == str(tmp_path / "policy.yaml")
+    assert (tmp_path / "policy.yaml").read_bytes() == (POLICIES_DIR / "nikravesh2016-fig18-lab.yaml").read_bytes()
+
+
+def test_every_policy_that_comes_with_mpflex_can_be_named() -> None:
+    assert "nikravesh2016-fig18-lab" in policy_names()
+    for name in policy_names():
+        assert mpflex(policy=name).agent_settings().policy == POLICIES_DIR / f"{name}.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme"),
+    [
+        ("minrtt over wifi, cellular", Scheme("minrtt", frozenset({"wlan0", "rmnet0"}), frozenset())),
+        ("single over wifi", Scheme("single", frozenset({"wlan0"}), frozenset())),
+        ("default over every path", Scheme("default", frozenset({"wlan0", "rmnet0"}), frozenset())),
+        (
+            "minrtt over every other path; backup cellular",
+            Scheme("minrtt", frozenset({"wlan0"}), frozenset({"rmnet0"})),
+        ),
+        ("default over rmnet0; backup wifi", Scheme("default", frozenset({"rmnet0"}), frozenset({"wlan0"}))),
+    ],
+)
+def test_schemes_are_read_as_the_agent_writes_them(text: str, scheme: Scheme) -> None:
+    assert read_scheme(text, INTERFACES) == scheme
+
+
+POLICY = {"event": "policy", "t": 1.0, "file": "policy.yaml", "rules": 3}
+BOTH_BY_RULE = {**BOTH, "rule": "store", "scheme": "minrtt over wifi, cellular"}
+WIFI_BY_RULE = {**stream(300_000, 0), "rule": "messages", "scheme": "single over wifi"}
+
+
+def test_connections_that_keep_to_the_policy_are_proved() -> None:
+    log = (*ATTACHED, POLICY, DNS, stream(500, 0), BOTH_BY_RULE, WIFI_BY_RULE)
+    assert mpflex(policy="example").prove(evidence(log)) == []
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ((BOTH_BY_RULE,), "the agent read no policy, example was asked"),
+        ((POLICY, BOTH), "no connection that a rule decided over"),
+        (({**POLICY, "error": "line 3: no"}, BOTH_BY_RULE), "the policy was not in force: line 3: no"),
+        (
+            (POLICY, {**BOTH, "rule": "messages", "scheme": "single over wifi"}),
+            "a connection of rule 'messages' (single over wifi) went over rmnet0",
+        ),
+        (
+            (POLICY, {**stream(900_000, 0), "rule": "store", "scheme": "default over every path"}),
+            "a long connection of rule 'store' (default over every path) did not use rmnet0",
+        ),
+    ],
+)
+def test_a_policy_that_was_not_kept_is_told(log: Sequence[Record], reason: str) -> None:
+    found = mpflex(policy="example").prove(evidence((*ATTACHED, *log)))
+    assert any(reason in text for text in found), found
+
+
 @pytest.mark.parametrize(
     "options",
     [
         {"scheduler": "fastest"},
+        {"policy": "exampel"},
         {"primary": "lte"},
         {"scheduler": "minrtt", "primary": "wifi"},
         {"reinjection": ("tail", "tail")},
         {"reinjection": ("head",)},
+        {"feeding": "early"},
+        {"send_buffer": "64 KiB"},
+        {"feeding": "buffered", "send_buffer": "1 kB"},
         {"congestion_control": "bbr"},
     ],
 )
@@ -262,3 +356,74 @@ def test_what_each_path_carried() -> None:
 def test_no_session_no_summary() -> None:
     connection = {"event": "connection", "transport": "mptcp", "bytes_up": 1, "bytes_down": 2}
     assert session_summary([connection, DNS], [connection]) == {}
+
+
+OUT = Disturbances([Outage("wlan0", 100.0, 110.0)])
+
+
+def lived(begin_s: float, duration_s: float, wlan0: int, rmnet0: int) -> Record:
+    return stream(wlan0, rmnet0) | {"opened": begin_s, "duration_s": duration_s}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        (*ATTACHED, event("wlan0", "ended", t=100.5), event("wlan0", "failed", t=112.0), BOTH),
+        (*ATTACHED, event("rmnet0", "stalled", t=101.0), BOTH),
+        (*ATTACHED, lived(101.0, 5.0, 0, 900_000)),
+    ],
+)
+def test_a_path_that_was_taken_away_is_no_fault(log: Sequence[Record]) -> None:
+    assert mpflex().prove(evidence(log, disturbances=OUT)) == []
+    assert mpflex().prove(evidence(log)) != []
+
+
+def test_a_stream_that_is_never_in_a_hurry_may_stay_on_one_path() -> None:
+    assert mpflex().prove(evidence((*ATTACHED, lived(50.0, 21.6, 267_000, 0)))) == []
+    assert mpflex().prove(evidence((*ATTACHED, lived(50.0, 5.0, 267_000, 0)))) != []
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ((*ATTACHED, event("wlan0", "ended", t=60.0), BOTH), "the path on wlan0 ended once"),
+        ((*ATTACHED, event("rmnet0", "ended", t=101.0), BOTH), "the path on rmnet0 ended once"),
+        ((*ATTACHED, lived(50.0, 40.0, 0, 900_000)), "1 long connections did not use every path"),
+        ((*ATTACHED, lived(101.0, 5.0, 900_000, 0)), "1 long connections did not use every path"),
+    ],
+)
+def test_an_outage_excuses_its_own_path_and_time_alone(log: Sequence[Record], reason: str) -> None:
+    assert mpflex().prove(evidence(log, disturbances=OUT)) == [reason]
+
+
+def test_a_path_begins_again_after_an_outage() -> None:
+    twice = captured("wlan0", "rmnet0", "wlan0")
+    assert mpflex().prove(evidence(disturbances=OUT, **twice)) == []
+    assert mpflex().prove(evidence(**twice)) != []
+    other = captured("wlan0", "rmnet0", "rmnet0")
+    assert mpflex().prove(evidence(disturbances=OUT, **other)) != []
+
+
+def test_a_path_under_another_condition_may_stall() -> None:
+    log = (*ATTACHED, event("wlan0", "stalled", t=60.0), BOTH)
+    assert mpflex().prove(evidence(log, disturbances=Disturbances(reshaped={"wlan0"}))) == []
+    assert mpflex().prove(evidence(log, disturbances=Disturbances(reshaped={"rmnet0"}))) != []
+
+
+@pytest.mark.parametrize("error", ["", "another connection has taken its place"])
+def test_a_path_that_stalls_because_it_was_asked_may_be_set_up_anew(error: str) -> None:
+    ended = event("wlan0", "ended", t=61.0, **({"error": error} if error else {}))
+    log = (*ATTACHED, event("wlan0", "stalled", t=60.0), ended, BOTH, event("wlan0", "attached", t=61.1, incarnation=2))
+    twice = captured("wlan0", "rmnet0", "wlan0")
+    assert mpflex().prove(evidence(log, disturbances=Disturbances(reshaped={"wlan0"}), **twice)) == []
+    assert mpflex().prove(evidence(log, lossy=["wlan0"], **twice)) == []
+    assert len(mpflex().prove(evidence(log, disturbances=Disturbances(reshaped={"rmnet0"}), **twice))) == 3
+    assert mpflex().prove(evidence(log[:-1], lossy=["wlan0"], **twice)) != [], "nothing has taken its place"
+    broken = (*ATTACHED, event("wlan0", "ended", t=61.0, error="read: connection reset by peer"), BOTH)
+    assert mpflex().prove(evidence(broken, lossy=["wlan0"], **twice)) != []
+
+
+def test_a_pinned_stream_may_go_on_elsewhere_when_its_path_is_gone() -> None:
+    log = (*ATTACHED, stream(500_000, 300_000))
+    assert mpflex(scheduler="backup").prove(evidence(log, disturbances=OUT)) == []
+    assert mpflex(scheduler="backup").prove(evidence(log)) != []

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.lab import topology
+from orchestrator.outages import Disturbances, Outage
 from orchestrator.transport import Evidence, make_transport
 from orchestrator.transport.mptcp import MptcpOptions
+from orchestrator.undo import UndoStack
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
 BOTH = ["10.64.1.2", "10.64.2.2"]
@@ -43,6 +46,25 @@ def sptcp_evidence(**changes: Any) -> Evidence:
         "subflows": (subflow("wlan0"),),
     }
     return Evidence(**fields | changes)
+
+
+class Routes:
+    """A phone of which the `ip` commands alone are seen."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+
+    def ip(self, *commands: str) -> None:
+        self.commands += commands
+
+
+@pytest.mark.parametrize(("name", "device"), [("sptcp", "wlan0"), ("sptcp-wifi", "wlan0"), ("sptcp-lte", "rmnet0")])
+def test_datagrams_follow_the_single_path(name: str, device: str) -> None:
+    phone: Any = Routes()
+    with UndoStack() as undo:
+        make_transport(name, None, INTERFACES).setup(phone, undo)
+        assert phone.commands == [topology.phone_primary_command(device)]
+    assert phone.commands[-1] == topology.phone_primary_command("wlan0")
 
 
 def test_mptcp_over_both_paths_is_proved() -> None:
@@ -108,3 +130,76 @@ def test_single_path_tcp_is_proved() -> None:
 def test_single_path_tcp_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
     found = make_transport("sptcp-wifi", None, INTERFACES).prove(sptcp_evidence(**changes))
     assert any(reason in text for text in found), found
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "Multipath TCP, single-path TCP was asked"),
+        ({"active": {"mptcp": False, "local": BOTH[1:]}}, "not from 10.64.1.2 (wlan0)"),
+        ({"subflows": ()}, "no TCP connection was captured"),
+        ({"connections": (connection(),)}, "Multipath TCP was negotiated"),
+    ],
+)
+def test_tcp_over_the_default_route_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
+    transport = make_transport("sptcp", None, INTERFACES)
+    assert transport.prove(sptcp_evidence()) == []
+    found = transport.prove(sptcp_evidence(**changes))
+    assert any(reason in text for text in found), found
+
+
+def test_the_default_route_is_cellular_while_the_phone_has_no_wifi_and_then_alone() -> None:
+    transport = make_transport("sptcp", None, INTERFACES)
+    lost_signal_first = Disturbances([Outage("wlan0", 90.0, 110.0)], absences=[Outage("wlan0", 100.0, 110.0)])
+    for begin_s, right in ((89.0, False), (95.0, False), (100.0, True), (109.0, True), (110.5, False)):
+        flows = (subflow("wlan0", **at(50.0)), subflow("rmnet0", **at(begin_s)))
+        found = transport.prove(sptcp_evidence(subflows=flows, disturbances=lost_signal_first))
+        assert found == ([] if right else ["1 connections began on another interface than wlan0 while it was up"])
+    moved = Disturbances(rerouted_s=80.0)
+    assert transport.prove(sptcp_evidence(subflows=(subflow("rmnet0", **at(81.0)),), disturbances=moved)) == []
+
+
+OUT = Disturbances([Outage("wlan0", 100.0, 110.0)])
+
+
+def at(time_s: float, duration_s: float = 4.0) -> dict[str, Any]:
+    return {"start_ns": int(time_s * 1e9), "duration_s": duration_s}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"connections": (connection(kind="tcp", **at(103.0)),)},
+        {"connections": (connection(subflows=1, **at(101.0)),)},
+        {"subflows": (subflow("rmnet0", **at(101.0)),)},
+        {"phone_counters": {"MPTcpExt.MPCapableFallbackACK": 2}},
+    ],
+)
+def test_mptcp_is_not_blamed_for_an_outage_that_was_asked(changes: dict[str, Any]) -> None:
+    transport = make_transport("mptcp", None, INTERFACES)
+    whole = {"connections": (connection(**at(50.0)),)}
+    assert transport.prove(mptcp_evidence(**whole | changes, disturbances=OUT)) == []
+    assert transport.prove(mptcp_evidence(**whole | changes)) != []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"connections": (connection(kind="tcp", **at(50.0)),)}, "1 of 1 connections were plain TCP"),
+        ({"connections": (connection(subflows=1, **at(50.0, 40.0)),)}, "never had a second subflow"),
+        ({"subflows": (subflow("rmnet0", **at(130.0)),)}, "began on another interface"),
+    ],
+)
+def test_an_outage_is_no_excuse_for_what_was_before_or_after(changes: dict[str, Any], reason: str) -> None:
+    whole = {"connections": (connection(**at(50.0)),)}
+    found = make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**whole | changes, disturbances=OUT))
+    assert len(found) == 1
+    assert reason in found[0]
+
+
+def test_connections_follow_the_default_route_that_was_moved() -> None:
+    moved = Disturbances(rerouted_s=100.0)
+    transport = make_transport("mptcp", None, INTERFACES)
+    for time_s, judged in ((99.0, True), (101.0, False)):
+        evidence = mptcp_evidence(subflows=(subflow("rmnet0", **at(time_s)),), disturbances=moved)
+        assert bool(transport.prove(evidence)) is judged

@@ -16,7 +16,7 @@ from analysis.figures.shapes.connection import Connection
 from analysis.figures.style import Drawing
 from analysis.figures.traces import LeftOut, draw, figures
 from analysis.figures.traces.ack_sizes import values as ack_sizes
-from analysis.figures.traces.bytes_over_time import curves
+from analysis.figures.traces.bytes_over_time import curves, sent_again
 from analysis.figures.traces.cellular_fraction import values as cellular_fraction
 from analysis.figures.traces.initial_share import values as initial_share
 from analysis.figures.traces.overhead import values as overhead
@@ -26,13 +26,14 @@ from analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellula
 from analysis.figures.traces.window import windows
 from analysis.run import read_run
 from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
-from analysis.tables import LOOPBACK, Tables
+from analysis.tables import LOOPBACK, PROXY, Tables
 from analysis.traces import Trace, Traces, traces_in, traces_of
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
+OF_TABLES = [named.name for named in figures() if not named.of_paper]
 LARGE_ONLY = {"rtt-difference", "switches", "throughput", "completion"}
 """Figures about connections larger than those of the synthetic run."""
 
@@ -47,7 +48,7 @@ def check(drawing: Drawing) -> None:
 
 
 def drawn(traces: Traces, *names: str) -> tuple[dict[str, Drawing], dict[str, str]]:
-    found = list(draw(traces, figures(names)))
+    found = list(draw(traces, figures(names or OF_TABLES)))
     drawings = {made.stem.removeprefix("trace-"): made for made in found if isinstance(made, Drawing)}
     return drawings, {made.name: made.reason for made in found if isinstance(made, LeftOut)}
 
@@ -63,7 +64,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Traces:
 def test_large_connections_have_every_figure(trace: Traces) -> None:
     drawings, left_out = drawn(trace)
     assert left_out == {}
-    assert set(drawings) == {named.name for named in figures()}
+    assert set(drawings) == set(OF_TABLES)
     for drawing in drawings.values():
         check(drawing)
 
@@ -236,6 +237,57 @@ def test_bytes_over_time_spread_each_window_evenly(tmp_path: Path) -> None:
     assert carried[-1] == pytest.approx(500)
     half = min(range(times.size), key=lambda i: abs(times[i] - 2.0))
     assert carried[half] == pytest.approx(200, rel=0.02)
+
+
+def test_curves_begin_where_they_are_told_and_go_on_to_the_end(tmp_path: Path) -> None:
+    second = 1_000_000_000
+    place = {"connection_id": 0, "subflow_id": 0, "kind": "data", "direction": "down"}
+    points = [place | {"time_ns": at * second, "bytes": 100} for at in (8, 11, 14)]
+    flow = {"connection_id": 0, "subflow_id": 0, "network": "wifi"}
+    (trace,) = rows_of(tmp_path, connections=[TWO], subflows=[flow], points=points).traces
+    times, carried = curves(trace, zero_ns=10 * second, until_s=20.0)["wifi"]
+    assert (times[0], times[-1]) == (-2.0, 20.0)
+    at = {time_s: carried[times <= time_s][-1] for time_s in (0.0, 3.0, 20.0)}
+    assert at == {0.0: 100, 3.0: 200, 20.0: 300}
+
+
+def test_what_is_sent_again_is_told_by_its_sender(tmp_path: Path) -> None:
+    """The proxy numbers its connections in its own way; they are the phone's by their addresses and ports."""
+    ports = {"client": "10.64.1.2", "client_port": 40001, "server": "10.64.3.2", "server_port": 7002}
+    other = ports | {"client": "10.64.2.2", "client_port": 40002}
+    phone = [
+        ports | {"connection_id": 0, "subflow_id": 0, "network": "wifi"},
+        other | {"connection_id": 0, "subflow_id": 1, "network": "cellular"},
+    ]
+    proxy = [
+        other | {"connection_id": 3, "subflow_id": 0, "network": "ethernet"},
+        ports | {"connection_id": 3, "subflow_id": 1, "network": "ethernet"},
+        ports | {"connection_id": 4, "subflow_id": 0, "network": "ethernet", "client_port": 50000},
+    ]
+    again = {"time_ns": 2_000_000_000, "cause": "rto", "bytes": 1400}
+    at_phone = [
+        again | {"connection_id": 0, "subflow_id": 1, "direction": "up"},
+        again | {"connection_id": 0, "subflow_id": 0, "direction": "down", "cause": "fast"},
+    ]
+    at_proxy = [
+        again | {"connection_id": 3, "subflow_id": 1, "direction": "down"},
+        again | {"connection_id": 3, "subflow_id": 1, "direction": "up", "cause": "unneeded"},
+        again | {"connection_id": 4, "subflow_id": 0, "direction": "down", "cause": "of another"},
+    ]
+    copied = again | {"connection_id": 3, "from_subflow": 1, "to_subflow": 0, "direction": "down", "cause": "closed"}
+    (trace,) = rows_of(tmp_path, connections=[TWO], subflows=phone, retransmissions=at_phone).traces
+    seen = ["kind", "network", "direction", "cause", "time_s"]
+    assert sent_again(trace).select(seen).rows() == [
+        ("retransmission", "cellular", "up", "rto", 2.0),
+        ("retransmission", "wifi", "down", "fast", 2.0),
+    ]
+    (tmp_path / PROXY).mkdir()
+    rows_of(tmp_path / PROXY, connections=[TWO], subflows=proxy, retransmissions=at_proxy, reinjections=[copied])
+    assert sent_again(trace, zero_ns=500_000_000).select(seen).rows() == [
+        ("retransmission", "cellular", "up", "rto", 1.5),
+        ("retransmission", "wifi", "down", "rto", 1.5),
+        ("reinjection", "cellular", "down", "closed", 1.5),
+    ]
 
 
 def test_the_window_is_told_beyond_the_acknowledged_number() -> None:

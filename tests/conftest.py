@@ -1,0 +1,6 @@
+"""For all tests: property tests have no deadline, since a busy host is no fault of what they test."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("mplab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mplab")

@@ -1,0 +1,144 @@
+"""What goes wrong in the middle of a cell ends it in time, with a reason or a score, and with evidence.
+
+Servers that have died are in `test_messenger`, `test_social` and `test_sound`; a browser that has, in `test_run`.
+"""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from orchestrator.catalog import load_scenario, programs_of
+from tests.integration.conftest import Mplab
+from tests.integration.test_run import cells, only_run
+
+Start = Callable[..., subprocess.Popen[str]]
+EXPERIMENT = """\
+mplab: 1
+name: faults
+seed: {seed}
+transports: [sptcp-wifi]
+links:
+  - name: home
+    wifi: {{down: {rate}, up: {rate}, rtt: 20 ms}}
+    lte: {{down: {rate}, up: {rate}, rtt: 30 ms}}
+    changes: [{changes}]
+scenarios: [{scenarios}]
+tolerance: {{rtt: 60 %, rate: 50 %}}
+retries: 0
+"""
+SERVERS = {"spotify": "nginx", "radio": "icecast2", "call": "turnserver"}
+"""Scenario → the server that stops answering in its cell: it accepts connections, by its kernel, and says nothing."""
+
+DOWNLOAD_LAST = 9
+"""A seed by which the cells of `test_servers_that_accept_and_never_answer` come in such an order."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_are_there() -> None:
+    for name in SERVERS:
+        missing = [program.name for program in programs_of(load_scenario(name)) if program.find() is None]
+        if missing:
+            pytest.skip(f"not installed: {', '.join(missing)}")
+
+
+def write(tmp_path: Path, *scenarios: str, changes: str = "", rate: str = "20 Mbit/s", seed: int = 1) -> str:
+    path = tmp_path / "faults.yaml"
+    path.write_text(EXPERIMENT.format(scenarios=", ".join(scenarios), changes=changes, rate=rate, seed=seed))
+    return str(path)
+
+
+@contextmanager
+def stopped(run: subprocess.Popen[str], name: str) -> Iterator[None]:
+    """The lab's programs of a name, stopped for as long as the context."""
+    found = [one for one in psutil.Process(run.pid).children(recursive=True) if one.name() == name]
+    assert found, name
+    for process in found:
+        process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in found:
+            process.send_signal(signal.SIGCONT)
+
+
+def stop_servers(run: subprocess.Popen[str], tmp_path: Path, servers: Mapping[str, str]) -> None:
+    """Until the run's end: stop each scenario's server from when its links were proved to the end of its cell."""
+    read = 0
+    with ExitStack() as now:
+        while run.poll() is None:
+            lines = [line for file in tmp_path.glob("runs/*/events.jsonl") for line in whole_lines(file)]
+            for event in map(json.loads, lines[read:]):
+                server = next((name for key, name in servers.items() if f"-{key}-" in event.get("cell", "")), "")
+                if server and event["event"] == "cell_step" and event["step"] == "capture":
+                    now.enter_context(stopped(run, server))
+                elif event["event"] == "cell_finished":
+                    now.close()
+            read = len(lines)
+            time.sleep(0.02)
+
+
+def whole_lines(file: Path) -> list[str]:
+    return file.read_text().rpartition("\n")[0].splitlines()
+
+
+def test_servers_that_accept_and_never_answer(start_mplab: Start, tmp_path: Path) -> None:
+    scenarios = (
+        "spotify: {listen: 2 s}",
+        "radio: {listen: 3 s}",
+        "call: {duration: 10 s}",
+        "download: {sizes: [1 MB]}",
+    )
+    run = start_mplab("run", write(tmp_path, *(f"{{{one}}}" for one in scenarios), seed=DOWNLOAD_LAST), "--no-report")
+    stop_servers(run, tmp_path, SERVERS)
+    assert run.returncode == 1
+    found = {cell["spec"]["scenario"]: cell for cell in cells(only_run(tmp_path)).values()}
+    assert list(found)[-1] == "download"
+    assert found["download"]["outcome"] == "ok", "after all that"
+    expected = {
+        "spotify": "browser: opening http://music.lab",
+        "radio": "radio: no sound in ",
+        "call": "call 1: the phone did not ring within 15 s, the desktop is ",
+    }
+    for name, reason in expected.items():
+        assert found[name]["outcome"] == "failed", found[name]
+        (said,) = found[name]["reasons"]
+        assert said.startswith(reason)
+        limit_s = load_scenario(name).time_limit_s(load_scenario(name).parameters())
+        assert found[name]["timings_s"]["scenario"] < limit_s
+        kept = files(only_run(tmp_path) / "cells" / found[name]["id"])
+        assert {"screenshots/end.png", "screenshots/end.html", "logs/console-phone.jsonl"} <= kept
+        assert {"logs/access.jsonl", "logs/nginx-error.log", "scenario.jsonl"} <= kept
+        own = {"logs/turn.log", "logs/console-peer.jsonl", "screenshots-peer/end.png"}
+        assert (own if name == "call" else {"logs/icecast.log"}) <= kept
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_network_that_never_comes_back_is_scored(mplab: Mplab, tmp_path: Path) -> None:
+    scenarios = (
+        "{dailymotion: {clips: [clip-1], watch: 20 s}}",
+        "{radio: {listen: 12 s}}",
+        "{drive: {size: 5 MB, limit: 15 s, think: 0 s}}",
+    )
+    path = write(tmp_path, *scenarios, changes="{at: 5 s, path: wifi, radio: off}", rate="4 Mbit/s")
+    done = mplab("run", path, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = only_run(tmp_path)
+    scores = {cell["spec"]["scenario"]: values(run / "cells" / identity) for identity, cell in cells(run).items()}
+    assert scores["dailymotion"]["rebuffering_ratio"] > 0
+    assert scores["radio"]["silence_time"] > 0
+    assert scores["drive"]["uploaded_share"] < 100
+
+
+def values(folder: Path) -> dict[str, Any]:
+    return {one["metric"]: one["value"] for one in json.loads((folder / "scores.json").read_text())["values"]}

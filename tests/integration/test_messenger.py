@@ -1,0 +1,148 @@
+"""Two phones chat in the lab; the server dies; the network goes away."""
+
+import json
+import subprocess
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from orchestrator.lab.nodes import NODE_VARIABLE
+from tests.integration.conftest import Mplab, wait_until
+
+Start = Callable[..., subprocess.Popen[str]]
+
+EXPERIMENT = """\
+mplab: 1
+name: chat
+transports: [sptcp-wifi]
+links:
+  - name: fast
+    wifi: {{down: 20 Mbit/s, up: 20 Mbit/s, rtt: 10 ms}}
+    lte: {{down: 20 Mbit/s, up: 20 Mbit/s, rtt: 20 ms}}
+scenarios:
+  - messenger: {{{parameters}}}
+tolerance: {{rtt: 60 %, rate: 50 %}}
+retries: 0
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Callable[[str], str]:
+    def write(parameters: str) -> str:
+        path = tmp_path / "chat.yaml"
+        path.write_text(EXPERIMENT.format(parameters=parameters))
+        return str(path)
+
+    return write
+
+
+def cell(tmp_path: Path) -> Path:
+    (path,) = tmp_path.glob("runs/*/cells/*r1")
+    return path
+
+
+def observations(directory: Path, event: str) -> list[dict[str, Any]]:
+    lines = (directory / "scenario.jsonl").read_text().splitlines()
+    return [item for line in lines if (item := json.loads(line))["event"] == event]
+
+
+def signed_in(tmp_path: Path) -> bool:
+    """Whether the phone shows its contacts."""
+    return any('"signed_in"' in path.read_text() for path in tmp_path.glob("runs/*/cells/*.partial/scenario.jsonl"))
+
+
+def test_messages_arrive_as_they_were_sent(mplab: Mplab, experiment: Callable[[str], str], tmp_path: Path) -> None:
+    done = mplab("run", experiment("rounds: 1, photo: 20 kB, periodic: 2, period: 2 s"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    directory = cell(tmp_path)
+    (clean,) = observations(directory, "clean")
+    assert {name: count for name, count in clean.items() if name not in {"t", "event"} and count} == {}
+    messages = observations(directory, "message")
+    assert [item["kind"] for item in messages] == ["text", "smiley", "photo", "periodic", "periodic"]
+    for item in messages:
+        assert item["delivered"]
+        assert item["verified"]
+        # Both ways of the link are in a receipt, one in what is shown.
+        assert item["delivery_delay_s"] > 0.010
+        assert item["one_way_delay_s"] > 0.005
+        assert item["receipt_t"] == pytest.approx(item["sent_t"] + item["delivery_delay_s"], abs=1e-3)
+    photo = messages[2]
+    assert photo["size_bytes"] == 20_000
+    assert 0 < photo["upload_s"] < photo["one_way_delay_s"]
+    assert messages[4]["sent_t"] - messages[3]["sent_t"] > 1.0
+
+    scored = {(value["metric"], *value["labels"].values()) for value in scores(directory)}
+    assert {("delivery_delay", kind) for kind in ("text", "smiley", "photo", "periodic")} < scored
+    assert "Authenticated as phone@chat.lab" in (directory / "logs" / "prosody.log").read_text()
+    # What the phone sent went to the service's two names, with TLS, and nowhere else.
+    agent = [json.loads(line) for line in (directory / "logs" / "agent.jsonl").read_text().splitlines()]
+    carried = {item["dst"] for item in agent if item["event"] == "connection" and item["process"].startswith("chrom")}
+    assert carried == {"10.65.103.1:443", "10.65.103.2:443"}
+
+
+def scores(directory: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((directory / "scores.json").read_text())["values"]
+    return rows
+
+
+def test_a_server_that_dies_fails_the_cell_with_evidence(
+    start_mplab: Start, experiment: Callable[[str], str], tmp_path: Path
+) -> None:
+    process = start_mplab("run", experiment("rounds: 10, periodic: 0, photo: 20 kB, patience: 3 s"), "--no-report")
+    wait_until(lambda: signed_in(tmp_path), "the phone signed in")
+    (server,) = (child for child in children(process) if any(part.endswith("/prosody") for part in child.cmdline()))
+    accounts = Path(f"/proc/{server.pid}/root/run/mplab/services/xmpp/accounts.json")
+    passwords = json.loads(accounts.read_text()).values()
+    server.kill()
+    assert process.wait(120) != 0
+    assert len(set(passwords)) == 2
+    assert left_in(tmp_path / "runs", passwords) == []
+    directory = cell(tmp_path)
+    found = json.loads((directory / "cell.json").read_text())
+    assert found["outcome"] == "failed"
+    (reason,) = found["reasons"]
+    assert "was not delivered: the second phone, which has a wire to the service, has lost it" in reason
+    for folder in ("screenshots", "screenshots-peer"):
+        assert {"end.png", "end.html"} <= {path.name for path in (directory / folder).iterdir()}
+    assert {"console-phone.jsonl", "console-peer.jsonl"} <= {path.name for path in (directory / "logs").iterdir()}
+    assert "Authenticated as phone@chat.lab" in (directory / "logs" / "prosody.log").read_text()
+    told = json.loads((directory / "logs" / "messenger.json").read_text())
+    assert {"disconnect"} <= {item.get("status") for item in told["second phone"]["statuses"]}
+
+
+def left_in(folder: Path, secrets: Collection[str]) -> list[Path]:
+    """The files in which one of some secrets is."""
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.name == "appium.log" for path in found), "where typed text would be"
+    return [path for path in found if any(secret.encode() in path.read_bytes() for secret in secrets)]
+
+
+def test_messages_that_the_network_loses_are_scored(
+    start_mplab: Start, experiment: Callable[[str], str], tmp_path: Path
+) -> None:
+    process = start_mplab("run", experiment("rounds: 1, photo: 5 MB, periodic: 2, period: 3 s, patience: 2 s"))
+    wait_until(lambda: uploads(tmp_path) > 0, "a photo on its way")
+    router = next(child for child in children(process) if child.environ().get(NODE_VARIABLE) == "router")
+    subprocess.run(["nsenter", "-t", str(router.pid), "-n", "ip", "link", "set", "wlan", "down"], check=True)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, output + errors
+    directory = cell(tmp_path)
+    messages = observations(directory, "message")
+    assert [item["delivered"] for item in messages] == [True, True, False, False, False]
+    assert [item["verified"] for item in messages] == [True, True, False, False, False]
+    (share,) = [value["value"] for value in scores(directory) if value["metric"] == "undelivered"]
+    assert share == pytest.approx(60)
+    assert list((directory / "screenshots").glob("*.png"))
+
+
+def uploads(tmp_path: Path) -> int:
+    """How many photos have a place at the server."""
+    return sum(log.read_text().count("Issuing upload slot") for log in tmp_path.glob("runs/*/logs/prosody.log"))
+
+
+def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The programs of this run's lab."""
+    return psutil.Process(process.pid).children(recursive=True)

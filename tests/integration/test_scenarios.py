@@ -1,0 +1,69 @@
+"""One scenario alone: its scores, its exit code, its evidence; and a lab with services by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.programs import FIREFOX
+from orchestrator.services import load_service, service_names
+from tests.integration.conftest import Mplab
+
+
+def test_a_scenario_is_checked_alone(mplab: Mplab, tmp_path: Path) -> None:
+    folder = str(tmp_path / "checks")
+    arguments = ("scenarios", "check", "download", "-p", "sizes=[10 kB]", "--transport", "mptcp", "--runs", folder)
+    done = mplab(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["outcome"], found["transport"], found["parameters"]["sizes"]) == ("ok", "mptcp", ["10 kB"])
+    scores = {row["metric"]: row for row in found["scores"]}
+    assert scores["download_time"]["value"] > 0
+    assert scores["download_time"]["labels"] == {"size": "10 kB"}
+    cell = Path(found["directory"])
+    assert (cell / "scenario.jsonl").is_file()
+    assert list(cell.glob("*.pcapng")) == []
+
+
+def test_a_scenario_that_fails_says_why_and_where(
+    mplab: Mplab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLAB_CHROMIUM", "/bin/false")
+    folder = tmp_path / "checks"
+    done = mplab("scenarios", "check", "web", "-p", "sites=[search]", "--runs", str(folder))
+    assert done.returncode == 1, done.stdout
+    assert "failed: browser: no session" in done.stderr
+    evidence = Path(done.stdout.split("Evidence: ")[1].strip())
+    assert (evidence / "cell.json").is_file()
+    assert (evidence / "logs").is_dir()
+
+
+def test_iperf_measures_what_the_link_gives(mplab: Mplab, tmp_path: Path) -> None:
+    arguments = ("-p", "duration=2 s", "-p", "directions=[down]", "--runs", str(tmp_path / "checks"), "--json")
+    found = json.loads(mplab("scenarios", "check", "iperf", *arguments).stdout)
+    assert found["reasons"] == []
+    scores = {row["metric"]: row["value"] for row in found["scores"]}
+    assert 0 < scores["goodput"] < 7.04 * 1.2
+    assert scores["wifi_bytes"] > scores["cellular_bytes"]
+
+
+def test_pages_in_firefox(mplab: Mplab, tmp_path: Path) -> None:
+    if FIREFOX.find() is None:
+        pytest.skip("firefox is not installed")
+    check = ("scenarios", "check", "firefox", "--transport", "mptcp", "--runs", str(tmp_path / "checks"), "--json")
+    found = json.loads(mplab(*check, "-p", "sites=[movie]").stdout)  # a page with frames
+    assert found["reasons"] == []
+    scores = {row["metric"]: row["value"] for row in found["scores"]}
+    assert 0 < scores["first_contentful_paint"] <= scores["largest_contentful_paint"]
+    assert scores["page_load_time"] == scores["page_load_time_mean"] > 0
+    assert scores["page_bytes"] > 845_700
+    assert scores["page_connections"] >= 1
+    lines = (Path(found["directory"]) / "scenario.jsonl").read_text().splitlines()
+    states = [item for item in map(json.loads, lines) if item["event"] == "app_state"]
+    assert [(item["device"], item["clean"]) for item in states] == [("phone", True)]
+
+
+def test_a_lab_with_all_services(mplab: Mplab) -> None:
+    done = mplab("lab", "up", "--services", "all", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["services"] == {name: dict(load_service(name).hosts) for name in service_names()}

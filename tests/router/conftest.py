@@ -1,0 +1,149 @@
+"""The stand-in router as a fixture; tests that use it are skipped, and say why, where it cannot be."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import MplabError
+from orchestrator.shaper.openwrt import Router, guard
+from orchestrator.shaper.tc.ssh import SshConnection
+from orchestrator.spec.lab import RouterFile
+from orchestrator.undo import UndoStack
+from tests.router.stand_in import StandInRouter, why_not
+
+Hold = Callable[..., AbstractContextManager[Router]]
+
+
+def settings_of(router: StandInRouter, **others: object) -> RouterFile:
+    """The entry of the router in a lab file."""
+    digest = hashlib.sha256(base64.b64decode(router.host_key.split()[1])).digest()
+    values = {
+        "host": "127.0.0.1",
+        "port": router.port,
+        "key": str(router.key),
+        "host_key": f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}",
+        "interface": "vec0",
+        **others,
+    }
+    return RouterFile.model_validate(values)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def bare_router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInRouter]:
+    """A router on which nothing is installed yet."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with StandInRouter(tmp_path_factory.mktemp("router")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def prepared_router(bare_router: StandInRouter) -> StandInRouter:
+    """With the dead-man's switch."""
+    ssh = SshConnection("router", settings_of(bare_router))
+    ssh.connect()
+    guard.install(ssh)
+    ssh.close()
+    return bare_router
+
+
+_SHOW = """
+/sbin/tc qdisc show; ip link show | sed 's/^[0-9]*: //' | grep -v link/ether
+/bin/busybox find /etc/config /tmp/.uci -type f -exec sh -c 'echo "$1: $(cat "$1")"' sh '{}' ';' 2>/dev/null | sort
+for folder in /tmp/mplab /run/mplab /data/local/tmp/mplab; do [ -e $folder ] && echo "held: $folder"; done
+for device in vec0 vec2; do
+	/sbin/tc filter show dev $device egress
+done
+cat /tmp/offloading 2>/dev/null
+true
+"""
+
+
+def found_on(router: StandInRouter) -> list[str]:
+    """Everything on the router that mplab could have changed; waits for it after a reboot."""
+    router.wait_for_ssh()
+    ssh = SshConnection("router", settings_of(router))
+    ssh.connect()
+    try:
+        return ssh.run(_SHOW).stdout.splitlines()
+    finally:
+        ssh.close()
+
+
+@pytest.fixture
+def router(prepared_router: StandInRouter) -> Iterator[StandInRouter]:
+    """The router; a test fails when it leaves it otherwise than it was."""
+    before = found_on(prepared_router)
+    yield prepared_router
+    after = found_on(prepared_router)
+    assert after == before, "the router is not as it was found"
+
+
+@pytest.fixture
+def hold(router: StandInRouter) -> Hold:
+    """Holds the router: ``with hold(dead_man="5 s") as held``; what is given overrides the lab file's entry."""
+
+    @contextmanager
+    def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[Router]:
+        with UndoStack() as undo:
+            settings = settings_of(router, **others)
+            with Router("wifi", settings, undo=undo, interfaces=interfaces, run_id="test") as running:
+                yield running
+
+    return held
+
+
+@pytest.fixture
+def ssh(router: StandInRouter) -> Iterator[SshConnection]:
+    """A shell on the router, beside what is tested."""
+    connection = SshConnection("router", settings_of(router))
+    connection.connect()
+    yield connection
+    with suppress(MplabError):
+        connection.close()
+
+
+def lab_text(router: StandInRouter, **others: object) -> str:
+    """A lab file with this router and its two phones."""
+    settings = settings_of(router)
+    lines = [f"    {key}: {value}" for key, value in others.items()]
+    return "\n".join(
+        [
+            "mplab: 1",
+            "name: test",
+            "routers:",
+            "  wifi:",
+            f"    host: {settings.host}",
+            f"    port: {settings.port}",
+            f"    key: {settings.key}",
+            f'    host_key: "{settings.host_key}"',
+            "    interface: vec0",
+            *lines,
+            "phones:",
+            "  one:",
+            "    wifi: {router: wifi, ip: 10.66.1.11}",
+            "    lte: {router: wifi, interface: vec2}",
+            "  two:",
+            '    wifi: {router: wifi, mac: "02:66:00:00:01:12"}',
+            "",
+        ]
+    )
+
+
+@pytest.fixture
+def lab_file(router: StandInRouter, tmp_path: Path) -> Path:
+    """The lab file of the test router."""
+    file = tmp_path / "lab.yaml"
+    file.write_text(lab_text(router))
+    return file

@@ -1,0 +1,43 @@
+"""Carries TCP connections from outside the lab to the router's SSH port: ``python -m tests.router.relay FD``.
+
+FD is a listening socket of the outside's network namespace; what it accepts is carried on from the one that this
+program runs in.
+"""
+
+import socket
+import sys
+import threading
+
+_BLOCK = 65536
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(_BLOCK):
+            target.sendall(data)
+    except OSError:
+        pass
+    for end in (source, target):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            continue
+
+
+def main() -> None:
+    """Accept until killed."""
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    while True:
+        near, _ = listener.accept()
+        try:
+            far = socket.create_connection(("10.66.2.1", 22), timeout=5)
+        except OSError:
+            near.close()
+            continue
+        far.settimeout(None)
+        for source, target in ((near, far), (far, near)):
+            threading.Thread(target=_carry, args=(source, target), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

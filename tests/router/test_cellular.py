@@ -1,0 +1,199 @@
+"""The cellular side: the test router plays the proxy's server, and a phone that shapes itself."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.lab.nodes import Node
+from orchestrator.shaper.linux import LinuxServer, ShapingPhone
+from orchestrator.shaper.protocol import PathMeasurement
+from orchestrator.shaper.tc import Place, TcShaper
+from orchestrator.shaper.tc.ssh import SshConnection
+from orchestrator.spec.lab import PhoneFile, PhoneShellFile, ServerFile
+from orchestrator.spec.path import PathCondition
+from orchestrator.undo import UndoJournal, UndoStack
+from tests.router.conftest import found_on, settings_of
+from tests.router.measure import differences, probe, probe_server
+from tests.router.stand_in import StandInRouter
+from tests.router.test_router import rtt_ms, wait_until_given_back
+
+OPEN = PathCondition.of(None, None, 0.0)
+LTE = PathCondition.of(9185, 4000, 70, loss_percent=1.0)
+WIFI = PathCondition.of(7040, 2000, 25)
+
+
+def server_of(router: StandInRouter, **others: object) -> ServerFile:
+    """The test router as a server."""
+    ssh = settings_of(router).model_dump(include={"host", "port", "key", "host_key"})
+    return ServerFile.model_validate({**ssh, "interface": "vec0", **others})
+
+
+def phone_of(router: StandInRouter, known_hosts: Path, **others: object) -> PhoneShellFile:
+    """The test router as a phone: a shell is had by a command line, as it is by `adb`."""
+    known_hosts.write_text(f"[127.0.0.1]:{router.port} {router.host_key}\n")
+    options = ["-o", f"UserKnownHostsFile={known_hosts}", "-o", "BatchMode=yes"]
+    command = ["ssh", "-p", str(router.port), "-i", str(router.key), *options, "root@127.0.0.1"]
+    return PhoneShellFile.model_validate({"command": command, **others})
+
+
+def lab_text(router: StandInRouter, kind: str, folder: Path, dead_man: str) -> str:
+    """A lab file whose cellular path is shaped at the server, or on the phone."""
+    server = server_of(router, dead_man=dead_man)
+    shell = phone_of(router, folder / "known_hosts", dead_man=dead_man)
+    place = "{server: proxy, ip: 10.66.3.11}" if kind == "server" else "{at: phone, interface: vec2}"
+    given = {"host", "port", "key", "host_key", "interface"}
+    return "\n".join(
+        [
+            *("mplab: 1", "name: cellular", "servers:"),
+            f"  proxy: {json.dumps({**server.model_dump(include=given), 'dead_man': dead_man, 'interface': 'vec2'})}",
+            "phones:",
+            "  one:",
+            f"    root_shell: {json.dumps({'command': shell.command, 'dead_man': dead_man})}",
+            f"    lte: {place}",
+            "",
+        ]
+    )
+
+
+Hold = Callable[..., AbstractContextManager[LinuxServer]]
+
+
+@pytest.fixture
+def hold(router: StandInRouter) -> Hold:
+    @contextmanager
+    def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[LinuxServer]:
+        with (
+            UndoStack() as undo,
+            LinuxServer("proxy", server_of(router, **others), undo=undo, interfaces=interfaces) as running,
+        ):
+            yield running
+
+    return held
+
+
+@pytest.fixture
+def busy(router: StandInRouter, ssh: SshConnection) -> Iterator[None]:
+    """A server that has qdiscs and filters of its own: fq at the root, and a clsact with somebody's filter."""
+    ssh.script(
+        "/sbin/tc qdisc add dev vec0 root handle 8001: fq limit 5000 quantum 4000 && "
+        "/sbin/tc qdisc add dev vec0 clsact && "
+        "/sbin/tc filter add dev vec0 egress protocol ip prio 3 u32 match ip dst 10.66.1.99/32 flowid 1:1"
+    )
+    try:
+        yield
+    finally:
+        ssh.script("/sbin/tc qdisc del dev vec0 clsact; /sbin/tc qdisc del dev vec0 root")
+
+
+def measured(
+    router: StandInRouter, place: Place, attached: dict[str, object], asked: dict[str, PathCondition]
+) -> TcShaper:
+    """Put a phone under conditions and assert that it meets them; the shaper."""
+    phone: Node = router.node("phone")
+    file = PhoneFile.model_validate(attached)
+    shaper = TcShaper("one", file, {"proxy": place, "one": place}, lambda paths: probe(phone, paths))
+    with probe_server(router):
+        idle: dict[str, PathMeasurement] = probe(phone, dict.fromkeys(asked, OPEN))
+        shaper.apply(asked, seed=1)
+        for _ in range(2):  # the host may be busy once
+            found = shaper.probe(asked)
+            problems = {name: differences(asked[name], found[name], idle[name]) for name in asked}
+            if not any(problems.values()):
+                break
+    assert not any(problems.values()), problems
+    return shaper
+
+
+def test_a_server_gives_each_path_its_condition_and_its_other_qdiscs_stay(
+    router: StandInRouter, hold: Hold, busy: None
+) -> None:
+    before = found_on(router)
+    assert any("fq 8001: dev vec0 root" in line and "quantum 4000" in line for line in before)
+    places = {"lte": {"server": "proxy", "interface": "vec2"}, "wifi": {"server": "proxy", "ip": "10.66.1.11"}}
+    with hold(interfaces=("vec0", "vec2")) as held:
+        assert held.found.shared == {"vec0"}
+        shaper = measured(router, held, {**places}, {"rmnet0": LTE, "wlan0": WIFI})
+        assert shaper.where("rmnet0") == "server proxy (tc)"
+        assert shaper.state()["wlan0"]["of"] == "10.66.1.11 at vec0"
+        assert rtt_ms(router, "phone2") < 15
+        during = found_on(router)
+        assert {line for line in before if "qdisc" in line} <= set(during)
+        shaper.clear()
+        assert rtt_ms(router) < 15
+        shaper.apply({"wlan0": WIFI}, seed=1)
+    assert found_on(router) == before
+
+
+def test_what_puts_packets_together_is_switched_off_meanwhile(
+    router: StandInRouter, hold: Hold, ssh: SshConnection
+) -> None:
+    before = ssh.script("ethtool -k vec0").stdout
+    assert "generic-receive-offload: on" in before
+    with hold():
+        during = ssh.script("ethtool -k vec0").stdout
+        assert "generic-receive-offload: off" in during
+    assert ssh.script("ethtool -k vec0").stdout == before
+
+
+def test_a_phone_shapes_itself_through_a_command_line(router: StandInRouter, tmp_path: Path) -> None:
+    settings = phone_of(router, tmp_path / "known_hosts")
+    before = found_on(router)
+    with (
+        UndoStack() as undo,
+        # What leaves the test router at its side of the server comes from the phones.
+        ShapingPhone("one", settings, undo=undo, interfaces=("vec1",)) as held,
+    ):
+        attached = {"lte": {"at": "phone", "interface": "vec1"}}
+        shaper = measured(router, held, {**attached}, {"rmnet0": LTE})
+        assert shaper.where("rmnet0") == "phone one (tc)"
+        counters = shaper.counters()
+        assert counters["rmnet0.down.bytes_out"] > counters["rmnet0.up.bytes_out"]
+    assert found_on(router) == before
+
+
+@pytest.mark.parametrize(("kind", "who"), [("server", "next run"), ("phone", "place")])
+def test_a_killed_host(
+    router: StandInRouter, kind: str, who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    before = found_on(router)
+    dead_man = "10 s" if who == "place" else "600 s"  # a busy host must not trip it
+    lab = tmp_path / "lab.yaml"
+    lab.write_text(lab_text(router, kind, tmp_path, dead_man))
+    argv = [sys.executable, "-m", "orchestrator", "router", "shape", str(lab), "one"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None
+        assert "rmnet0" in host.stdout.readline()
+        assert found_on(router) != before
+        host.send_signal(signal.SIGKILL)
+    if who == "place":
+        wait_until_given_back(router, before)
+        return
+    recovered = UndoJournal.recover(tmp_path / "mplab" / "undo")
+    name = "server proxy" if kind == "server" else "phone one"
+    assert [(item.name, item.failure) for item in recovered] == [(f"{name}: as it was found", "")]
+    assert found_on(router) == before
+
+
+def test_what_mplab_says_about_a_lab(router: StandInRouter, tmp_path: Path) -> None:
+    lab = tmp_path / "lab.yaml"
+    lab.write_text(lab_text(router, "server", tmp_path, "15 s"))
+    shaped = CliRunner().invoke(app, ["router", "shape", str(lab), "one", "--seconds", "0.2", "--json"])
+    state = json.loads(shaped.stdout)["rmnet0"]
+    assert (state["where"], state["of"]) == ("server proxy", "10.66.3.11 at vec2")
+    shown = json.loads(CliRunner().invoke(app, ["router", "show", str(lab), "--json"]).stdout)
+    assert shown == {name: {"owner": "", "silent_s": 0} for name in ("one", "proxy")}
+    assert "nothing needs to be installed" in CliRunner().invoke(app, ["router", "install", str(lab)]).stdout
+    doctor = json.loads(CliRunner().invoke(app, ["doctor", "--lab", str(lab), "--json"]).stdout)
+    assert {"server proxy", "server proxy: shaping", "phone one: shaping"} <= {
+        item["name"] for item in doctor["checks"]
+    }
+    assert doctor["ready"], doctor

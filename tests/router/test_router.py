@@ -1,0 +1,298 @@
+"""What the driver does on a router: all or nothing, read back, one phone beside another, and everything taken back."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lock import default_lock_directory
+from orchestrator.shaper.openwrt import Router, guard
+from orchestrator.shaper.tc import PlaceError, TcShaper
+from orchestrator.shaper.tc.rules import Selector
+from orchestrator.shaper.tc.ssh import SshConnection
+from orchestrator.spec.lab import PhoneFile, RadioFile
+from orchestrator.spec.path import PathCondition
+from orchestrator.undo import UndoJournal, UndoStack
+from tests.router.conftest import Hold, found_on, settings_of
+from tests.router.inside import MAC, SERVER
+from tests.router.stand_in import StandInRouter
+
+PHONE, PHONE2 = Selector("vec0", ip="10.66.1.11"), Selector("vec0", mac=MAC["phone2"])
+SLOW = {"delay_ms": 60.0}
+FAST = {"delay_ms": 10.0, "rate_kbps": 8000.0}
+PATH = PathCondition.of(8000, 2000, 40)
+
+
+def rtt_ms(router: StandInRouter, phone: str = "phone", *, count: int = 5) -> float:
+    """Least round-trip time from a phone to the server: what a busy host adds is not in it."""
+    said = router.node(phone).run(["ping", "-c", str(count), "-i", "0.1", "-W", "2", SERVER]).stdout
+    return min(float(word.removeprefix("time=")) for word in said.split() if word.startswith("time="))
+
+
+def lost(router: StandInRouter, count: int = 300) -> int:
+    """How many of so many small packets do not come back."""
+    ping = ["ping", "-q", "-c", str(count), "-i", "0.004", "-W", "1", SERVER]
+    said = router.node("phone").run(ping, check=False).stdout
+    return count - int(said.split(" received")[0].split()[-1])
+
+
+def wait_until_given_back(router: StandInRouter, before: list[str], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while (found := found_on(router)) != before:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+
+
+# --- Shaping ------------------------------------------------------------------------------------------------------
+
+
+def test_two_phones_share_a_router_without_touching_each_other(router: StandInRouter, hold: Hold) -> None:
+    with hold() as held:
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.shape("two", PHONE2, up=FAST, down=FAST)
+        one, two = rtt_ms(router), rtt_ms(router, "phone2")
+        assert one == pytest.approx(120, rel=0.2)
+        assert two < one / 2
+        held.unshape("one")
+        assert rtt_ms(router) < two
+        assert rtt_ms(router, "phone2") > 20
+        counters = held.counters()
+        assert counters["two"]["up.packets_out"] >= 10
+        assert "one" not in counters
+
+
+def test_a_change_is_made_while_packets_pass(router: StandInRouter, hold: Hold) -> None:
+    with hold() as held:
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        burst = {"p_percent": 30.0, "r_percent": 30.0}
+        held.shape("one", PHONE, up={"loss_model": burst}, down={"queue": {"packets": 50, "discipline": "fq_codel"}})
+        assert held.state()["one"]["up"]["netem"]["ge-r"] == pytest.approx(30)
+        assert 90 < lost(router) < 210  # half of 300: p / (p + r)
+        jitter = {"delay_ms": 20.0, "jitter_ms": 5.0, "jitter_distribution": "normal", "duplicate_percent": 50.0}
+        held.shape("one", PHONE, up=jitter, down={**FAST, "queue": {"bytes": 3000, "discipline": "cake"}})
+        state = held.state()["one"]
+        assert state["up"]["netem"] | {"delay": 20000.0, "jitter": 5000.0, "duplicate": 50.0} == state["up"]["netem"]
+        assert "cake" in state["down"]
+        held.shape("one", PHONE, up={}, down={})
+        assert lost(router, 50) == 0
+
+
+def test_a_rule_refused_half_way_leaves_nothing(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
+    cake = next(router.root.glob("lib/modules/*/**/sch_cake.ko"))
+    with hold() as held:
+        new = {**FAST, "queue": {"packets": 50, "discipline": "cake"}}
+        ssh.run("rmmod sch_cake")
+        cake.rename(cake.with_suffix(".off"))
+        try:
+            with pytest.raises(PlaceError, match=r"refused at 'qdisc add .*cake.*nothing of it stays"):
+                held.shape("one", PHONE, up=FAST, down=new)
+            assert "mplab" not in ssh.run("/sbin/tc qdisc show").stdout
+            held.shape("one", PHONE, up=SLOW, down=SLOW)
+            with pytest.raises(PlaceError, match=r"refused at .*nothing of it stays"):
+                held.shape("one", PHONE, up=FAST, down=new)
+            assert held.state()["one"]["up"]["netem"]["delay"] == 60000
+            assert rtt_ms(router) == pytest.approx(120, rel=0.2)
+        finally:
+            cake.with_suffix(".off").rename(cake)
+            ssh.run("modprobe sch_cake")
+
+
+def test_what_the_router_cannot_give_is_refused_before_anything_is_touched(router: StandInRouter, hold: Hold) -> None:
+    attached = PhoneFile.model_validate({"wifi": {"router": "wifi", "ip": "10.66.1.11"}})
+    with hold() as held:
+        shaper = TcShaper("one", attached, {"wifi": held}, lambda _: {})
+        with pytest.raises(LabNotReadyError, match="packet-delivery trace"):
+            held.shape("one", PHONE, up={"trace": "/a/b"}, down={})
+        with pytest.raises(LabNotReadyError, match="rmnet0 is shaped nowhere: the lab file has wlan0"):
+            shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
+        with pytest.raises(LabNotReadyError, match="behind the proxy"):
+            shaper.apply({"wlan0": PATH}, seed=1, core_rtt_ms=10)
+        assert held.state() == {}
+        assert rtt_ms(router) < PATH.rtt_ms / 2
+
+
+def test_several_routers_at_once(router: StandInRouter, hold: Hold, tmp_path: Path) -> None:
+    attached = PhoneFile.model_validate(
+        {"wifi": {"router": "wifi", "ip": "10.66.1.11"}, "lte": {"router": "other", "interface": "vec2"}}
+    )
+    with StandInRouter(tmp_path) as second, hold() as held, UndoStack() as undo:
+        settings = settings_of(second)
+        connection = SshConnection("other", settings)
+        connection.connect()
+        guard.install(connection)
+        connection.close()
+        with Router("other", settings, undo=undo, interfaces=("vec2",)) as other:
+            shaper = TcShaper("one", attached, {"wifi": held, "other": other}, lambda _: {})
+            shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
+            state = shaper.state()
+            assert [state[interface]["where"] for interface in ("wlan0", "rmnet0")] == ["router wifi", "router other"]
+            assert state["rmnet0"]["down"]["rate_bps"] == state["wlan0"]["down"]["rate_bps"] == 8_000_000
+            shaper.clear()
+            assert other.state() == {}
+
+
+# --- Who may use it -----------------------------------------------------------------------------------------------
+
+
+def test_two_runs_want_one_router(
+    router: StandInRouter, hold: Hold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hold() as held:
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        with pytest.raises(LabNotReadyError, match=r"in use by run test"), hold():
+            pass
+        monkeypatch.setattr("orchestrator.lock.default_lock_directory", lambda: tmp_path / "another-host")
+        with pytest.raises(LabNotReadyError, match=r"router wifi: held by test@.*, last heard \d+ s ago"), hold():
+            pass
+        monkeypatch.setattr("orchestrator.lock.default_lock_directory", default_lock_directory)
+        assert rtt_ms(router) > 100, "the first run's shaping is as it was"
+
+
+def test_wrong_host_key(router: StandInRouter, tmp_path: Path) -> None:
+    wrong = settings_of(router, host_key="SHA256:" + "A" * 43)
+    with pytest.raises(LabNotReadyError, match=r"wrong host key: SHA256:.* found, host_key of the lab file"):
+        SshConnection("wifi", wrong).connect()
+    known = tmp_path / "known"
+    known.write_text("")
+    with pytest.raises(LabNotReadyError, match="unknown host key"):
+        SshConnection("wifi", settings_of(router, host_key=None, known_hosts=str(known))).connect()
+    other = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+    known.write_text(f"[127.0.0.1]:{router.port} ssh-ed25519 {other}\n")
+    with pytest.raises(LabNotReadyError, match=r"wrong host key: .* known\. If the router was installed anew"):
+        SshConnection("wifi", settings_of(router, host_key=None, known_hosts=str(known))).connect()
+    known.write_text(f"[127.0.0.1]:{router.port} {router.host_key}\n")
+    right = SshConnection("wifi", settings_of(router, host_key=None, known_hosts=str(known)))
+    right.connect()
+    right.close()
+
+
+def test_unreachable_and_a_key_that_is_not_accepted(router: StandInRouter, tmp_path: Path) -> None:
+    with pytest.raises(LabNotReadyError, match=r"wifi \(root@127.0.0.1:1\): unreachable: .*Unable to connect"):
+        SshConnection("wifi", settings_of(router, port=1)).connect()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other")], check=True)
+    with pytest.raises(LabNotReadyError, match=r"login refused: the key .*other is not accepted"):
+        SshConnection("wifi", settings_of(router, key=str(tmp_path / "other"))).connect()
+    with pytest.raises(LabNotReadyError, match="no such file"):
+        SshConnection("wifi", settings_of(router, key=str(tmp_path / "none"))).connect()
+
+
+# --- What it lacks ------------------------------------------------------------------------------------------------
+
+
+def test_without_tc(router: StandInRouter, hold: Hold) -> None:
+    tc = router.root / "sbin" / "tc"
+    tc.rename(tc.with_suffix(".off"))
+    try:
+        with pytest.raises(LabNotReadyError, match="no tc of iproute2 on it: install it: opkg install tc-full"), hold():
+            pass
+    finally:
+        tc.with_suffix(".off").rename(tc)
+
+
+def test_without_netem_and_with_a_foreign_qdisc(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
+    netem = next(router.root.glob("lib/modules/*/**/sch_netem.ko"))
+    ssh.run("rmmod sch_netem && /sbin/tc qdisc add dev vec0 clsact")
+    netem.rename(netem.with_suffix(".off"))
+    try:
+        with pytest.raises(LabNotReadyError, match=r"install kmod-netem.*vec0 has a qdisc of somebody else"), hold():
+            pass
+    finally:
+        netem.with_suffix(".off").rename(netem)
+        ssh.run("modprobe sch_netem; /sbin/tc qdisc del dev vec0 clsact")
+
+
+def test_flow_offload_and_radio_are_switched_and_switched_back(
+    router: StandInRouter, hold: Hold, ssh: SshConnection
+) -> None:
+    config = router.root / "etc" / "config"
+    options = {"firewall.@defaults[0]": "defaults", "firewall.@defaults[0].flow_offloading": "1"}
+    options |= {
+        "wireless.radio0": "wifi-device",
+        "wireless.radio0.channel": "1",
+        "wireless.default_radio0": "wifi-iface",
+    }
+    for name, value in options.items():
+        (config / name).write_text(f"{value}\n")
+    ssh.run("/etc/init.d/firewall reload")
+    before = found_on(router)
+    try:
+        with pytest.raises(LabNotReadyError, match="flow_offloading of its firewall lets packets pass"), hold():
+            pass
+        assert found_on(router) == before
+        with hold(flow_offload="switch-off", radio={"channel": 36, "ssid": "it's mplab"}) as held:
+            assert ssh.run("cat /tmp/offloading; uci get wireless.radio0.channel").stdout == "0\n36\n"
+            assert ssh.run("uci get wireless.default_radio0.ssid").stdout == "it's mplab\n"
+            held.set_radio(RadioFile.model_validate({"enabled": False}))
+            assert "vec0: <BROADCAST,MULTICAST>" in ssh.run("ip link show vec0").stdout
+            with pytest.raises(PlaceError, match=r"no wireless\.radio7"):
+                held.set_radio(RadioFile.model_validate({"device": "radio7", "channel": 1}))
+        assert found_on(router) == before
+    finally:
+        for name in options:
+            (config / name).unlink()
+        ssh.run("rm -rf /tmp/offloading /tmp/.uci")
+
+
+# --- When something dies --------------------------------------------------------------------------------------------
+
+
+def test_ssh_dropped_while_shaping(router: StandInRouter, hold: Hold) -> None:
+    before = found_on(router)
+    with hold(dead_man="10 s") as held:
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        router.unplug()
+        try:
+            with pytest.raises(PlaceError, match=r"router wifi: .*lost while shaping"):
+                held.check_alive()
+            time.sleep(13)
+        finally:
+            router.plug_in()
+        wait_until_given_back(router, before)
+        held.renew()
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        assert rtt_ms(router) == pytest.approx(120, rel=0.2)
+
+
+def test_rebooted_in_the_middle_and_on_purpose(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
+    with hold() as held:
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.reboot()
+        assert held.state() == {}
+        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        ssh.connect()
+        with contextlib.suppress(PlaceError):  # the router closes the connection first
+            ssh.run("reboot")
+        router.wait_for_ssh()
+        with pytest.raises(PlaceError, match="rebooted in the middle: nothing is shaped any more"):
+            held.check_alive()
+
+
+def test_a_killed_host_is_cleared_up_after_by_the_next_run_and_else_by_the_router(
+    router: StandInRouter, lab_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    before = found_on(router)
+    text = lab_file.read_text()
+    for who in ("next run", "router"):
+        lab_file.write_text(
+            text.replace(
+                "    interface: vec0\n", f"    interface: vec0\n    dead_man: {10 if who == 'router' else 600} s\n"
+            )
+        )
+        argv = [sys.executable, "-m", "orchestrator", "router", "shape", str(lab_file), "one"]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as host:
+            assert host.stdout is not None
+            assert "wlan0" in host.stdout.readline()
+            assert found_on(router) != before
+            host.send_signal(signal.SIGKILL)
+        if who == "next run":
+            recovered = UndoJournal.recover(tmp_path / "mplab" / "undo")
+            assert [(item.name, item.failure) for item in recovered] == [("router wifi: as it was found", "")]
+            assert found_on(router) == before
+        else:
+            wait_until_given_back(router, before)

@@ -1,0 +1,253 @@
+"""The figures after papers, over made-up scores."""
+
+import json
+import random
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.draw import write_figures
+from analysis.figures.style import Drawing
+from analysis.figures.traces import LeftOut, Named, draw, figures
+from analysis.pipeline import analyze
+from analysis.run import Cell, read_run
+from analysis.traces import Traces, traces_of
+from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
+
+Value = tuple[str, float, Mapping[str, str]]
+Values = Callable[[Cell], Iterator[Value]]
+Make = Callable[..., Traces]
+
+
+def mpflex(label: str, **options: Any) -> dict[str, Any]:
+    return {"label": label, "name": "mpflex", "title": f"MPFlex {label}", "options": options}
+
+
+MINRTT = mpflex("minrtt", scheduler="minrtt")
+TXDELAY = mpflex("txdelay", scheduler="txdelay")
+BARE = mpflex("bare", scheduler="minrtt", reinjection=[])
+SMART = mpflex("smart", scheduler="minrtt", reinjection=["stall"])
+POLICY = mpflex("policy", scheduler="minrtt", policy="nikravesh2016-fig18-lab")
+SIZES = ("10 MB", "50 kB", "1 MB")
+
+
+def downloads(cell: Cell) -> Iterator[Value]:
+    for size in SIZES:
+        yield "download_time", {"50 kB": 0.2, "1 MB": 1.4, "10 MB": 12.0}[size] * jitter(cell), {"size": size}
+
+
+def bundles(cell: Cell) -> Iterator[Value]:
+    for bundle in ("40 × 50 kB, 4 at a time", "10 × 10 kB, 1 at a time"):
+        yield "bundle_time", 2.0 * jitter(cell), {"bundle": bundle}
+
+
+def pages(cell: Cell) -> Iterator[Value]:
+    for site in ("wiki", "news-2", "news-10"):
+        yield "page_load_time", 3.0 * jitter(cell), {"site": site}
+
+
+def interfaces(cell: Cell) -> Iterator[Value]:
+    assert cell.spec is not None
+    yield "wifi_bytes", 900.0 * jitter(cell), {}
+    yield "cellular_bytes", (0.4 if cell.spec.transport == "policy" else 80.0) * jitter(cell), {}
+
+
+def jitter(cell: Cell) -> float:
+    return random.Random(cell.id).uniform(0.9, 1.1)  # noqa: S311
+
+
+def link(name: str, wifi: float, lte: float, core: float = 0.0) -> dict[str, Any]:
+    paths = {
+        interface: {way: {"delay_ms": rtt / 2} for way in ("down", "up")}
+        for interface, rtt in (("wlan0", wifi), ("rmnet0", lte))
+    }
+    return {"name": name, "paths": paths, "core_rtt_ms": core}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """The traces of a run whose cells have these scores; ``links`` may be given whole."""
+
+    def build(
+        values: Values | None, *transports: Mapping[str, Any], links: Sequence[Mapping[str, Any]] = (), **changes: Any
+    ) -> Traces:
+        names = [each["name"] for each in links] or ["baseline"]
+        settings: dict[str, Any] = {"repetitions": 2, "transports": transports, "links": names}
+        directory = Synthetic(tmp_path, **settings | changes).build()
+        if links:
+            manifest = json.loads((directory / "manifest.json").read_text())
+            manifest["experiment"]["links"] = links
+            (directory / "manifest.json").write_text(json.dumps(manifest))
+        run = read_run(directory)
+        for cell in run.cells:
+            if values is not None and cell.directory is not None:
+                rows = [{"metric": m, "value": v, "labels": labels} for m, v, labels in values(cell)]
+                (cell.directory / "scores.json").write_text(json.dumps({"values": rows}))
+        return traces_of(run)
+
+    return build
+
+
+def drawn(traces: Traces, name: str) -> list[Drawing]:
+    found = list(draw(traces, figures([name])))
+    assert not [missing for missing in found if isinstance(missing, LeftOut)], found
+    return [made for made in found if isinstance(made, Drawing)]
+
+
+def check(drawing: Drawing) -> None:
+    assert ET.fromstring(drawing.svg).tag.endswith("svg")  # noqa: S314 - our own
+    assert drawing.rows
+    assert all(len(row) == len(drawing.columns) for row in drawing.rows)
+    assert drawing.section == "paper"
+    assert drawing.caption.startswith("After nikravesh2016 ")
+    assert drawing.caption.endswith(".")
+
+
+FOUR = [link("proxy-a", 27, 49), link("proxy-b", 44, 66), link("proxy-c", 81, 100), link("proxy-d", 131, 148)]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "transports", "links"),
+    [
+        ("nikravesh2016-fig14", downloads, (WIFI, MPTCP, MINRTT), ()),
+        ("nikravesh2016-fig15", bundles, (MPTCP, MINRTT), ()),
+        ("nikravesh2016-fig16", pages, (MPTCP, MINRTT), ()),
+        ("nikravesh2016-fig17", downloads, (MINRTT, TXDELAY), ()),
+        ("nikravesh2016-fig18", interfaces, (MPTCP, POLICY), ()),
+        ("nikravesh2016-fig19", downloads, (MPTCP, MINRTT), FOUR),
+        ("nikravesh2016-sec54", downloads, (MPTCP, BARE, SMART), ()),
+    ],
+)
+def test_every_figure_is_drawn_of_a_run_that_has_the_data(
+    make: Make, name: str, values: Values, transports: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
+) -> None:
+    traces = make(values, *transports, links=links)
+    (drawing,) = drawn(traces, name)
+    check(drawing)
+    assert drawing.stem == f"paper-{name}"
+    for transport in transports:
+        assert transport["title"] in drawing.svg
+
+
+def test_classes_stand_in_their_order_and_every_cell_is_in_the_data(make: Make) -> None:
+    (drawing,) = drawn(make(downloads, MPTCP, MINRTT), "nikravesh2016-fig14")
+    assert list(dict.fromkeys(row[1] for row in drawing.rows)) == ["50 kB", "1 MB", "10 MB"]
+    assert len(drawing.rows) == 2 * 2 * len(SIZES)
+    assert "n = 2 each" in drawing.caption
+    (pages_drawn,) = drawn(make(pages, MPTCP, MINRTT, name="pages"), "nikravesh2016-fig16")
+    assert list(dict.fromkeys(row[1] for row in pages_drawn.rows)) == ["news-2", "news-10", "wiki"]
+
+
+def test_places_of_the_proxy_say_how_far_it_is(make: Make) -> None:
+    links = [link("near", 20, 40, core=60), link("far", 70, 90)]
+    (drawing,) = drawn(make(downloads, MPTCP, MINRTT, links=links), "nikravesh2016-fig19")
+    assert list(dict.fromkeys(row[1] for row in drawing.rows)) == ["near · 20 / 40 ms + 60 ms", "far · 70 / 90 ms"]
+    assert {row[0] for row in drawing.rows} == set(SIZES)
+
+
+def test_a_policy_is_seen_in_the_bytes_of_each_interface(make: Make) -> None:
+    (drawing,) = drawn(make(interfaces, MPTCP, POLICY), "nikravesh2016-fig18")
+    lte = {(row[1], row[2]): row[4] for row in drawing.rows}
+    assert lte["mptcp", "rmnet0"] == pytest.approx(80_000, rel=0.1)
+    assert lte["policy", "rmnet0"] == pytest.approx(400, rel=0.1)
+    assert "LTE" in drawing.svg
+
+
+def test_copies_are_drawn_where_the_records_have_them(make: Make) -> None:
+    traces = make(downloads, MPTCP, BARE, SMART)
+    counts = {"bytes_up": 0, "bytes_down": 500_000, "copied_up": 0, "copied_down": 7_500}
+    for cell in traces.scored:
+        if cell.transport == "smart":
+            path = cell.directory / "cell.json"
+            record = json.loads(path.read_text())
+            record["proof"] = {"session": {"paths": {"wlan0": counts, "rmnet0": counts}, "events": []}}
+            path.write_text(json.dumps(record))
+    again = traces_of(read_run(traces.scored[0].directory.parent.parent))
+    times, copies = drawn(again, "nikravesh2016-sec54")
+    assert times.stem == "paper-nikravesh2016-sec54"
+    assert {row[2:] for row in copies.rows} == {
+        ("smart", cell.name, 0.015) for cell in again.scored if cell.transport == "smart"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "transports", "reason"),
+    [
+        ("nikravesh2016-fig14", None, (MPTCP, MINRTT), "no ok cell has scores: 'mplab analyze' makes them"),
+        ("nikravesh2016-fig14", downloads, (WIFI, MPTCP), "no ok cell of mpflex has a download_time"),
+        ("nikravesh2016-fig14", bundles, (MPTCP, MINRTT), "no ok cell of mptcp or mpflex has a download_time"),
+        ("nikravesh2016-fig14", lambda c: list(downloads(c))[:1], (MPTCP, MINRTT), "no scenario has two sizes"),
+        ("nikravesh2016-fig15", downloads, (MPTCP, MINRTT), "no ok cell of mptcp or mpflex has a bundle_time"),
+        ("nikravesh2016-fig16", downloads, (MPTCP, MINRTT), "no ok cell of mptcp or mpflex has a page_load_time"),
+        ("nikravesh2016-fig17", downloads, (MPTCP, MINRTT), "no ok cell has mpflex:txdelay"),
+        ("nikravesh2016-fig17", downloads, (MPTCP, TXDELAY), "no ok cell has mpflex:minrtt"),
+        ("nikravesh2016-fig18", interfaces, (MPTCP, MINRTT), "no transport with ok cells has a policy"),
+        ("nikravesh2016-fig18", downloads, (MPTCP, POLICY), "no ok cell has counted the bytes of its interfaces"),
+        ("nikravesh2016-fig19", downloads, (MPTCP, MINRTT), "no two link conditions of other round trips"),
+        ("nikravesh2016-sec54", downloads, (MPTCP, BARE), "no ok cell is with it"),
+        ("nikravesh2016-sec54", downloads, (MPTCP, SMART), "no ok cell is without it"),
+        ("nikravesh2016-sec54", bundles, (BARE, SMART), "no file was downloaded"),
+    ],
+)
+def test_without_the_data_a_figure_is_left_out_with_its_reason(
+    make: Make, name: str, values: Values | None, transports: Sequence[Mapping[str, Any]], reason: str
+) -> None:
+    (missing,) = draw(make(values, *transports), figures([name]))
+    assert isinstance(missing, LeftOut)
+    assert reason in missing.reason
+
+
+def test_cells_that_are_not_ok_are_not_shown(make: Make) -> None:
+    traces = make(downloads, MPTCP, MINRTT, outcome=lambda c: "invalid" if c["repetition"] == 1 else "ok")
+    (drawing,) = drawn(traces, "nikravesh2016-fig14")
+    assert len(drawing.rows) == 2 * len(SIZES)
+    assert "n = 1 each" in drawing.caption
+    (missing,) = draw(make(downloads, MPTCP, MINRTT, outcome=lambda _: "failed", name="x"), figures([drawing.stem[6:]]))
+    assert isinstance(missing, LeftOut)
+    assert missing.reason == "no ok cell"
+
+
+def test_the_files_are_called_as_the_figures(make: Make, tmp_path: Path) -> None:
+    written, _ = write_figures(make(downloads, MPTCP, MINRTT), ["nikravesh2016-fig14"], tmp_path / "out")
+    assert written == [tmp_path / "out" / "nikravesh2016-fig14.svg"]
+    assert (tmp_path / "out" / "nikravesh2016-fig14.csv").read_text().startswith("facet,class,transport,cell,value\n")
+
+
+def test_the_bytes_depend_on_the_data_alone(make: Make) -> None:
+    traces = make(downloads, MPTCP, MINRTT)
+    first, second = (drawn(traces, "nikravesh2016-fig14")[0].svg for _ in range(2))
+    assert first == second
+
+
+PAPER_SCORES = '''"""Scores of a toy download, named as those of the paper's experiment."""
+
+from analysis.metric import Metric, Value
+
+METRICS = (Metric("download_time", "Download time", "s", "lower", ("size",), headline=True),)
+
+
+def score(observations, tables):
+    return [Value("download_time", o["seconds"], {"size": o["size"]}) for o in observations if o["event"] == "done"]
+'''
+
+
+@pytest.mark.parametrize(("experiment", "shown"), [("nikravesh2016-fig14-short", True), ("demo", False)])
+def test_a_figure_is_on_the_page_of_its_own_experiment_alone(tmp_path: Path, experiment: str, shown: bool) -> None:
+    builder = Synthetic(tmp_path, name=experiment, repetitions=1, transports=(MPTCP, MINRTT))
+    directory = builder.build()
+    (builder.scenario_folders[0] / "toy" / "scores.py").write_text(PAPER_SCORES)
+    analyze(directory, scenario_folders=builder.scenario_folders)
+    page = (directory / "report" / "index.html").read_text()
+    assert ("After nikravesh2016 figure 14" in page) is shown
+    assert (directory / "report" / "figures" / "paper-nikravesh2016-fig14.svg").is_file() is shown
+    assert ("The paper's figure" in page) is shown
+
+
+def test_every_figure_after_nikravesh2016_has_an_experiment_of_its_name() -> None:
+    experiments = {path.stem for path in (Path(__file__).parents[4] / "experiments").glob("*.yaml")}
+    of_papers: list[Named] = [named for named in figures() if named.of_paper]
+    assert len(of_papers) == 7
+    assert {named.name for named in of_papers} <= experiments

@@ -1,0 +1,75 @@
+"""A melody of the lab's radio station, and recordings made of pieces of it."""
+
+import wave
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from analysis.sound import Recording
+from orchestrator.services import load_service
+
+RATE_HZ = 16_000
+Part = float | tuple[float, float]
+"""Seconds of silence; or a piece of the melody, from and to in seconds."""
+Heard = Callable[..., Recording]
+
+
+@pytest.fixture(scope="session")
+def station() -> Any:
+    """The melody that the radio station plays."""
+    load_service("icecast")
+    from mplab_services.icecast.service import RADIO  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    return RADIO
+
+
+@pytest.fixture(scope="session")
+def source(station: Any) -> NDArray[np.float32]:
+    """Its sound, as a recorder has it."""
+    samples = station.samples().astype(np.float32).reshape(-1, 3).mean(axis=1) / 32768
+    return np.asarray(samples, dtype=np.float32)
+
+
+@pytest.fixture(scope="session")
+def described(station: Any) -> dict[str, Any]:
+    """What scenarios observe of it."""
+    found: dict[str, Any] = station.describe()
+    return found
+
+
+@pytest.fixture(scope="session")
+def heard(source: NDArray[np.float32]) -> Heard:
+    def make(*parts: Part, noise: float = 0.0) -> Recording:
+        pieces = [_samples(source, part) for part in parts]
+        sound = np.concatenate(pieces)
+        if noise:
+            sound = sound + np.random.default_rng(1).normal(0, noise, len(sound)).astype(np.float32) * (sound != 0)
+        return Recording(sound, RATE_HZ)
+
+    return make
+
+
+def _samples(source: NDArray[np.float32], part: Part) -> NDArray[np.float32]:
+    if isinstance(part, tuple):
+        return np.take(source, np.arange(round(part[0] * RATE_HZ), round(part[1] * RATE_HZ)), mode="wrap")
+    return np.zeros(round(part * RATE_HZ), dtype=np.float32)
+
+
+def write_wav(path: Path, recording: Recording, *, channels: int = 1, width: int = 2) -> Path:
+    """As the phone's sound card writes it."""
+    samples = np.repeat(np.round(recording.samples * 32767).astype("<i2"), channels)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(recording.rate_hz)
+        file.writeframes(samples.tobytes())
+    return path
+
+
+def metrics(values: Sequence[Any]) -> dict[str, float]:
+    """Metric → value."""
+    return {value.metric: value.value for value in values}

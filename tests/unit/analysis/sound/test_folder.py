@@ -1,0 +1,26 @@
+"""Scores that read what a cell has kept in its folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.plugins import load
+from analysis.run import read_run
+from analysis.scores import score_cell
+from tests.unit.analysis.synthetic import Synthetic, write_scenario
+
+BODY = (
+    'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "bytes", "lower"),)\n'
+    "def score(o, t, folder):\n    return [Value('m', (folder / 'kept.bin').stat().st_size)]\n"
+)
+
+
+def test_a_score_is_given_the_folder_of_its_cell(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
+    cell = read_run(synthetic(repetitions=1).build()).cells[0]
+    write_scenario(tmp_path / "scenarios", "reader", BODY)
+    plugin = load("reader", [tmp_path / "scenarios"])
+    missing = score_cell(cell, plugin)
+    assert missing.problem is not None
+    assert "kept.bin" in missing.problem.message
+    assert cell.directory is not None
+    (cell.directory / "kept.bin").write_bytes(b"12345")
+    assert [value.value for value in score_cell(cell, plugin).values] == [5.0]

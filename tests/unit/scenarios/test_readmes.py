@@ -1,0 +1,86 @@
+"""What the READMEs of the scenarios say is what the scenarios do."""
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.plugins import load
+from orchestrator.catalog import SCENARIOS_DIR, catalog, load_scenario, scenario_names
+from orchestrator.spec import load_experiment
+
+_FENCED = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+_EXPERIMENT = "mplab: 1\nname: manual\ntransports: [sptcp-wifi]\nlinks: [baseline]\n"
+
+each_scenario = pytest.mark.parametrize("name", scenario_names())
+
+
+def readme(name: str) -> str:
+    return (SCENARIOS_DIR / name / "README.md").read_text()
+
+
+def quoted(text: str) -> set[str]:
+    """All words ``like this`` outside of examples."""
+    return set(re.findall(r"`([^`\n]+)`", _FENCED.sub("", text)))
+
+
+def rows(text: str, first: str) -> Iterator[list[str]]:
+    """The cells of all tables whose first column is called `first`."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(f"| {first} |"):
+            for row in takewhile(lambda line: line.startswith("|"), lines):
+                cells = [cell.strip() for cell in row.strip("|").split("|")]
+                if not set("".join(cells)) <= set("- "):
+                    yield cells
+
+
+def test_the_list_has_every_scenario() -> None:
+    listed = re.findall(r"^\| \[`([\w-]+)`\]\(([\w-]+)/README\.md\) \|", readme("."), re.MULTILINE)
+    assert listed == [(name, name) for name in scenario_names()]
+
+
+@each_scenario
+def test_every_parameter_and_every_headline_metric_is_named(name: str) -> None:
+    parameters = set(load_scenario(name).parameters.model_fields)
+    headlines = {metric.name for metric in load(name).metrics if metric.headline}
+    assert headlines, "a scenario without a headline metric"
+    assert parameters | headlines <= quoted(readme(name))
+
+
+@each_scenario
+def test_what_the_tables_name_is_there(name: str) -> None:
+    parameters = load_scenario(name).parameters.model_fields
+    units = {metric.name: metric.unit for metric in load(name).metrics}
+    assert {word for cells in rows(readme(name), "parameter") for word in quoted(cells[0])} <= set(parameters)
+    for names, unit, *_ in rows(readme(name), "metric"):
+        found = {units[metric] for metric in quoted(names)}
+        assert found == {unit} or set(unit.split(", ")) == found or "" in found, names
+
+
+@each_scenario
+def test_defaults_are_as_the_table_says(name: str) -> None:
+    model: Any = load_scenario(name).parameters
+    for names, cell, *_ in rows(readme(name), "parameter"):
+        (parameter,) = quoted(names)
+        default, text = getattr(model(), parameter), cell.strip("`")
+        if not isinstance(default, tuple):
+            assert getattr(model.model_validate({parameter: text}), parameter) == default, parameter
+        elif found := re.fullmatch(r"none|(?:all )?(\d+)(?: \w+)?", text):
+            assert len(default) == int(found[1] or 0), parameter
+        else:
+            values = text.strip("[]").split(", ")
+            assert getattr(model.model_validate({parameter: values}), parameter) == default, parameter
+
+
+@each_scenario
+def test_the_examples_are_valid(name: str, tmp_path: Path) -> None:
+    examples = _FENCED.findall(readme(name))
+    assert examples
+    for example in examples:
+        file = tmp_path / "manual.yaml"
+        file.write_text(_EXPERIMENT + example)
+        assert name in {use.name for use in load_experiment(file, catalog=catalog()).scenarios}

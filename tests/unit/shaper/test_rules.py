@@ -1,0 +1,228 @@
+"""From a link condition to traffic control, and back from what `tc` prints."""
+
+import pytest
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.shaper.linux.place import offloads
+from orchestrator.shaper.tc.capabilities import parse_capabilities, wanted_for
+from orchestrator.shaper.tc.readback import differences, parse_options, parse_shaped
+from orchestrator.shaper.tc.rules import (
+    Selector,
+    build_lines,
+    change_lines,
+    check_possible,
+    filter_lines,
+    in_flight_packets,
+    netem_options,
+    queue_options,
+)
+
+LTE = {"rate_kbps": 9185.0, "delay_ms": 35.0, "jitter_ms": 0.0, "loss_percent": 0.0, "queue": {"bytes": 150_000}}
+
+
+def test_one_direction() -> None:
+    assert build_lines("mplab0d", LTE) == [
+        "qdisc add dev mplab0d root handle 1: stab overhead -14 linklayer ethernet htb default 1",
+        "class add dev mplab0d parent 1: classid 1:1 htb rate 9185000bit ceil 9185000bit "
+        "burst 3028 cburst 3028 quantum 1514",
+        "qdisc add dev mplab0d parent 1:1 handle 10: netem limit 1000 delay 35000us rate 10gbit",
+        "qdisc add dev mplab0d parent 10:1 handle 20: bfifo limit 150000",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("direction", "options"),
+    [
+        ({}, "limit 1000 rate 10gbit"),
+        ({"loss_percent": 0.5}, "limit 1000 loss 0.5% rate 10gbit"),
+        ({"delay_ms": 9.5, "jitter_ms": 2.0}, "limit 1000 delay 9500us 2000us rate 10gbit"),
+        (
+            {"delay_ms": 9.0, "jitter_ms": 2.0, "jitter_distribution": "pareto"},
+            "limit 1000 delay 9000us 2000us distribution pareto rate 10gbit",
+        ),
+        (
+            {"loss_model": {"p_percent": 1.0, "r_percent": 20.0, "bad_loss_percent": 90.0}},
+            "limit 1000 loss gemodel 1% 20% 90% 0% rate 10gbit",
+        ),
+        (
+            {"delay_ms": 9.0, "reorder_percent": 3.0, "duplicate_percent": 1.0},
+            "limit 1000 delay 9000us duplicate 1% reorder 3% rate 10gbit",
+        ),
+    ],
+)
+def test_netem(direction: dict[str, object], options: str) -> None:
+    direction = {"rate_kbps": 1000.0, **direction}
+    assert netem_options(direction) == options
+
+
+def test_queues_are_as_the_link_says_or_of_one_bandwidth_delay_product_in_packets() -> None:
+    assert queue_options({"queue": {"packets": 77}}) == "pfifo limit 77"
+    # 9185 kbit/s × 70 ms = 80.4 kB: 54 full packets; the old system's limit counted bytes (80369)
+    assert queue_options({"rate_kbps": 9185, "delay_ms": 35}) == "pfifo limit 54"
+    assert queue_options({"rate_kbps": 100, "delay_ms": 1}) == "pfifo limit 10"
+    codel = {"bytes": 150_000, "discipline": "codel", "target_ms": 13}
+    assert queue_options({"queue": codel}) == "codel limit 100 target 13000us interval 100000us"
+    assert queue_options({"queue": {"packets": 9, "discipline": "cake"}}) == "cake unlimited memlimit 18432"
+    with pytest.raises(LabNotReadyError, match="'red': traffic control has drop-tail, codel, fq_codel, cake"):
+        queue_options({"queue": {"packets": 9, "discipline": "red"}})
+
+
+def test_more_may_be_under_way_than_the_product() -> None:
+    assert in_flight_packets({"rate_kbps": 1000, "delay_ms": 10}) == 1000
+    assert in_flight_packets({"rate_kbps": 100_000, "delay_ms": 150}) == 4 * 1250
+
+
+def test_a_change_keeps_what_waits_where_it_can() -> None:
+    assert [line.split()[:2] for line in change_lines("x", LTE, {**LTE, "rate_kbps": 100})] == [
+        ["class", "change"], ["qdisc", "change"], ["qdisc", "change"],
+    ]  # fmt: skip
+    other_queue = {**LTE, "queue": {"packets": 10}}
+    assert [line.split()[1] for line in change_lines("x", LTE, other_queue)] == ["change", "change", "del", "add"]
+    normal = {**LTE, "jitter_ms": 1, "jitter_distribution": "normal"}
+    assert [line.split()[1] for line in change_lines("x", normal, LTE)] == ["change", "del", "add", "add"]
+
+
+def test_filters() -> None:
+    by_ip = filter_lines(Selector("wlan0", ip="10.0.0.2"), 1, "u", "d")
+    assert by_ip == [
+        f"filter add dev wlan0 {way} protocol ip prio 3 u32 "
+        f"match ip {end} 10.0.0.2/32 action mirred egress redirect {to}"
+        for way, end, to in (("ingress", "src", "dev u"), ("egress", "dst", "dev d"))
+    ]
+    by_mac = filter_lines(Selector("wlan0", mac="02:11:22:33:44:55"), 0, "u", "d")
+    assert "protocol ipv6 prio 2 u32 match u32 0x02112233 0xffffffff at -8 match u16 0x4455 0xffff at -4" in by_mac[1]
+    assert "egress protocol ip prio 1 u32 match u16 0x0211 0xffff at -14 match u32 0x22334455" in by_mac[2]
+    assert ["match u32 0 0" in line for line in filter_lines(Selector("wlan0"), 0, "u", "d")] == [True] * 4
+    assert "match ip6 src fe80::1/128" in filter_lines(Selector("wlan0", ip="fe80::1"), 0, "u", "d")[0]
+
+
+@pytest.mark.parametrize(
+    ("direction", "message"),
+    [
+        ({"trace": "/x"}, "a packet-delivery trace cannot be replayed"),
+        ({"jitter_distribution": "cauchy"}, "netem has uniform, normal"),
+        ({"reorder_percent": 1}, "only where there is a delay"),
+        ({"colour": 1}, "does not know colour"),
+    ],
+)
+def test_what_traffic_control_cannot_do(direction: dict[str, object], message: str) -> None:
+    with pytest.raises(LabNotReadyError, match=message):
+        check_possible(direction, "here")
+
+
+SHOWN = """\
+qdisc htb 1: root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 32
+ Sent 26192 bytes 334 pkt (dropped 7, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc netem 10: parent 1:1 limit 1000 delay 34.9ms  5ms loss 0.5% rate 10Gbit
+ Sent 26192 bytes 334 pkt (dropped 7, overlimits 0 requeues 0)
+ backlog 3Kb 5p requeues 0
+qdisc bfifo 20: parent 10:1 limit 150000b
+ Sent 26192 bytes 334 pkt (dropped 4, overlimits 0 requeues 0)
+ backlog 0b 2p requeues 0
+"""
+CLASS = "class htb 1:1 root leaf 10: prio 0 rate 9185Kbit ceil 9185Kbit burst 3027b cburst 3027b\n"
+
+
+def test_what_tc_prints_is_read_and_compared() -> None:
+    shaped = parse_shaped(SHOWN, CLASS)
+    netem = shaped.qdiscs["10:"]
+    assert netem.settings == {"limit": 1000, "delay": 34900, "jitter": 5000, "loss": 0.5, "rate": 1e10}
+    assert (netem.sent_packets, netem.dropped, netem.waiting) == (334, 7, 5)
+    asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit", "20:": "bfifo limit 150000"}
+    assert differences(asked, 9_185_000, shaped) == []
+    wrong = {"10:": "netem limit 1000 delay 35900us 5000us rate 10gbit", "20:": "codel limit 9", "30:": "x"}
+    assert differences(wrong, 9_000_000, shaped) == [
+        "rate 9.185e+06 bit/s, 9e+06 asked",
+        "netem delay 34900, 35900 asked",
+        "netem loss 0.5, 0 asked",
+        "bfifo 20:, codel asked",
+        "no x 30:",
+    ]
+    assert differences({}, 1, parse_shaped("", "")) == ["no htb class"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "asked"),
+    [
+        ("limit 100000 delay 25ms loss gemodel p 1% r 20% 1-h 100% 1-k 0% duplicate 1% reorder 3% rate 10Gbit gap 1",
+         "limit 100000 delay 25000us loss gemodel 1% 20% 100% 0% duplicate 1% reorder 3% rate 10gbit"),
+        ("limit 1000 delay 1.25s  10.0ms", "limit 1000 delay 1250000us 10000us"),
+        ("limit 100p target 5ms interval 100ms", "limit 100 target 5000us interval 100000us"),
+    ],
+)  # fmt: skip
+def test_tcs_own_words_mean_what_was_asked(printed: str, asked: str) -> None:
+    assert parse_options(printed) == parse_options(asked)
+
+
+def test_capabilities_and_what_to_install() -> None:
+    found = parse_capabilities(
+        "tc=/sbin/tc\ntc_version=tc utility, iproute2-5.0\ntc_real=/usr/libexec/tc-tiny\nboot=b\ncan=ifb\ncan=htb\n"
+        "cannot=netem Error: Specified qdisc kind is unknown. \ncan=clsact\n"
+        "offload=flow_offloading_hw\nno_interface=wlan9\nqdisc_at=wlan0 qdisc noqueue 0: root\n"
+        "qdisc_at=wlan0 qdisc clsact ffff: parent ffff:fff1\n"
+    )
+    assert found.tiny
+    assert found.offloads == ("flow_offloading_hw",)
+    assert list(found.problems()) == [
+        "tc-tiny has no netem: install tc-full: opkg install tc-full (or: apk add tc-full); it said: "
+        "Error: Specified qdisc kind is unknown.",
+        "it has no interface wlan9: see 'ip link' there",
+        "wlan0 has a qdisc of somebody else (clsact ffff:): switch that off (sqm? qosify?)",
+    ]
+    with pytest.raises(LabNotReadyError, match="r: no cake: install kmod-sched-cake"):
+        found.require("r", "cake")
+    assert next(parse_capabilities("tc=\n").problems()).startswith("no tc of iproute2")
+    needs: list[dict[str, object]] = [
+        {"jitter_ms": 1, "jitter_distribution": "normal"},
+        {"queue": {"packets": 1, "discipline": "codel"}},
+        LTE,
+    ]
+    assert wanted_for(needs) == ["codel", "normal"]
+
+
+def test_on_the_phone_what_leaves_is_up() -> None:
+    lines = filter_lines(Selector("rmnet_data0", at_phone=True), 0, "u", "d", first=50_000)
+    assert [(line.split()[4], line.split()[8], line.split()[-1]) for line in lines] == [
+        ("egress", "50000", "u"), ("egress", "50001", "u"), ("ingress", "50000", "d"), ("ingress", "50001", "d"),
+    ]  # fmt: skip
+
+
+def test_an_interface_without_link_layer_has_no_header_to_take_off() -> None:
+    assert build_lines("mplab0u", LTE, header_bytes=0)[0] == "qdisc add dev mplab0u root handle 1: htb default 1"
+
+
+def test_a_seed_goes_with_netem_and_is_read_back() -> None:
+    assert netem_options({"loss_percent": 1.0}, 4_000_000_007) == "limit 1000 loss 1% rate 10gbit seed 4000000007"
+    assert " seed 7" in change_lines("x", LTE, LTE, 7)[1]
+    printed = SHOWN.replace("rate 10Gbit", "seed 4000000007 rate 10Gbit")
+    asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit seed 4000000007"}
+    assert differences(asked, 9_185_000, parse_shaped(printed, CLASS)) == []
+    other = {"10:": asked["10:"].replace("4000000007", "5")}
+    assert differences(other, 9_185_000, parse_shaped(printed, CLASS)) == ["netem seed 4e+09, 5 asked"]
+
+
+LINUX = (
+    "tc=/usr/sbin/tc\nboot=b\ncan=ifb\ncannot=netem Error: Specified qdisc kind is unknown. \ncannot=pareto No file. \n"
+    "type=eth0 1\ntype=rmnet_data0 519\nqdisc_at=eth0 qdisc mq 0: root\n"
+    "qdisc_at=eth0 qdisc clsact ffff: parent ffff:fff1\nqdisc_at=eth1 qdisc ingress ffff: parent ffff:fff1\n"
+)
+
+
+def test_a_server_shares_a_clsact_and_needs_modules() -> None:
+    found = parse_capabilities(LINUX, openwrt=False)
+    assert found.shared == {"eth0"}
+    assert found.without_header == {"rmnet_data0"}
+    problems = list(found.problems())
+    assert problems[0].startswith(
+        "no netem: it needs the module sch_netem of its kernel (Debian: in linux-image; Ubuntu:"
+    )
+    assert problems[1] == "eth1 has a qdisc of somebody else (ingress ffff:): switch that off (sqm? qosify?)"
+    assert "tables of distributions (package iproute2)" in found.remedy("pareto")
+    assert parse_capabilities(LINUX).shared == frozenset()
+    assert next(parse_capabilities("tc=\n", openwrt=False).problems()).endswith("the package iproute2")
+
+
+def test_only_what_puts_packets_together_and_is_on_is_switched_off() -> None:
+    shown = "eth0 tcp-segmentation-offload\neth0 rx-checksumming\neth1 generic-receive-offload\nnone\n"
+    assert offloads(shown) == {"eth0": ["tso"], "eth1": ["gro"]}

@@ -1,0 +1,83 @@
+"""The optional step `check` of a scenario, on a lab that only notes what is asked of it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from orchestrator.cell import Cell, CellReport
+from orchestrator.errors import CheckError, StepError
+from orchestrator.scenario import Checking
+from orchestrator.undo import UndoStack
+
+
+class Lab:
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def set_up_transport(self, _transport: Any, *, logs: Path, undo: UndoStack) -> Any:
+        assert logs.is_dir()
+        undo.register("agent", lambda: self.done.append("agent stopped"))
+        return SimpleNamespace(start=lambda: self.done.append("agent started"))
+
+
+class Scenario:
+    def __init__(self, lab: Lab, error: Exception | None) -> None:
+        self._lab, self._error = lab, error
+
+    def check(self, context: Any, parameters: Any) -> None:
+        self._lab.done.append(f"checked {parameters}")
+        if self._error is not None:
+            raise self._error
+
+
+def check(lab: Lab, folder: Path, error: Exception | None) -> None:
+    scenario = Scenario(lab, error)
+    assert isinstance(scenario, Checking)
+    cell: Any = Cell.__new__(Cell)
+    cell._lab, cell._transport = lab, None
+    cell._job = SimpleNamespace(directory=folder)
+    cell._use = SimpleNamespace(label="calls", parameters="parameters")
+    cell._check(scenario, SimpleNamespace(time_limit_s=5.0))
+
+
+IN_ORDER = ["agent started", "checked parameters", "agent stopped"]
+
+
+def test_it_has_an_agent_of_its_own_for_as_long_as_it_takes(tmp_path: Path) -> None:
+    lab = Lab()
+    check(lab, tmp_path, None)
+    assert lab.done == IN_ORDER
+    assert (tmp_path / "logs" / "check").is_dir()
+
+
+def test_it_is_undone_whatever_it_finds(tmp_path: Path) -> None:
+    for error in (CheckError("the host is too busy"), StepError("no browser")):
+        lab = Lab()
+        with pytest.raises(type(error), match=str(error)):
+            check(lab, tmp_path / type(error).__name__, error)
+        assert lab.done == IN_ORDER
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"), [(CheckError("the host is too busy"), "invalid"), (StepError("no browser"), "failed")]
+)
+def test_a_scenario_may_find_a_cell_invalid_at_any_step(error: Exception, outcome: str) -> None:
+    cell: Any = Cell.__new__(Cell)
+    cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
+    cell._undo = UndoStack()
+    undone = []
+
+    def steps() -> None:
+        cell._undo.register("browsers", lambda: undone.append("browsers"))
+        raise error
+
+    cell._run_steps = steps
+    report = cell.run()
+    assert (report.outcome, report.reasons, undone) == (outcome, [str(error)], ["browsers"])
+
+
+def test_a_scenario_without_it_is_none_that_checks() -> None:
+    assert not isinstance(SimpleNamespace(run=None), Checking)
