@@ -14,7 +14,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test setup system bench bench-linkem bench-mpflex bench-mptrace lock schema clean
+.PHONY: help demo test setup system pesq bench bench-linkem bench-mpflex bench-mptrace lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -39,6 +39,10 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 	$(VENV)/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements/lock.txt
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
+
+# An extra that nothing installs by itself: it has to be compiled, and its terms are for its user to judge.
+pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/call/README.md
+	@tools/install-pesq $(VENV)
 
 $(BIN)/node: | $(VENV)/.complete
 	mkdir -p $(BIN)
@@ -68,8 +72,8 @@ $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 bench: BENCH_MPFLEX = -quick
 bench: bench-linkem bench-mpflex bench-mptrace  ## all benchmarks, that of mpflex in its short form
 
-bench-linkem: setup  ## accuracy and rate of the link emulator
-	go run ./linkem/cmd/linkem-bench
+bench-linkem: setup  ## accuracy and rate of the link emulator; BENCH_LINKEM=-netem: beside netem in user-mode Linux
+	go run ./linkem/cmd/linkem-bench $(BENCH_LINKEM)
 
 bench-mpflex: setup  ## MPFlex beside MPTCP, TCP and yamux on emulated links: hours; BENCH_MPFLEX=-quick: minutes
 	go run ./mpflex/cmd/mpflex-bench $(BENCH_MPFLEX)

@@ -1,0 +1,1 @@
+"""A social network's origin: see README.md."""

@@ -1,0 +1,226 @@
+"""The feed's origin: stories to read, places to check in at, and posts and photos that it takes and checks by hash.
+
+Plain HTTP/1.1 on loopback; nginx is in front of it. What an account has posted is kept in memory, as long as the
+server runs; of photos no more than length and hash.
+
+    server.py PORT INDEX
+
+INDEX is a JSON file, ``{"avatars": {path: bytes}, "pictures": {path: bytes}}``: what the host of pictures has.
+"""
+
+import hashlib
+import http.server
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+PICTURE_IN_STORIES = 0.6
+"""Share of the stories that have a picture."""
+MAX_STORIES = 50
+MAX_BODY_BYTES = 20_000_000
+PLACES = 20
+FRIENDS = 20
+_TEXT = """
+about after again air all along also an and another any around as asked at away back be because been before
+below between book both but by came can city come could country day did different do down each end even every
+few find first food for found four friend from get give go good great had hand has have head help her here
+high him his home house how if important in into is it its just keep kind know land last learn left letter
+life light line little live long look made make man many may me mean men might more most mother move much must
+my name near
+"""
+_WORDS = _TEXT.split()
+
+
+@dataclass
+class Account:
+    """What one account has sent."""
+
+    photos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    posts: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Feed:
+    """The network's memory."""
+
+    def __init__(self, index: Mapping[str, Mapping[str, int]]) -> None:
+        self._avatars = sorted(index["avatars"].items())
+        self._pictures = sorted(index["pictures"].items())
+        self._accounts: dict[str, Account] = {}
+
+    def stories(self, refresh: int, count: int) -> list[dict[str, Any]]:
+        """New stories: always the same for the same number of the refresh, whoever asks."""
+        rng = Random(f"stories {refresh}")  # noqa: S311 - repeatable, not secret
+        with_picture = set(rng.sample(range(count), round(count * PICTURE_IN_STORIES)))
+        avatars = self._pick(rng, self._avatars, count)
+        pictures = iter(self._pick(rng, self._pictures, len(with_picture)))
+        return [
+            {
+                "id": f"{refresh}-{number}",
+                "author": _name(rng),
+                "text": _sentence(rng, 15, 60),
+                "likes": rng.randrange(1000),
+                "avatar": avatars[number],
+                "picture": next(pictures) if number in with_picture else None,
+            }
+            for number in range(count)
+        ]
+
+    def nearby(self) -> dict[str, list[dict[str, Any]]]:
+        """Where one can check in, and with whom."""
+        rng = Random("nearby")  # noqa: S311 - repeatable, not secret
+        places = [
+            {"id": f"place-{number}", "name": _sentence(rng, 2, 4).title(), "metres": rng.randrange(10, 900)}
+            for number in range(PLACES)
+        ]
+        return {
+            "places": sorted(places, key=lambda place: place["metres"]),
+            "friends": [{"id": f"friend-{number}", "name": _name(rng)} for number in range(FRIENDS)],
+        }
+
+    def add_photo(self, account: str, body: bytes) -> dict[str, Any]:
+        """Take a photo; what came, for the sender to compare."""
+        photos = self._account(account).photos
+        photo = {"id": f"photo-{len(photos) + 1}", "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+        photos[photo["id"]] = photo
+        return photo
+
+    def add_post(self, account: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Publish; the post as the network has it. Raises ValueError when it is not a post."""
+        known = self._account(account)
+        kind, text = sent.get("kind"), sent.get("text")
+        if kind not in {"status", "photo", "check-in"} or not isinstance(text, str):
+            raise ValueError("a post has a kind (status, photo, check-in) and a text")
+        if kind == "photo" and sent.get("photo") not in known.photos:
+            raise ValueError(f"there is no photo {sent.get('photo')!r}")
+        post = {
+            "id": f"post-{len(known.posts) + 1}",
+            "kind": kind,
+            "text": text,
+            "time": time.time(),
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "photo": known.photos.get(str(sent.get("photo"))),
+            "place": sent.get("place"),
+            "friend": sent.get("friend"),
+        }
+        known.posts.append(post)
+        return post
+
+    def _account(self, name: str) -> Account:
+        return self._accounts.setdefault(name, Account())
+
+    @staticmethod
+    def _pick(rng: Random, files: Sequence[tuple[str, int]], count: int) -> list[dict[str, Any]]:
+        """`count` files, none twice as long as there are enough."""
+        whole, rest = divmod(count, len(files))
+        chosen = [*files * whole, *rng.sample(files, rest)]
+        return [{"path": path, "bytes": size} for path, size in chosen]
+
+
+def _name(rng: Random) -> str:
+    return " ".join(rng.choices(_WORDS, k=2)).title()
+
+
+def _sentence(rng: Random, least: int, most: int) -> str:
+    return " ".join(rng.choices(_WORDS, k=rng.randint(least, most)))
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    feed: Feed
+
+    def do_GET(self) -> None:
+        """Stories, what is nearby, or a sign of life."""
+        path, query = self._target()
+        if path == "/api/feed":
+            refresh, count = query.get("refresh", ""), query.get("stories", "")
+            if not (refresh.isdecimal() and count.isdecimal() and 1 <= int(count) <= MAX_STORIES):
+                self._answer(400, {"error": f"refresh and stories (1 to {MAX_STORIES}) are needed"})
+                return
+            self._answer(200, {"stories": self.feed.stories(int(refresh), int(count))})
+        elif path == "/api/nearby":
+            self._answer(200, self.feed.nearby())
+        elif path == "/api/health":
+            self._answer(200, {"ok": True})
+        else:
+            self._answer(404, {"error": f"there is no {path}"})
+
+    def do_PUT(self) -> None:
+        """Take a photo."""
+        path, query = self._target()
+        body = self._body()
+        if body is None:
+            return
+        if path != "/api/photos" or not query.get("account"):
+            self._answer(404, {"error": f"there is no {path}"})
+            return
+        self._answer(200, self.feed.add_photo(query["account"], body))
+
+    def do_POST(self) -> None:
+        """Publish."""
+        path, query = self._target()
+        body = self._body()
+        if body is None:
+            return
+        if path != "/api/posts" or not query.get("account"):
+            self._answer(404, {"error": f"there is no {path}"})
+            return
+        try:
+            self._answer(200, self.feed.add_post(query["account"], json.loads(body)))
+        except (ValueError, AttributeError) as error:
+            self._answer(400, {"error": str(error)})
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name in the base class
+        """One JSON object a line."""
+        record = {"t": round(time.time(), 6), "event": "request", "what": format % arguments}
+        print(json.dumps(record), flush=True)  # the log
+
+    def _target(self) -> tuple[str, dict[str, str]]:
+        parts = urlsplit(self.path)
+        return parts.path, {name: values[-1] for name, values in parse_qs(parts.query).items()}
+
+    def _body(self) -> bytes | None:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            self.close_connection = True
+            self._answer(413, {"error": f"a body of at most {MAX_BODY_BYTES} bytes is needed"})
+            return None
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            self.close_connection = True
+            self.log_message("%s", f"cut after {len(body)} of {length} bytes")
+            return None
+        return body
+
+    def _answer(self, status: int, content: Mapping[str, Any]) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Listens on loopback."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+
+def make_server(port: int, index: Path) -> Server:
+    """A server that listens on 127.0.0.1:`port` (0: any) and is not serving yet."""
+    Handler.feed = Feed(json.loads(index.read_text()))
+    return Server(("127.0.0.1", port), Handler)
+
+
+if __name__ == "__main__":
+    with make_server(int(sys.argv[1]), Path(sys.argv[2])) as server:
+        server.serve_forever()

@@ -1,0 +1,1 @@
+"""Sound: see README.md."""

@@ -1,0 +1,1 @@
+"""A file store's origin: see README.md."""
