@@ -70,11 +70,9 @@ def test_a_download_while_wifi_is_gone(mplab: Mplab, tmp_path: Path) -> None:
         flows = cell["proof"]["subflows"]
         assert all(flows[device]["bytes_down"] > 100_000 for device in ("wlan0", "rmnet0"))
         assert flows["wlan0"]["established"] > flows["rmnet0"]["established"] > 0, "WiFi was used again"
-    assert [e["what"] for e in found["mpflex"]["proof"]["session"]["events"] if e["interface"] == "wlan0"] == [
-        "attached",
-        "ended",
-        "attached",
-    ]
+    events = [e["what"] for e in found["mpflex"]["proof"]["session"]["events"] if e["interface"] == "wlan0"]
+    # A try in the moment when the interface is up and its route is not there yet may fail.
+    assert [what for what in events if what != "failed"] == ["attached", "ended", "attached"]
 
 
 def test_a_single_path_ends_with_its_interface(mplab: Mplab, tmp_path: Path) -> None:
