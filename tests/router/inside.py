@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from orchestrator.lab.nodes import Node, NodeProcess, start_node
-from tests.router.image import build
+from orchestrator.lab.router_vm.image import build
 
 ROOT = Path("/run/router")
 """The router's root file system: in the tmpfs of the lab."""
