@@ -2,12 +2,15 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.catalog import LINKS_DIR
-from orchestrator.lab.virtual import SCRATCH, VirtualLab
+from orchestrator.lab.make import make_lab
+from orchestrator.lab.virtual import SCRATCH
 from orchestrator.services import load_service
+from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 from orchestrator.spec.link import load_link
 from orchestrator.transport import transport_named
 from orchestrator.undo import UndoStack
@@ -24,6 +27,14 @@ class LabSettings:
     keep: bool
     services: tuple[str, ...] = ()
     """Origin services beside web sites and files."""
+    lab_file: str = ""
+    """None: the virtual lab as it is."""
+    phone: str = ""
+    """Of the lab file."""
+
+    def use(self) -> LabUse:
+        """The lab."""
+        return use_lab(Path(self.lab_file), self.phone) if self.lab_file else VIRTUAL
 
 
 class LabSession:
@@ -40,7 +51,8 @@ class LabSession:
         with ExitStack() as stack:
             logs = SCRATCH / "logs"
             lab = stack.enter_context(
-                VirtualLab(
+                make_lab(
+                    settings.use(),
                     seed=settings.seed,
                     congestion_control=settings.congestion_control,
                     logs=logs,
@@ -57,10 +69,11 @@ class LabSession:
             agent.start()
             active = agent.check(subflows=transport.expected_subflows)
             self._facts = {
-                "nodes": sorted(lab.nodes),
+                **lab.describe(),
                 "link": settings.link,
                 "transport": settings.transport,
                 "measured": {interface: vars(found) for interface, found in measured.items()},
+                "where": {interface: lab.shaper.where(interface) for interface in paths},
                 "active": dict(active),
                 "services": {name: dict(load_service(name).hosts) for name in settings.services},
                 "problems": transport.check_active(active),

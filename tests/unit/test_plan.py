@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from orchestrator.errors import LabNotReadyError
 from orchestrator.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed, make_plan
 from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, Tolerance, TransportUse
+from orchestrator.spec.labuse import VIRTUAL
 
 
 class Parameters(BaseModel):
@@ -38,7 +39,7 @@ def experiment(
         title="Example",
         seed=seed,
         repetitions=repetitions,
-        lab="virtual",
+        lab=VIRTUAL,
         transports=tuple(transport(f"t{n}", Options()) for n in range(transports)),
         links=tuple(LinkCondition(f"l{n}", "", "", path, path) for n in range(links)),
         scenarios=tuple(ScenarioUse(f"s{n}", f"s{n}", Parameters(), 60.0, 10.0 * (n + 1)) for n in range(scenarios)),

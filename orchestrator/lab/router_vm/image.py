@@ -1,12 +1,23 @@
-"""The root file system of the stand-in router: busybox ash, dropbear and iproute2 of this machine, kernel modules."""
+"""The root file system of a virtual router: busybox ash, dropbear and iproute2 of this machine, kernel modules.
+
+It is laid out as OpenWrt is: ``/etc/init.d`` with ``rc.common``, ``/tmp`` and ``/var`` in memory, small stand-ins for
+``uci`` and ``wifi``.
+"""
 
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.errors import LabNotReadyError
+from orchestrator.programs import BUSYBOX, DROPBEAR, DROPBEARKEY, ETHTOOL, TC, Program
+
+MODULES = Path("/usr/lib/uml/modules")
+"""Of the user-mode kernel: one folder, named after its release."""
+
 _ROOT = Path(__file__).parent / "root"
-_MODULES = Path("/usr/lib/uml/modules")
 _FOLDERS = (
     "bin",
     "dev",
@@ -30,21 +41,51 @@ WANTED_MODULES = (
 )  # fmt: skip
 
 
-def build(root: Path, *, client_key: str) -> str:
+@dataclass(frozen=True)
+class Port:
+    """An interface of a virtual router.
+
+    Attributes:
+        name: in the router.
+        address: IPv4, with the length of its prefix.
+        mac: its hardware address.
+        plug: how the user-mode kernel reaches it from outside: ``transport=raw,ifname=wlan``.
+    """
+
+    name: str
+    address: str
+    mac: str
+    plug: str
+
+
+def build(
+    root: Path,
+    *,
+    client_key: str,
+    ports: Sequence[Port],
+    commands: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> str:
     """Make the file system in `root`.
 
     Args:
         root: an empty folder.
         client_key: public key that may log in as root, a line of ``authorized_keys``.
+        ports: its interfaces; the first one is its radio.
+        commands: run at the end of each boot.
+        options: of uci: ``{"wireless.radio0": "wifi-device"}``.
 
     Returns:
         The router's host key, as ``ssh-ed25519 AAAA…``.
+
+    Raises:
+        LabNotReadyError: a program is not installed.
     """
     for folder in _FOLDERS:
         (root / folder).mkdir(parents=True)
     (root / "root").chmod(0o700)
-    _copy_program(root, "busybox", "bin/busybox")
-    subprocess.run([shutil.which("busybox") or "busybox", "--install", "-s", str(root / "bin")], check=True)
+    _copy_program(root, BUSYBOX, "bin/busybox")
+    subprocess.run([str(BUSYBOX.path()), "--install", "-s", str(root / "bin")], check=True)
     for link in (root / "bin").iterdir():
         if link.is_symlink():
             link.unlink()
@@ -52,9 +93,9 @@ def build(root: Path, *, client_key: str) -> str:
     (root / "var").symlink_to("tmp")
     for name in ("init", "modprobe"):
         (root / "sbin" / name).symlink_to("/bin/busybox")
-    _copy_program(root, "dropbear", "usr/sbin/dropbear")
-    _copy_program(root, "tc", "sbin/tc")
-    _copy_program(root, "ethtool", "usr/sbin/ethtool")
+    _copy_program(root, DROPBEAR, "usr/sbin/dropbear")
+    _copy_program(root, TC, "sbin/tc")
+    _copy_program(root, ETHTOOL, "usr/sbin/ethtool")
     for table in (found for pattern in _TABLES for found in Path("/").glob(pattern)):
         copy = root / table.relative_to("/")
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -67,6 +108,11 @@ def build(root: Path, *, client_key: str) -> str:
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (root / "etc/group").write_text("root:x:0:\n")
     (root / "etc/shells").write_text("/bin/sh\n")
+    lines = [f"vec{number} {port.name} {port.address}" for number, port in enumerate(ports)]
+    (root / "etc/ports").write_text("".join(f"{line}\n" for line in lines))
+    (root / "etc/rc.local").write_text("".join(f"{command}\n" for command in commands))
+    for option, value in (options or {}).items():
+        (root / "etc/config" / option).write_text(f"{value}\n")
     return new_host_key(root)
 
 
@@ -74,19 +120,30 @@ def new_host_key(root: Path) -> str:
     """Give the router another host key; the public half."""
     file = root / "etc/dropbear/dropbear_ed25519_host_key"
     file.unlink(missing_ok=True)
-    made = subprocess.run(
-        ["dropbearkey", "-t", "ed25519", "-f", str(file)], capture_output=True, text=True, check=True
-    ).stdout
+    argv = [str(DROPBEARKEY.path()), "-t", "ed25519", "-f", str(file)]
+    made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found = re.search(r"^(ssh-ed25519 \S+)", made, re.MULTILINE)
-    assert found, made
+    if found is None:
+        raise LabNotReadyError(f"dropbearkey made no key that can be read: {made.strip()}")
     return found[1]
 
 
-def _copy_program(root: Path, name: str, target: str) -> None:
-    found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
-    assert found, name
+def kernel_release() -> str:
+    """Of the user-mode kernel, by its modules.
+
+    Raises:
+        LabNotReadyError: it has none.
+    """
+    found = sorted(path.name for path in MODULES.iterdir()) if MODULES.is_dir() else []
+    if not found:
+        raise LabNotReadyError(f"no modules of the user-mode kernel in {MODULES}: apt-get install user-mode-linux")
+    return found[-1]
+
+
+def _copy_program(root: Path, program: Program, target: str) -> None:
+    found = program.path()
     shutil.copy(found, root / target)
-    shown = subprocess.run(["ldd", found], capture_output=True, text=True, check=False).stdout
+    shown = subprocess.run(["ldd", str(found)], capture_output=True, text=True, check=False).stdout
     for library in re.findall(r"(?:=> )?(/\S+) \(0x", shown):
         copy = root / library.lstrip("/")
         if not copy.exists():
@@ -95,7 +152,7 @@ def _copy_program(root: Path, name: str, target: str) -> None:
 
 
 def _copy_modules(root: Path) -> None:
-    source = next(_MODULES.iterdir())
+    source = MODULES / kernel_release()
     target = root / "lib/modules" / source.name
     target.mkdir(parents=True)
     for name in WANTED_MODULES:
