@@ -3,7 +3,9 @@
 import base64
 import os
 import shutil
+import struct
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import paramiko
@@ -30,6 +32,10 @@ _POLL_S = 0.1
 _MANAGEMENT, _MANAGEMENT_MAC = "management", "02:6d:70:00:01:01"
 _GUARD_ORDER = "S96"
 """Of its init script among those of a boot."""
+_BPF_LD_BYTE, _BPF_JEQ, _BPF_RET = 0x30, 0x15, 0x06
+_SKF_AD_OFF, _SKF_AD_PKTTYPE = 0xFFFFF000, 4
+_PACKET_OUTGOING, _WHOLE_PACKET = 4, 0xFFFFFFFF
+"""<linux/filter.h>, <linux/if_packet.h>"""
 _RADIO = {"wireless.radio0": "wifi-device", "wireless.default_radio0": "wifi-iface"}
 
 
@@ -52,7 +58,8 @@ class VirtualRouter:
         self._key = directory / f"router-{name}.key"
         self._log = log
         self._host_key = ""
-        self._ports = _ports()
+        self._received = directory / "incoming.bpf"
+        self._ports = _ports(self._received)
         self._machine = Machine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
 
     def start(self) -> None:
@@ -68,10 +75,9 @@ class VirtualRouter:
         for node in (root, self._node):
             node.run([str(ETHTOOL.path()), "-K", _MANAGEMENT, "tso", "off", "gso", "off", "gro", "off"])
         self._root.mkdir()
-        options = _RADIO
-        self._host_key = build(
-            self._root, client_key=self._make_key(), ports=self._ports, commands=_commands(), options=options
-        )
+        self._received.write_bytes(_incoming_alone())
+        key, commands = self._make_key(), _commands(self._ports)
+        self._host_key = build(self._root, client_key=key, ports=self._ports, commands=commands, options=_RADIO)
         self._install_guard()
         self._machine.start()
 
@@ -137,21 +143,31 @@ class VirtualRouter:
         self._machine.stop()
 
 
-def _ports() -> list[Port]:
-    names = topology.interfaces_of(NODE)
-    ports = [
-        Port(name, topology.ADDRESSES[NODE, name], topology.mac(NODE, name), f"transport=raw,ifname={name}")
-        for name in names
+def _ports(received: Path) -> list[Port]:
+    """What a port receives goes through the filter in the file `received`."""
+    names = {name: (topology.ADDRESSES[NODE, name], topology.mac(NODE, name)) for name in topology.interfaces_of(NODE)}
+    names[_MANAGEMENT] = (topology.MANAGEMENT_ROUTER, _MANAGEMENT_MAC)
+    return [
+        Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")
+        for name, (address, mac) in names.items()
     ]
-    management = f"transport=raw,ifname={_MANAGEMENT}"
-    return [*ports, Port(_MANAGEMENT, topology.MANAGEMENT_ROUTER, _MANAGEMENT_MAC, management)]
 
 
-def _commands() -> list[str]:
+def _incoming_alone() -> bytes:
+    """A filter (`struct sock_filter`) that drops what goes out.
+
+    A packet socket sees what other sockets send through its interface, too: the router would receive its own packets,
+    and shape them a second time.
+    """
+    load_type = (_BPF_LD_BYTE, 0, 0, _SKF_AD_OFF + _SKF_AD_PKTTYPE)
+    instructions = [load_type, (_BPF_JEQ, 0, 1, _PACKET_OUTGOING), (_BPF_RET, 0, 0, 0), (_BPF_RET, 0, 0, _WHOLE_PACKET)]
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+
+
+def _commands(ports: Sequence[Port]) -> list[str]:
     """What makes it the lab's router: routes, known neighbours, and no packet put together from others."""
-    names = [port.name for port in _ports()]
     return [
         *(f"ip {route}" for route in topology.ROUTES[NODE]),
         *(f"arp -i {interface} -s {address} {known}" for interface, address, known in topology.neighbours_of(NODE)),
-        *(f"/usr/sbin/ethtool -K {name} tso off gso off gro off" for name in names),
+        *(f"/usr/sbin/ethtool -K {port.name} tso off gso off gro off" for port in ports),
     ]
