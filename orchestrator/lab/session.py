@@ -28,7 +28,7 @@ class LabSettings:
     services: tuple[str, ...] = ()
     """Origin services beside web sites and files."""
     lab_file: str = ""
-    """None: the virtual lab as it is."""
+    """Its path; "": the virtual lab as it is."""
     phone: str = ""
     """Of the lab file."""
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from orchestrator.errors import LabNotReadyError
 from orchestrator.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed, make_plan
 from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, Tolerance, TransportUse
-from orchestrator.spec.labuse import VIRTUAL
+from orchestrator.spec.lab import LabFile
+from orchestrator.spec.labuse import VIRTUAL, LabUse
 
 
 class Parameters(BaseModel):
@@ -26,6 +27,9 @@ class Options(BaseModel):
 
 def transport(label: str, options: BaseModel | None = None) -> TransportUse:
     return TransportUse(label, label.partition("-")[0], options, "#000000", "o", label)
+
+
+BENCH = LabFile.model_validate({"mplab": 1, "name": "bench", "phones": {"one": {"driver": "virtual"}}})
 
 
 def experiment(
@@ -135,7 +139,7 @@ ONE = experiment(scenarios=1, transports=1, links=1, repetitions=1)
         {"tolerance": Tolerance(10.0, 11.0)},
         {"congestion_control": "bbr"},
         {"capture": "payload"},
-        {"lab": "bench"},
+        {"lab": LabUse(BENCH, phone="one")},
         {"seed": 2},
     ],
 )
