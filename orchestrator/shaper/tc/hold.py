@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from orchestrator.errors import LabNotReadyError
 from orchestrator.phone import CommandResult
-from orchestrator.shaper.tc import guard
-from orchestrator.shaper.tc.shell import ConnectionLostError, PlaceError, Shell, quote
+from orchestrator.shaper.tc import guard, kernel
+from orchestrator.shaper.tc.shell import ConnectionLostError, PlaceError, Shell, check_result, quote
 
 _BEATS_PER_LIMIT = 4
 _NO_LONGER_OURS = 77
@@ -52,25 +52,29 @@ class Hold:
         self._stop = threading.Event()
         self._heart: threading.Thread | None = None
 
-    def take(self) -> bool:
-        """Hold it; False when it is somebody else's. What a silent owner left is taken back first.
+    def take(self) -> None:
+        """Hold it, and its kernel. What a silent owner left is taken back first.
 
         Raises:
+            LabNotReadyError: it is somebody else's; nothing was changed.
             PlaceError: what is left on it cannot be taken back.
         """
+        self._given_back = False
         watch = [guard.SCRIPT.read_text(encoding="utf-8")] if self._watches_itself else []
         done = self._guard("take", self.owner, f"{self._dead_man_s:.0f}", *watch)
-        if done.exit_code not in {0, guard.NOT_OURS}:
+        if done.exit_code == guard.NOT_OURS:
+            holder = guard.holder(self.shell, self.state_directory)
+            raise LabNotReadyError(f"{self.name}: {holder}: {guard.WAIT}")
+        if done.exit_code != 0:
             raise PlaceError(
                 self.name, "what an earlier run has left could not be taken back", stderr=done.stderr or done.stdout
             )
-        taken = done.exit_code == 0
-        self._given_back = self._given_back and not taken
-        return taken
-
-    def held_by(self) -> str:
-        """Who holds it now: ``held by …, last heard 3 s ago``."""
-        return str(guard.holder(self.shell, self.state_directory))
+        note = self.note_undo(kernel.UNDO_NAME, kernel.release_script(self.owner))
+        claimed = self.shell.script(f"{note}\n{kernel.claim_script(self.owner, self.name)}", check=False)
+        if claimed.exit_code == kernel.HELD:
+            self.give_back()
+            raise LabNotReadyError(f"{self.name}: {kernel.refusal(claimed.stdout, self.owner)}")
+        check_result(self.name, claimed, "claim of the kernel")
 
     def _guard(self, action: str, *arguments: str) -> CommandResult:
         return guard.call(self.shell, self.state_directory, action, *arguments, check=False)

@@ -104,11 +104,8 @@ class Place:
 
     def _prepare(self, stack: contextlib.ExitStack) -> None:
         self._check_ready()
-        taken = self._hold.take()
         stack.callback(self._let_go)
-        if not taken:
-            held_by = self._hold.held_by()
-            raise LabNotReadyError(f"{self.name}: {held_by}: wait for it, or run 'mplab router restore'")
+        self._hold.take()
         self._look()
         if problems := list(self.found.problems()):
             raise LabNotReadyError(f"{self.name}: {'; '.join(problems)}")
@@ -160,8 +157,7 @@ class Place:
             return
         self._hold.stop_beating()
         self.restore()
-        if not self._hold.take():
-            raise LabNotReadyError(f"{self.name}: {self._hold.held_by()}")
+        self._hold.take()
         self._look()
         self._begin()
 
