@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from orchestrator.errors import StepError
 from orchestrator.phone import Phone
+from orchestrator.programs import MPFLEX
 from orchestrator.scenario import Context, Parameters
 from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 
@@ -65,7 +66,7 @@ class UdpJitterScenario:
         """Send and listen; StepError when nothing came back, or when the phone could not keep the pace."""
         address = _address(context.phone)
         argv = [
-            *(str(context.tools.mpflex), "udp-jitter", "--json", "--target", f"{address}:{PORT}"),
+            *(context.phone.program(MPFLEX), "udp-jitter", "--json", "--target", f"{address}:{PORT}"),
             *("--size", str(parameters.size), "--period", f"{parameters.period * 1e6:.0f}us"),
             *("--seconds", f"{parameters.duration:g}"),
         ]
