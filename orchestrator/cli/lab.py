@@ -9,16 +9,15 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.catalog import LINKS_DIR
 from orchestrator.cli.options import (
     JsonOption,
     LabOption,
-    LinkOption,
+    LinkOrFileOption,
     PhoneOption,
     TransportOption,
     check_name,
-    check_shapeable,
     complete_services,
+    link_entry,
 )
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.cli.run import check_ready
@@ -27,7 +26,6 @@ from orchestrator.lab.find import enter_argv, find_node, running_nodes
 from orchestrator.lab.needs import programs_of_lab
 from orchestrator.services import load_service, service_names
 from orchestrator.spec.labuse import VIRTUAL_NAME, find_lab
-from orchestrator.spec.link import load_link
 from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
@@ -36,7 +34,7 @@ app = typer.Typer(help="Bring the virtual lab up by hand, and look into a runnin
 @app.command()
 def up(
     *,
-    link: LinkOption = "baseline",
+    link: LinkOrFileOption = "baseline",
     transport: TransportOption = "mptcp",
     lab: LabOption = "",
     phone: PhoneOption = "",
@@ -54,7 +52,7 @@ def up(
 ) -> None:
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
     use = find_lab(lab or VIRTUAL_NAME, Path(), phone)
-    check_shapeable(load_link(link, LINKS_DIR), use)
+    condition = link_entry(link, use)
     check_name("transport", transport, NAMES)
     wanted = service_names() if services == "all" else [name for name in services.split(",") if name]
     for name in wanted:
@@ -62,7 +60,7 @@ def up(
     further = [program for name in wanted for program in load_service(name).programs]
     check_ready(needs_ui=False, further=[*further, *programs_of_lab(use)])
     settings = {
-        "link": link,
+        "link": condition,
         "transport": transport,
         "congestion_control": "cubic",
         "seed": seed,

@@ -63,7 +63,6 @@ def complete_services(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
 
 
-LinkOption = Annotated[str, typer.Option(help="Link condition (mplab links).", autocompletion=complete_links)]
 LinkOrFileOption = Annotated[
     str,
     typer.Option(
@@ -112,20 +111,20 @@ def load(file: Path, lab: str = "", phone: str = "") -> Experiment:
     return load_experiment(file, catalog=catalog(), lab=use)
 
 
-def link_entry(given: str) -> str | dict[str, Any]:
+def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
     """What an experiment file would say for a link condition: its name, or all of it when `given` is a file's path.
 
     Raises:
-        InputError: no such condition, several, the file is wrong, or the virtual lab cannot make it.
+        InputError: no such condition, several, the file is wrong, or the lab cannot make it.
     """
     if os.sep not in given and not given.endswith((".yaml", ".yml")):
-        check_shapeable(load_link(given, LINKS_DIR))
+        check_shapeable(load_link(given, LINKS_DIR), lab)
         return given
     first, *others = read_link_file(Path(given), LINKS_DIR)
     if others:
         raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
-    check_shapeable(first)
-    return {"name": first.name, **load_yaml(Path(given)).data}
+    check_shapeable(first, lab)
+    return {"name": Path(given).stem, **load_yaml(Path(given)).data}
 
 
 def find_run(name: str, runs: Path) -> Path:

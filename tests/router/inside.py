@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orchestrator.lab.nodes import Node, start_node
 from orchestrator.lab.router_vm.image import Port, build
-from orchestrator.lab.router_vm.machine import Machine
+from orchestrator.lab.router_vm.machine import VirtualMachine
 
 ROOT = Path("/run/router")
 """The router's root file system: in the tmpfs of the lab."""
@@ -80,7 +80,7 @@ def main() -> None:
     host_key = build(ROOT, client_key=settings["client_key"], ports=PORTS)
     router = _make_network()
     print(json.dumps({"host_key": host_key}), flush=True)
-    Machine("router", router, root=ROOT, ports=PORTS, log=LOG).start()
+    VirtualMachine("router", router, root=ROOT, ports=PORTS, log=LOG).start()
     threading.Event().wait()
 
 

@@ -16,7 +16,7 @@ _MOST_SHORT_LIVES = 3
 _STOP_S = 2.0
 
 
-class Machine:
+class VirtualMachine:
     """A machine that is booted again when it has ended: a reboot is that, to user-mode Linux.
 
     Args:

@@ -17,7 +17,7 @@ from orchestrator.errors import LabNotReadyError, last_words
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node
 from orchestrator.lab.router_vm.image import Port, build
-from orchestrator.lab.router_vm.machine import Machine
+from orchestrator.lab.router_vm.machine import VirtualMachine
 from orchestrator.programs import ETHTOOL
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.tc.ssh import SshConnection, fingerprint
@@ -60,7 +60,7 @@ class VirtualRouter:
         self._host_key = ""
         self._received = directory / "incoming.bpf"
         self._ports = _ports(self._received)
-        self._machine = Machine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
+        self._machine = VirtualMachine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
 
     def start(self) -> None:
         """Wire it, build its file system, and let it boot."""
