@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.claims import Outcome, outcomes
+from analysis.contrasts import contrast_content
 from analysis.headline import answers
 from analysis.result import Analysis
 from analysis.statistics import Comparison, Group, Series
@@ -125,6 +126,7 @@ def _group(group: Group) -> dict[str, Any]:
         "best": group.best,
         "baseline": group.baseline,
         "transports": [_series(series) for series in group.series],
+        "contrasts": [contrast_content(one) for one in group.contrasts],
     }
 
 
