@@ -35,6 +35,10 @@ def junit_xml(name: str, events: Iterable[Event]) -> str:
     run = _read(events)
     cases = [_case(cell, run.finished.get(cell.id)) for cell in run.cells]
     cases += [_skipped_transport(transport, reason) for transport, reason in run.skipped]
+    return _document(name, cases, run.started)
+
+
+def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
     totals = {
         "tests": str(len(cases)),
         "failures": _count(cases, "failure"),
@@ -44,11 +48,35 @@ def junit_xml(name: str, events: Iterable[Event]) -> str:
     }
     root = ET.Element("testsuites", {"name": "mplab", **totals})
     suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **totals})
-    if run.started is not None:
-        suite.set("timestamp", datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    if started is not None:
+        suite.set("timestamp", datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
     suite.extend(cases)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One check that is no cell: ``failure`` and ``skipped`` say why, "" when it is neither."""
+
+    classname: str
+    name: str
+    failure: str = ""
+    skipped: str = ""
+
+
+def checks_xml(name: str, checks: Iterable[Case]) -> str:
+    """Checks as JUnit XML, one ``testcase`` each."""
+    cases = []
+    for check in checks:
+        case = ET.Element("testcase", {"classname": _clean(check.classname), "name": _clean(check.name)})
+        if check.failure:
+            message = _clean(check.failure)
+            ET.SubElement(case, "failure", {"message": message, "type": "gate"}).text = message
+        elif check.skipped:
+            ET.SubElement(case, "skipped", {"message": _clean(check.skipped)})
+        cases.append(case)
+    return _document(name, cases, None)
 
 
 def write_junit(path: Path, name: str, events: Iterable[Event]) -> None:
