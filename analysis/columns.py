@@ -190,3 +190,19 @@ RESULT_TABLES: dict[str, ResultTable] = {
     table.name: table for table in (RUNS, CELLS, VALUES, STATISTICS, CONTRASTS, LINKS, STEPS)
 }
 """All of them, by name."""
+
+
+def markdown() -> str:
+    """The tables as docs/results.md shows them."""
+    parts = []
+    for table in RESULT_TABLES.values():
+        rows = "\n".join(f"| `{field.name}` | {_TYPES[str(field.type)]} | {field.doc} |" for field in table.fields)
+        parts.append(f"### {table.name}\n\n{table.doc}\n\n| column | type | |\n| --- | --- | --- |\n{rows}\n")
+    return "\n".join(parts)
+
+
+_TYPES = {"String": "text", "Int64": "whole number", "Float64": "number", "Boolean": "truth", str(TIME): "time"}
+
+
+if __name__ == "__main__":
+    print(markdown())
