@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from orchestrator.record.junit import Case
 from orchestrator.spec import Experiment
 from orchestrator.spec.check import raise_lines
 
@@ -21,9 +22,16 @@ def check_budgets(experiment: Experiment) -> None:
     raise_lines([f"{place}: {problem}" for place, problem in checked if problem])
 
 
-def broken_budgets(run: Path) -> list[str]:
-    """What is said of each broken budget in a run's report."""
+def budget_cases(run: Path) -> list[Case]:
+    """The limits of a run's report as checks."""
     from analysis.pipeline import summary_json  # noqa: PLC0415 - as above
 
-    kept = summary_json(run).get("budgets", [])
-    return [f"{one['about']}: {one['text']}" for one in kept if one["verdict"] == "broken"]
+    return [
+        Case("budget", one["about"], failure=one["text"] if one["verdict"] == "broken" else "")
+        for one in summary_json(run).get("budgets", [])
+    ]
+
+
+def broken_budgets(run: Path) -> list[str]:
+    """What is said of each broken budget in a run's report."""
+    return [f"{case.name}: {case.failure}" for case in budget_cases(run) if case.failure]

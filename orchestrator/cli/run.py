@@ -12,7 +12,7 @@ import typer
 
 from orchestrator import host
 from orchestrator.catalog import catalog, programs_of
-from orchestrator.cli.budgets import broken_budgets, check_budgets
+from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
 from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import duration, err, print_json
 from orchestrator.cli.plan import announce_skipped, plan_of
@@ -135,6 +135,8 @@ def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
+        if cases := budget_cases(directory.path):
+            write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
     _finish(directory.path, progress, report=report, as_json=as_json)
 
 

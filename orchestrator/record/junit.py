@@ -25,8 +25,18 @@ class _Run:
     started: float | None = None
 
 
-def junit_xml(name: str, events: Iterable[Event]) -> str:
-    """The events of run `name` as JUnit XML.
+@dataclass(frozen=True)
+class Case:
+    """One check that is no cell: ``failure`` and ``skipped`` say why, "" when it is neither."""
+
+    classname: str
+    name: str
+    failure: str = ""
+    skipped: str = ""
+
+
+def junit_xml(name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> str:
+    """The events of run `name` as JUnit XML, and after its cells some further checks.
 
     Every planned cell is a ``testcase``. A failed cell has a ``failure``, an invalid one an ``error`` (what
     was measured is not what was asked), one that did not run is ``skipped``; so is every transport that the
@@ -35,6 +45,7 @@ def junit_xml(name: str, events: Iterable[Event]) -> str:
     run = _read(events)
     cases = [_case(cell, run.finished.get(cell.id)) for cell in run.cells]
     cases += [_skipped_transport(transport, reason) for transport, reason in run.skipped]
+    cases += map(_check, checks)
     return _document(name, cases, run.started)
 
 
@@ -55,33 +66,24 @@ def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-@dataclass(frozen=True)
-class Case:
-    """One check that is no cell: ``failure`` and ``skipped`` say why, "" when it is neither."""
-
-    classname: str
-    name: str
-    failure: str = ""
-    skipped: str = ""
-
-
 def checks_xml(name: str, checks: Iterable[Case]) -> str:
     """Checks as JUnit XML, one ``testcase`` each."""
-    cases = []
-    for check in checks:
-        case = ET.Element("testcase", {"classname": _clean(check.classname), "name": _clean(check.name)})
-        if check.failure:
-            message = _clean(check.failure)
-            ET.SubElement(case, "failure", {"message": message, "type": "gate"}).text = message
-        elif check.skipped:
-            ET.SubElement(case, "skipped", {"message": _clean(check.skipped)})
-        cases.append(case)
-    return _document(name, cases, None)
+    return _document(name, list(map(_check, checks)), None)
 
 
-def write_junit(path: Path, name: str, events: Iterable[Event]) -> None:
+def _check(check: Case) -> ET.Element:
+    case = ET.Element("testcase", {"classname": _clean(check.classname), "name": _clean(check.name)})
+    if check.failure:
+        message = _clean(check.failure)
+        ET.SubElement(case, "failure", {"message": message, "type": "gate"}).text = message
+    elif check.skipped:
+        ET.SubElement(case, "skipped", {"message": _clean(check.skipped)})
+    return case
+
+
+def write_junit(path: Path, name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> None:
     """Write `junit_xml` to `path`, in place of an earlier one. Raises MplabError."""
-    replace(path, junit_xml(name, events).encode())
+    replace(path, junit_xml(name, events, checks).encode())
 
 
 def _read(events: Iterable[Event]) -> _Run:

@@ -11,9 +11,10 @@ from typer.testing import CliRunner, Result
 
 from analysis.pipeline import analyze
 from orchestrator.catalog import catalog
-from orchestrator.cli.budgets import broken_budgets
+from orchestrator.cli.budgets import broken_budgets, budget_cases
 from orchestrator.cli.main import app
 from orchestrator.errors import GateError, InputError
+from orchestrator.record.junit import junit_xml
 from orchestrator.spec import load_experiment
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -113,6 +114,11 @@ def test_broken_budgets_of_a_run_are_told(runs: Path) -> None:
     assert broken_budgets(good) == []
     (text,) = broken_budgets(bad)
     assert text.startswith("files · mptcp · baseline · time · 1 MB: median 1.")
+    events = [json.loads(line) for line in (bad / "events.jsonl").read_text().splitlines()]
+    events[0]["cells"] = []
+    root = ET.fromstring(junit_xml(bad.name, events, budget_cases(bad)))  # noqa: S314 - our own
+    (case,) = root.iter("testcase")
+    assert (case.get("classname"), root.get("failures")) == ("budget", "1")
 
 
 HEAD = """mplab: 1
