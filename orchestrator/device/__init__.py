@@ -1,0 +1,1 @@
+"""The emulated Android device: the device side of adb, and a phone behind it that stock clients take for a real one."""
