@@ -91,6 +91,7 @@ class Connection:
         self._send(OPEN, stream.local, 0, address.encode() + b"\0")
         try:
             if await stream.wait_open(_OPEN_TIMEOUT_S):
+                stream.accepted = True
                 return stream
         except TimeoutError:
             self.forget(stream)
@@ -98,10 +99,14 @@ class Connection:
 
     def accept(self, stream: Stream) -> None:
         """Say to the host that its stream is open."""
+        stream.accepted = True
         self._send(OKAY, stream.local, stream.remote, b"")
 
     def forget(self, stream: Stream) -> None:
-        """Close a stream."""
+        """Close a stream; one that was not accepted is refused: the host does not know our number of it."""
+        if not stream.accepted and stream.remote and not stream.is_closed:
+            self._send(CLSE, 0, stream.remote, b"")
+            stream.ended()
         stream.close()
         self._streams.pop(stream.local, None)
 

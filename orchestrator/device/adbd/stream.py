@@ -27,6 +27,7 @@ class Stream:
     def __init__(self, local: int, send: Send, max_payload: int) -> None:
         self.local = local
         self.remote = 0
+        self.accepted = False
         self._send = send
         self._max_payload = max_payload
         self._blocks: asyncio.Queue[bytes | None] = asyncio.Queue()
