@@ -37,7 +37,7 @@ PHONES = ("android-10", "android-13", "android-16")
 
 @pytest.fixture(scope="module", params=PHONES)
 def kind(request: pytest.FixtureRequest, adb: Adb) -> Iterator[tuple[str, Device]]:
-    with Device(DeviceSettings(phone=request.param)) as device:
+    with Device(DeviceSettings(phone=request.param, apps=False)) as device:
         adb.connect(device)
         wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
         yield request.param, device

@@ -28,7 +28,7 @@ def module_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
     file = tmp_path_factory.mktemp("phone") / "quick.yaml"
     text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
     file.write_text(text.replace("root: su", "root: adb\nboot_s: 1.0\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file))) as found:
+    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
         yield found
 
 

@@ -91,7 +91,6 @@ class Connection:
         self._send(OPEN, stream.local, 0, address.encode() + b"\0")
         try:
             if await stream.wait_open(_OPEN_TIMEOUT_S):
-                stream.accepted = True
                 return stream
         except TimeoutError:
             self.forget(stream)
@@ -103,10 +102,7 @@ class Connection:
         self._send(OKAY, stream.local, stream.remote, b"")
 
     def forget(self, stream: Stream) -> None:
-        """Close a stream; one that was not accepted is refused: the host does not know our number of it."""
-        if not stream.accepted and stream.remote and not stream.is_closed:
-            self._send(CLSE, 0, stream.remote, b"")
-            stream.ended()
+        """Close a stream."""
         stream.close()
         self._streams.pop(stream.local, None)
 
@@ -165,6 +161,7 @@ class Connection:
     def _opened(self, message: Message) -> None:
         stream = self._new_stream()
         stream.remote = message.arg0
+        stream.accepted = False
         address = message.payload.rstrip(b"\0").decode("utf-8", "surrogateescape")
         task = asyncio.create_task(self._serve_stream(stream, address))
         self._tasks.add(task)
