@@ -56,9 +56,8 @@ def main() -> None:
             sh("svc wifi enable")
             wait_until(lambda: device.state()["radios"]["wifi_up"], "WiFi is back")
             assert seen(phone) == before, (before, seen(phone))
-            sh(
-                "su -c 'nft add table ip mine; ip rule add from 10.1.1.1 table 300; ip link set wlan0 mtu 1400; sysctl -w net.ipv4.ip_forward=1'"
-            )
+            changes = ("nft add table ip mine", "ip rule add from 10.1.1.1 table 300", "ip link set wlan0 mtu 1400")
+            sh(f"su -c '{'; '.join(changes)}; sysctl -w net.ipv4.ip_forward=1'")
             assert seen(phone) != before
             device.fault("reboot", seconds=1)
             wait_until(lambda: not device.state()["booted"], "it goes down")
