@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli import device
 from orchestrator.cli.options import (
     JsonOption,
     LinkOrFileOption,
@@ -24,6 +25,7 @@ from orchestrator.services import load_service, service_names
 from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
+app.add_typer(device.app, name="device")
 
 
 @app.command()
