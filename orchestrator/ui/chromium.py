@@ -202,10 +202,10 @@ class ChromiumUi:
         return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
-        by, value = locator(selector)
+        locators = [locator(one) for one in selector.alternatives]
         deadline = time.monotonic() + timeout_s
         while True:
-            found = self._driver.find_elements(by, value)
+            found = [element for by, value in locators for element in self._driver.find_elements(by, value)]
             element = next((item for item in found if not visible or item.is_displayed()), None)
             if element is not None:
                 return element
