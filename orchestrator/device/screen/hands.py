@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from orchestrator.device.screen.protocol import Screen
 from orchestrator.ui.hierarchy import Bounds, Node, parse_hierarchy
 
-LONG_TAP_MS = 600
+LONG_TAP_MS = 500
 _KEY_CODES = {
     3: "HOME",
     4: "BACK",
@@ -64,6 +64,13 @@ class Hands:
     def long_tap(self, x: int, y: int, duration_ms: int = LONG_TAP_MS) -> None:
         """A finger that stays."""
         self.screen.swipe(x, y, x, y, duration_ms)
+
+    def press_at(self, x: int, y: int, duration_ms: int) -> None:
+        """A finger at a point, for a while: long enough, it is a long tap."""
+        if duration_ms >= LONG_TAP_MS:
+            self.long_tap(x, y, duration_ms)
+        else:
+            self.screen.tap(x, y)
 
     def clear(self, node: Node) -> None:
         """Empty a field: it gets the focus, and DEL as often as needed."""
