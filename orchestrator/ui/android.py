@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -55,35 +56,82 @@ class Automation(Protocol):
     def stop(self, package: str) -> None:
         """End an app."""
 
+    def clear(self, package: str) -> None:
+        """Forget what an app has stored."""
+
+    def close(self) -> None:
+        """End what runs on the phone for this. Raises nothing."""
+
+
+@dataclass(frozen=True)
+class AndroidSettings:
+    """What a session on a phone is made from, whatever drives it.
+
+    Attributes:
+        packages: the apps that are used, whose elements are no dialog of somebody else's; the first opens links.
+        fresh: clear them first; False for those that somebody has signed in to.
+        dialogs: those that are closed when they come up.
+        observe: is told of each that was closed: ``dialog`` (``name``, ``package``).
+        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.xml``, or None.
+    """
+
+    packages: Sequence[str] = ()
+    fresh: bool = True
+    dialogs: Sequence[Dialog] = ()
+    observe: Callable[..., object] = lambda *_arguments, **_fields: None
+    screenshots: Path | None = None
+
+
+@contextlib.contextmanager
+def android_session(device: str, make: Callable[[], Automation], settings: AndroidSettings) -> Iterator["AndroidUi"]:
+    """The screen of a phone, for as long as the context; the apps that were opened end with it.
+
+    Args:
+        device: the phone's name.
+        make: begins to drive it.
+        settings: of the session.
+
+    Raises:
+        StepError: the phone did not do its part.
+    """
+    try:
+        automation = make()
+    except AutomationError as error:
+        raise StepError(f"{device}: {error}") from error
+    try:
+        ui = AndroidUi(automation, settings)
+        try:
+            for package in settings.packages if settings.fresh else ():
+                automation.clear(package)
+        except AutomationError as error:
+            raise StepError(f"{device}: {error}") from error
+        try:
+            yield ui
+        finally:
+            with contextlib.suppress(AutomationError):
+                for package in dict.fromkeys(ui.opened):
+                    automation.stop(package)
+    finally:
+        automation.close()
+
+
+def refuse_browser_options(device: str, switches: Sequence[str], sound: str) -> None:
+    """Raises StepError when there are any."""
+    if switches or sound:
+        raise StepError(f"{device}: an app on Android takes no {'command line switches' if switches else 'sound card'}")
+
 
 class AndroidUi:
     """The apps of one phone.
 
     Args:
         automation: what drives it.
-        packages: the apps that are used, whose elements are no dialog of somebody else's.
-        dialogs: those that are closed when they come up.
-        observe: is told of each that was closed: ``dialog`` (``name``, ``package``).
-        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.xml``, or None.
-        cleared: the apps have been cleared, and begin clean.
+        settings: of the session.
     """
 
-    def __init__(
-        self,
-        automation: Automation,
-        *,
-        packages: Sequence[str],
-        dialogs: Sequence[Dialog] = (),
-        observe: Callable[..., object] = lambda *_arguments, **_fields: None,
-        screenshots: Path | None = None,
-        cleared: bool = False,
-    ) -> None:
+    def __init__(self, automation: Automation, settings: AndroidSettings) -> None:
         self._automation = automation
-        self._packages = packages
-        self._dialogs = dialogs
-        self._observe = observe
-        self._screenshots = screenshots
-        self._cleared = cleared
+        self._settings = settings
         self._step_number = 0
         self.opened: list[str] = []
         """Apps that `open` has started."""
@@ -96,7 +144,7 @@ class AndroidUi:
         link = "://" in target
         package, _, activity = target.partition("/")
         if link:
-            package = self._packages[0] if self._packages else ""
+            package = self._settings.packages[0] if self._settings.packages else ""
         with self._step(f"opening {target}"):
             if package:
                 self.opened.append(package)
@@ -181,7 +229,7 @@ class AndroidUi:
         Raises:
             StepError: they were not.
         """
-        if not self._cleared or self.opened:
+        if not self._settings.fresh or self.opened:
             raise StepError(f"{self._automation.device}: what an app has kept cannot be seen: it was not just cleared")
         return AppState(0, 0, 0, 0, 0)
 
@@ -217,11 +265,11 @@ class AndroidUi:
             raise AutomationError(str(error)) from error
 
     def _close_dialog(self, windows: Sequence[Node]) -> bool:
-        for dialog in self._dialogs:
+        for dialog in self._settings.dialogs:
             button = dialog.way_out(windows)
             if button is not None:
                 self._automation.tap(*button.bounds.center)
-                self._observe("dialog", name=dialog.name, package=package_of(windows))
+                self._settings.observe("dialog", name=dialog.name, package=package_of(windows))
                 return True
         return False
 
@@ -229,7 +277,7 @@ class AndroidUi:
         """A remark on what is in front, when it is not one of the apps."""
         package = package_of(windows)
         dialog = any(node.resource_id == "android:id/alertTitle" for window in windows for node in window.walk())
-        if package in self._packages and not dialog:
+        if package in self._settings.packages and not dialog:
             return ""
         return f"; in front is {package or 'nothing'}: {title_of(windows)!r}"
 
@@ -243,8 +291,8 @@ class AndroidUi:
 
     def _fail(self, what: str, error: AutomationError) -> NoReturn:
         kept = ""
-        if self._screenshots is not None:
-            path = self._screenshots / f"step-{self._step_number:02}.png"
+        if self._settings.screenshots is not None:
+            path = self._settings.screenshots / f"step-{self._step_number:02}.png"
             kept = f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
         raise StepError(f"{self._automation.device}: {what}: {error}{kept}") from error
 

@@ -2,19 +2,21 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import adbutils  # type: ignore[import-untyped]
 import uiautomator2  # type: ignore[import-untyped]
 from requests import RequestException
 from uiautomator2.exceptions import BaseException as UiAutomatorError  # type: ignore[import-untyped]
 
-from orchestrator.errors import StepError
-from orchestrator.ui.android import AndroidUi, AutomationError
-from orchestrator.ui.dialogs import Dialog
+from orchestrator.ui.android import (
+    AndroidSettings,
+    AndroidUi,
+    AutomationError,
+    android_session,
+    refuse_browser_options,
+)
 
 FAILURES = (UiAutomatorError, adbutils.AdbError, RequestException, OSError, EOFError, ValueError, KeyError)
 """What client, adb and connection raise when the phone does not do its part. Of the last two: answers cut short."""
@@ -122,21 +124,13 @@ class UiAutomator2Factory:
 
     Attributes:
         phone: the phone at its adb server.
-        packages: the apps.
-        name: the phone's, for messages.
-        fresh: clear the apps first; False for those that somebody has signed in to.
-        dialogs: those that are closed when they come up.
-        observe: is told of them.
-        screenshots: where failed steps leave screenshot and element tree, or None.
+        settings: of each session.
+        name: the phone's, for messages; by default its serial.
     """
 
     phone: adbutils.AdbDevice
-    packages: Sequence[str]
+    settings: AndroidSettings
     name: str = ""
-    fresh: bool = True
-    dialogs: Sequence[Dialog] = ()
-    observe: Callable[..., object] = lambda *_arguments, **_fields: None
-    screenshots: Path | None = None
 
     def __call__(
         self, *, switches: Sequence[str] = (), sound: str = ""
@@ -147,35 +141,6 @@ class UiAutomator2Factory:
             StepError: switches or a sound card are asked for, which only browsers have; or the phone did not do its
                 part.
         """
-        return self._open(switches, sound)
-
-    @contextlib.contextmanager
-    def _open(self, switches: Sequence[str], sound: str) -> Iterator[AndroidUi]:
-        refuse_browser_options(self.name or self.phone.serial, switches, sound)
-        try:
-            automation = UiAutomator2(self.phone, self.name)
-            for package in self.packages if self.fresh else ():
-                automation.clear(package)
-        except AutomationError as error:
-            raise StepError(f"{self.name or self.phone.serial}: {error}") from error
-        ui = AndroidUi(
-            automation,
-            packages=self.packages,
-            dialogs=self.dialogs,
-            observe=self.observe,
-            screenshots=self.screenshots,
-            cleared=self.fresh,
-        )
-        try:
-            yield ui
-        finally:
-            with contextlib.suppress(AutomationError):
-                for package in dict.fromkeys(ui.opened):
-                    automation.stop(package)
-            automation.close()
-
-
-def refuse_browser_options(device: str, switches: Sequence[Any], sound: str) -> None:
-    """Raises StepError when there are any."""
-    if switches or sound:
-        raise StepError(f"{device}: an app on Android takes no {'command line switches' if switches else 'sound card'}")
+        device = self.name or self.phone.serial
+        refuse_browser_options(device, switches, sound)
+        return android_session(device, lambda: UiAutomator2(self.phone, self.name), self.settings)

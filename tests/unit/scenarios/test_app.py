@@ -8,7 +8,8 @@ import pytest
 from orchestrator.catalog import SCENARIOS_DIR
 from orchestrator.errors import InputError
 from orchestrator.ui import Selector
-from orchestrator.ui.app import FILE, load_android_app, load_app
+from orchestrator.ui.app import FILE, load_android_app, load_android_apps, load_app
+from orchestrator.ui.dialogs import load_dialogs
 
 GOOD = """\
 virtual:
@@ -39,7 +40,10 @@ def test_each_kind_of_phone_has_its_section(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (GOOD.replace("virtual", "other"), "app.yaml:1: unknown key 'other'. Allowed: android, virtual"),
-        (GOOD.replace("css", "class"), "app.yaml:4: virtual.elements.post: found 'class'. Did you mean 'css'? Allowed: css, xp"),
+        (
+            GOOD.replace("css", "class"),
+            "virtual.elements.post: found 'class'. Did you mean 'css'? Allowed: css, xp",
+        ),
         (GOOD.replace('{css: "#post"}', '{css: "#a", id: b}'), "app.yaml:4: virtual.elements.post: found 2: at most 1"),
         (GOOD.replace('"{url}/"', '""'), "app.yaml:2: virtual.start: empty: at least 1 needed"),
         (GOOD.replace("  start:", "  begin:", 1), "app.yaml:1: virtual: key 'start' is missing"),
@@ -67,8 +71,54 @@ def test_no_file(tmp_path: Path) -> None:
         load_app(tmp_path)
 
 
-def test_files_of_the_scenarios() -> None:
-    folders = [path.parent for path in SCENARIOS_DIR.glob(f"*/{FILE}")]
-    assert {"dropbox", "drive", "facebook"} <= {folder.name for folder in folders}
-    for folder in folders:
-        assert load_app(folder).elements, folder
+VIRTUAL = sorted(path.parent.name for path in SCENARIOS_DIR.glob(f"*/{FILE}") if "virtual:" in path.read_text())
+PACKAGES = {
+    "com.dropbox.android",
+    "com.google.android.apps.docs",
+    "com.google.android.youtube",
+    "com.dailymotion.dailymotion",
+    "org.mozilla.firefox",
+    "com.android.chrome",
+    "com.facebook.katana",
+    "com.facebook.orca",
+    "com.whatsapp",
+    "org.thoughtcrime.securesms",
+    "com.spotify.music",
+    "tunein.player",
+    "org.linphone",
+}
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+def test_files_of_the_scenarios(name: str) -> None:
+    assert load_app(SCENARIOS_DIR / name).elements
+
+
+def test_android_apps_of_the_scenarios() -> None:
+    apps = [app for path in SCENARIOS_DIR.glob(f"*/{FILE}") for app in load_android_apps(path.parent).values()]
+    assert {app.package for app in apps} == PACKAGES
+    for app in apps:
+        assert app.start in {app.package, "{url}"}
+        assert all(way.by not in {"css", "xpath"} for one in app.elements.values() for way in one.alternatives)
+        ids = [way.value for one in app.elements.values() for way in one.alternatives if way.by == "id"]
+        assert all(":id/" in value or value.isupper() for value in ids), app.package
+
+
+def test_dialogs_are_closed_by_what_apps_on_android_have() -> None:
+    dialogs = load_dialogs()
+    assert {"consent-google", "rate-me", "update-system", "sim-toolkit"} <= {dialog.name for dialog in dialogs}
+    for dialog in dialogs:
+        selectors = [*dialog.when, dialog.tap]
+        assert all(way.by not in {"css", "xpath"} for one in selectors for way in one.alternatives), dialog.name
+
+
+def test_wrong_dialogs(tmp_path: Path) -> None:
+    path = tmp_path / "dialogs.yaml"
+    path.write_text("dialogs:\n  rate:\n    title: Rate\n    seen: never\n    when: []\n    tapp: {text: No}\n")
+    with pytest.raises(InputError) as caught:
+        load_dialogs(path)
+    assert str(caught.value).splitlines() == [
+        f"{path}:2: dialogs.rate: key 'tap' is missing",
+        f"{path}:5: dialogs.rate.when: empty: at least 1 needed",
+        f"{path}:6: dialogs.rate: unknown key 'tapp'. Did you mean 'tap'? Allowed: packages, seen, tap, title, when",
+    ]
