@@ -7,6 +7,7 @@ from orchestrator.device.screen.protocol import InstalledPackage
 
 LAUNCHER = "com.android.launcher3"
 _LAUNCHER_ACTIVITY = ".Launcher"
+_DECLARATION = "<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>"
 _FLAGS = {
     "checkable": "false",
     "checked": "false",
@@ -43,7 +44,7 @@ class HomeScreen:
             "bounds": f"[0,0][{self._width},{self._height}]",
         }
         node = " ".join(f"{name}={quoteattr(value)}" for name, value in attributes.items())
-        return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\"><node {node} /></hierarchy>"
+        return f'{_DECLARATION}<hierarchy rotation="0"><node {node} /></hierarchy>'
 
     def focus(self) -> tuple[str, str]:
         """Package and activity in front."""
