@@ -25,7 +25,7 @@ class ScriptedScreen:
         scripts: the apps.
         width: of the screen, pixels.
         height: of the screen, pixels.
-        enter: what stands before a command that an app runs, to be in the device's network.
+        enter: gives what stands before a command that an app runs, to be in the device's network.
         environment: of these commands, beside the device's own.
         folder: a folder of the device → where its files are on the host.
         variables: instead of the first values of those variables of scripts that have these names.
@@ -38,7 +38,7 @@ class ScriptedScreen:
         *,
         width: int = 1080,
         height: int = 2340,
-        enter: Sequence[str] = (),
+        enter: Callable[[], Sequence[str]] = tuple,
         environment: Mapping[str, str] | None = None,
         folder: Callable[[str], Path | None] = lambda _name: None,
         variables: Mapping[str, str] | None = None,
@@ -47,7 +47,10 @@ class ScriptedScreen:
         self.width, self.height = width, height
         self._scripts = {script.package: script for script in scripts}
         self._around = Surroundings(
-            start=lambda argv: Work([*enter, *argv], environment), folder=folder, clock=clock, variables=variables or {}
+            start=lambda argv: Work([*enter(), *argv], environment),
+            folder=folder,
+            clock=clock,
+            variables=variables or {},
         )
         self._stored: dict[str, Stored] = {}
         self._running: dict[str, RunningApp] = {}
@@ -110,23 +113,29 @@ class ScriptedScreen:
             app.key(name)
             self._tidy()
 
-    def start(self, package: str, activity: str, data: str = "") -> None:
-        """Bring an app to the front; `activity` "" is what its icon starts, or with `data` what opens links.
+    def start(self, package: str, activity: str) -> None:
+        """Bring an app to the front; `activity` "" is what its icon starts.
 
         Raises:
             KeyError: no such package or activity.
         """
         script = self._scripts[package]
-        name = _activity(script, activity or (VIEW if data else script.launcher))
+        name = _activity(script, activity or script.launcher or VIEW)
         app = self._running.get(package)
         if app is None:
             app = self._running[package] = RunningApp(script, self._stored.setdefault(package, Stored()), self._around)
-            app.open(name, data)
+            app.open(name)
         elif name == script.launcher and not app.left:
             app.resume()
         else:
-            app.open(name, data)
+            app.open(name)
         self._front = [*(one for one in self._front if one != package), package]
+
+    def open(self, package: str, link: str) -> None:
+        """Show a link in an app that has been started; nothing when it opens none."""
+        app = self._running[package]
+        if VIEW in app.script.activities:
+            app.open(VIEW, link)
 
     def stop(self, package: str) -> None:
         """End an app; nothing when it does not run."""

@@ -178,7 +178,7 @@ def test_dialog_comes_at_its_start_and_once_only(notes: Notes) -> None:
 
 
 def test_link_opens_its_screen_with_its_data(notes: Notes) -> None:
-    notes.screen.start("com.example.notes", "", "https://example.com/1")
+    notes.screen.open("com.example.notes", "https://example.com/1")
     assert "https://example.com/1" in notes.texts()
     with pytest.raises(KeyError, match=r"no activity \.Other"):
         notes.screen.start("com.example.notes", ".Other")
@@ -189,7 +189,7 @@ def test_link_opens_its_screen_with_its_data(notes: Notes) -> None:
 def test_program_moves_the_app(tmp_path: Path) -> None:
     notes = Notes(tmp_path, "printf '10%%\\r55%%\\r'; cat go >/dev/null; printf '99%%\\n'")
     notes.screen = ScriptedScreen(
-        [load_script(tmp_path / "notes.yaml")], enter=["env", "-C", str(tmp_path)], clock=notes.clock
+        [load_script(tmp_path / "notes.yaml")], enter=lambda: ["env", "-C", str(tmp_path)], clock=notes.clock
     )
     notes.screen.start("com.example.notes", "")
     os.mkfifo(tmp_path / "go")
@@ -286,7 +286,7 @@ def test_page_loads_or_says_why_not(ready: Ready, store: tuple[str, dict[str, by
     ready.screen.text(store[0])
     ready.screen.key("ENTER")
     eventually(lambda: any(text.startswith("Loaded 200000 bytes") for text in ready.texts()))
-    ready.screen.start("org.mozilla.firefox", "", "http://127.0.0.1:1/")
+    ready.screen.open("org.mozilla.firefox", "http://127.0.0.1:1/")
     eventually(lambda: "The address wasn’t understood" in ready.texts())
 
 
