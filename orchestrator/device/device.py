@@ -88,6 +88,11 @@ class Device:
             process.wait()
 
     @property
+    def running(self) -> bool:
+        """It has not ended by itself."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def pid(self) -> int:
         """Its process."""
         return int(self._facts["pid"])

@@ -136,7 +136,9 @@ class Network:
 
     async def _make_private(self) -> None:
         holder = await self.system.spawn(
-            ["/usr/bin/unshare", "--net", "/system/bin/sh", "-c", "echo ready; exec sleep 999999999"], uid=0
+            ["/usr/bin/unshare", "--net", "/system/bin/sh", "-c", "echo ready; exec -a netd /system/bin/applet"],
+            uid=0,
+            env={"APPLET_APP": "1"},
         )
         assert holder.stdout is not None  # noqa: S101 - it has pipes
         if (await holder.stdout.readline()).strip() != b"ready":

@@ -110,6 +110,7 @@ class _Operations:
                 "battery": battery,
                 "booted": self._device.android.booted,
                 "awake": state.awake,
+                "adb_root": state.adb_root,
                 "focus": state.screen.focus(),
                 "agents": sorted(self._device.android.running_agents),
                 "multipath": state.multipath,

@@ -9,6 +9,8 @@ from orchestrator.device.adbd.connection import Connection
 from orchestrator.device.adbd.message import MAX_PAYLOAD
 from orchestrator.device.adbd.services import Services
 
+_FINISH_S = 5.0
+
 
 class AdbServer:
     """Accepts hosts at one or more addresses while it runs.
@@ -54,12 +56,10 @@ class AdbServer:
 
     async def disconnect(self) -> None:
         """End every connection."""
-        for connection, task in list(self._connections.items()):
+        for connection in self._connections:
             connection.close()
-            await connection.finish()
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        if self._connections:
+            await asyncio.wait(set(self._connections.values()), timeout=_FINISH_S)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock: socket.socket = writer.get_extra_info("socket")

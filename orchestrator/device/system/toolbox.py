@@ -1,6 +1,7 @@
 """What stands in the device's ``/system/bin``."""
 
 import shutil
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -33,7 +34,7 @@ _TOYBOX_NAMES = (
 _TOYBOX = _TOYBOX_NAMES.split()
 """Names that Android's toybox (and its one-true-awk, ping, bc) answers to; busybox answers here."""
 
-_REAL = ("ip", "ss", "nft", "iptables", "ip6tables", "iptables-save", "tcpdump", "ping", "sysctl", "ethtool", "curl")
+_REAL = ("ip", "ss", "nft", "iptables", "ip6tables", "iptables-save", "tcpdump", "sysctl", "ethtool", "curl")
 """Programs of this machine that the device has when this machine has them."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
@@ -87,10 +88,12 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
     shutil.copy(MKSH.path().resolve(), programs / "sh")
     shutil.copy(APPLET.path(), programs / "applet")
     shutil.copy(BUSYBOX.path().resolve(), libraries / "busybox")
+    applets = set(_applets())
     for name in _TOYBOX:
-        (programs / name).symlink_to("/system/lib/busybox")
-    _script(programs / "toybox", _TOYBOX_SCRIPT.format(names=" ".join(sorted(_TOYBOX))))
-    for name in _REAL:
+        if name in applets:
+            (programs / name).symlink_to("/system/lib/busybox")
+    _script(programs / "toybox", _TOYBOX_SCRIPT.format(names=" ".join(sorted({*_TOYBOX} & applets))))
+    for name in (*_REAL, *(name for name in _TOYBOX if name not in applets)):
         if found := shutil.which(name, path=_SYSTEM_PATH):
             _link(programs / name, Path(found).resolve())
     if mptcp != "upstream":
@@ -99,6 +102,11 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
         _script(programs / "ip", _PLAIN_IP.format(ip=IP.path().resolve(), multipath=multipath))
     for name in commands:
         _link(programs / name, Path("applet"))
+
+
+def _applets() -> list[str]:
+    done = subprocess.run([str(BUSYBOX.path()), "--list"], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.split()
 
 
 def _link(path: Path, target: Path) -> None:

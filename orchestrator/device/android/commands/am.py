@@ -84,7 +84,7 @@ async def _start(device: Android, call: Call, words: list[str]) -> int:
         return await _unknown(call, intent)
     already = device.processes.pid_of(package) is not None
     try:
-        device.state.screen.start(package, activity)
+        device.state.screen.start(package, activity or found.info.activity)
     except KeyError:
         return await _unknown(call, intent)
     if intent.data and hasattr(device.state.screen, "open"):
@@ -202,7 +202,7 @@ async def _monkey(device: Android, call: Call) -> int:
     if found is None or not found.info.activity:
         await call.err("** No activities found to run, monkey aborted.\n")
         return 251
-    device.state.screen.start(name, "")
+    device.state.screen.start(name, found.info.activity)
     await device.processes.start(found)
     await call.out("Events injected: 1\n## Network stats: elapsed time=9ms (0ms mobile, 0ms wifi, 9ms not connected)\n")
     return 0

@@ -85,7 +85,7 @@ async def _screenrecord(device: Android, call: Call) -> int:
         raise
     finally:
         stop.cancel()
-    _out, err = await encoder.communicate()
+    err = await _finish(encoder)
     if encoder.returncode:
         raise CommandError(f"Unable to open '{path}': {err.decode(errors='replace').strip().splitlines()[-1:]}")
     return 0
@@ -99,6 +99,16 @@ async def _film(device: Android, encoder: asyncio.subprocess.Process, stop: "asy
             encoder.stdin.write(frame)
             await encoder.stdin.drain()
         await asyncio.wait({stop}, timeout=1 / _FRAMES_PER_S)
+
+
+async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
+    """Let the film be written to its end; what the encoder has complained of."""
+    assert encoder.stdin is not None  # noqa: S101 - it has pipes
+    assert encoder.stderr is not None  # noqa: S101
+    encoder.stdin.close()
+    err = await encoder.stderr.read()
+    await encoder.wait()
+    return err
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

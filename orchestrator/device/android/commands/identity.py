@@ -1,7 +1,10 @@
 """Who and what: id, uname, date, reboot, getenforce."""
 
+import asyncio
+import contextlib
 import os
 import re
+import signal
 import time
 
 from orchestrator.device.android.android import Android, Command
@@ -102,7 +105,22 @@ async def _multipath(device: Android, call: Call) -> int:
     return 0
 
 
+async def _ping(device: Android, call: Call) -> int:
+    """As root: this machine's ping may not know the sockets that Android allows everybody."""
+    process = await device.system.spawn(
+        ["/system/lib/busybox", call.argv[0], *call.argv[1:]], uid=0, streams=call.streams
+    )
+    try:
+        return await process.wait()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
 COMMANDS: dict[str, Command] = {
+    "ping": _ping,
+    "ping6": _ping,
     "id": _id,
     "whoami": _whoami,
     "uname": _uname,
