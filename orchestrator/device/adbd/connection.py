@@ -98,6 +98,7 @@ class Connection:
 
     def accept(self, stream: Stream) -> None:
         """Say to the host that its stream is open."""
+        stream.accepted = True
         self._send(OKAY, stream.local, stream.remote, b"")
 
     def forget(self, stream: Stream) -> None:
@@ -160,6 +161,7 @@ class Connection:
     def _opened(self, message: Message) -> None:
         stream = self._new_stream()
         stream.remote = message.arg0
+        stream.accepted = False
         address = message.payload.rstrip(b"\0").decode("utf-8", "surrogateescape")
         task = asyncio.create_task(self._serve_stream(stream, address))
         self._tasks.add(task)

@@ -27,6 +27,8 @@ class Stream:
     def __init__(self, local: int, send: Send, max_payload: int) -> None:
         self.local = local
         self.remote = 0
+        self.accepted = True
+        """False for one of the other side's that has not been accepted."""
         self._send = send
         self._max_payload = max_payload
         self._blocks: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -114,5 +116,6 @@ class Stream:
     def close(self) -> None:
         """Close it, when the other side has not."""
         if not self.is_closed:
-            self._send(CLSE, self.local, self.remote, b"")
+            # 0 says that an OPEN has failed (protocol.txt); the host would look for an open stream otherwise.
+            self._send(CLSE, self.local if self.accepted else 0, self.remote, b"")
             self.ended()
