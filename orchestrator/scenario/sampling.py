@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import StepError
-from orchestrator.ui.hierarchy import parse_hierarchy
+from orchestrator.ui.hierarchy import Node, parse_hierarchy
 from orchestrator.ui.matching import find_node
 from orchestrator.ui.protocol import Selector, Ui
 
@@ -134,6 +134,7 @@ def sample(
     for_s: float,
     every_s: float = DEFAULT_EVERY_S,
     until: Callable[[Look], bool] = lambda _look: False,
+    watch: Callable[[Sequence[Node]], object] = lambda _windows: None,
 ) -> Sampled:
     """Look at the screen at a fixed rate.
 
@@ -145,6 +146,7 @@ def sample(
         for_s: how long.
         every_s: from one look to the next.
         until: ends it earlier.
+        watch: is given everything that is shown, e.g. `AndroidUi.close_dialog`.
 
     Raises:
         StepError: the phone does not answer.
@@ -154,7 +156,7 @@ def sample(
     due = begin
     while due < begin + for_s:
         time.sleep(max(0.0, due - time.monotonic()))
-        looks.append(_look(ui, elements))
+        looks.append(_look(ui, elements, watch))
         if until(looks[-1]):
             break
         while due <= time.monotonic():
@@ -162,7 +164,7 @@ def sample(
     return Sampled(tuple(looks), every_s)
 
 
-def _look(ui: Ui, elements: Mapping[str, Selector]) -> Look:
+def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> Look:
     asked, clock = time.time(), time.monotonic()
     xml = ui.hierarchy()
     took_s = time.monotonic() - clock
@@ -170,5 +172,6 @@ def _look(ui: Ui, elements: Mapping[str, Selector]) -> Look:
         windows = parse_hierarchy(xml)
     except ValueError as error:
         raise StepError(f"looking at the screen: {error}") from error
+    watch(windows)
     found = {name: find_node(windows, selector) for name, selector in elements.items()}
     return Look(asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None})

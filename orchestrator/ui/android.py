@@ -255,7 +255,7 @@ class AndroidUi:
             if time.monotonic() > deadline:
                 text = problem if isinstance(problem, str) else problem()
                 raise AutomationError(f"{text} after {timeout_s:g} s{self._stranger(windows)}")
-            if not self._close_dialog(windows):
+            if not self.close_dialog(windows):
                 time.sleep(_POLL_S)
 
     def _windows(self) -> Sequence[Node]:
@@ -264,7 +264,8 @@ class AndroidUi:
         except ValueError as error:
             raise AutomationError(str(error)) from error
 
-    def _close_dialog(self, windows: Sequence[Node]) -> bool:
+    def close_dialog(self, windows: Sequence[Node]) -> bool:
+        """Close a known dialog when one is in front; whether one was."""
         for dialog in self._settings.dialogs:
             button = dialog.way_out(windows)
             if button is not None:

@@ -116,10 +116,12 @@ class ScriptedScreen:
     def start(self, package: str, activity: str) -> None:
         """Bring an app to the front; `activity` "" is what its icon starts.
 
+        An app that is not scripted, one that somebody has installed, shows an empty page.
+
         Raises:
-            KeyError: no such package or activity.
+            KeyError: a scripted app has no such activity.
         """
-        script = self._scripts[package]
+        script = self._scripts.get(package) or _empty(package, activity)
         name = _activity(script, activity or script.launcher or VIEW)
         app = self._running.get(package)
         if app is None:
@@ -210,6 +212,17 @@ class ScriptedScreen:
                 Node("android.widget.TextView", LAUNCHER, "", script.title, script.title, bounds=bounds, flags=flags)
             )
         return tuple(nodes)
+
+
+def _empty(package: str, activity: str) -> AppScript:
+    return AppScript.model_validate(
+        {
+            "package": package,
+            "title": package,
+            "activities": {activity or ".MainActivity": "page"},
+            "screens": {"page": {"widgets": ({"class": "FrameLayout", "id": "content"},)}},
+        }
+    )
 
 
 def _activity(script: AppScript, name: str) -> str:

@@ -182,8 +182,8 @@ def test_link_opens_its_screen_with_its_data(notes: Notes) -> None:
     assert "https://example.com/1" in notes.texts()
     with pytest.raises(KeyError, match=r"no activity \.Other"):
         notes.screen.start("com.example.notes", ".Other")
-    with pytest.raises(KeyError):
-        notes.screen.start("com.example.other", "")
+    notes.screen.start("com.example.other", "")
+    assert notes.screen.focus() == ("com.example.other", ".MainActivity")
 
 
 def test_program_moves_the_app(tmp_path: Path) -> None:
