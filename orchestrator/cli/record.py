@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from orchestrator.ui.hierarchy import Node, parse_hierarchy
 from orchestrator.ui.matching import package_of
 from orchestrator.ui.protocol import Selector
 from orchestrator.ui.recording import candidates, described, section, ways_to
-
-if TYPE_CHECKING:
-    import adbutils  # type: ignore[import-untyped]
 
 _PROMPT = "number and name, n (look again), d (done)"
 
@@ -37,8 +34,7 @@ def record(
         windows, version, seen = _stored(dump), "?", "never on hardware"
         named |= _pick(windows, named)[0]
     else:
-        phone = _phone(serial, adb_port)
-        windows, version, seen = _live(phone, named)
+        windows, version, seen = _live(serial, adb_port, named)
     if not named:
         err.print("nothing was named")
         raise typer.Exit(1)
@@ -57,40 +53,23 @@ def _stored(path: Path) -> tuple[Node, ...]:
         raise InputError(f"{path}: cannot be read as a hierarchy: {error}") from error
 
 
-def _phone(serial: str, adb_port: int) -> "adbutils.AdbDevice":
-    import adbutils  # noqa: PLC0415 - slow; no other command needs it
+def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[Node, ...], str, str]:
+    """What was on the screen last, the version of its app, and what phone it was."""
+    from orchestrator.ui.uiautomator2 import UiAutomator2, phone_at  # noqa: PLC0415 - slow; only this command needs it
 
+    automation = UiAutomator2(phone_at(adb_port, serial))
     try:
-        client = adbutils.AdbClient(port=adb_port)
-        serials = [info.serial for info in client.list() if info.state == "device"]
-    except (adbutils.AdbError, OSError) as error:
-        raise InputError(f"adb server on port {adb_port}: {error}") from error
-    if serial not in serials if serial else len(serials) != 1:
-        wanted = f"no phone {serial}" if serial else "name one phone with --serial"
-        raise InputError(f"adb server on port {adb_port}: {wanted}; there is: {', '.join(serials) or 'none'}")
-    return client.device(serial or serials[0])
-
-
-def _live(phone: adbutils.AdbDevice, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[Node, ...], str, str]:
-    import adbutils  # noqa: PLC0415 - as above
-
-    from orchestrator.ui.uiautomator2 import UiAutomator2  # noqa: PLC0415
-
-    try:
-        automation = UiAutomator2(phone)
-        try:
-            windows, again = _look(automation), True
-            while again:
-                found, again = _pick(windows, named)
-                named |= found
-                windows = _look(automation) if again else windows
-            info = phone.app_info(package_of(windows))
-        finally:
-            automation.close()
-    except (AutomationError, adbutils.AdbError) as error:
-        raise DeviceError(phone.serial, str(error)) from error
-    seen = f"{phone.prop.model or phone.serial}, Android {phone.getprop('ro.build.version.release')}"
-    return windows, info.version_name if info else "?", f"{seen}, {datetime.now(UTC):%Y-%m-%d}"
+        windows, again = _look(automation), True
+        while again:
+            found, again = _pick(windows, named)
+            named |= found
+            windows = _look(automation) if again else windows
+        seen = f"{automation.describe()}, {datetime.now(UTC):%Y-%m-%d}"
+        return windows, automation.version_of(package_of(windows)), seen
+    except AutomationError as error:
+        raise DeviceError(automation.device, str(error)) from error
+    finally:
+        automation.close()
 
 
 def _look(automation: Automation) -> tuple[Node, ...]:

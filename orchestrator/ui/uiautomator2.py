@@ -5,11 +5,12 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import adbutils  # type: ignore[import-untyped]
-import uiautomator2  # type: ignore[import-untyped]
+import adbutils
+import uiautomator2
 from requests import RequestException
-from uiautomator2.exceptions import BaseException as UiAutomatorError  # type: ignore[import-untyped]
+from uiautomator2.exceptions import BaseException as UiAutomatorError
 
+from orchestrator.errors import LabNotReadyError
 from orchestrator.ui.android import (
     AndroidSettings,
     AndroidUi,
@@ -98,6 +99,17 @@ class UiAutomator2:
         """Forget what an app has stored."""
         self._shell(["pm", "clear", package], f"clearing {package}", good="Success")
 
+    def version_of(self, package: str) -> str:
+        """Of an app; ``?`` when it is not known."""
+        with _explained(f"asking for {package}"):
+            info = self._phone.app_info(package)
+        return str(info.version_name) if info else "?"
+
+    def describe(self) -> str:
+        """``Pixel 7, Android 13``."""
+        with _explained("asking what phone it is"):
+            return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
+
     def _am(self, arguments: Sequence[str], what: str) -> None:
         self._shell(["am", *arguments], what, bad="Error")
 
@@ -107,6 +119,27 @@ class UiAutomator2:
         output = str(answer.output).strip()
         if answer.exit_code != 0 or good not in output or (bad and bad in output):
             raise AutomationError(f"{what}: {output.splitlines()[-1] if output else f'exit code {answer.exit_code}'}")
+
+
+def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
+    """A phone at an adb server.
+
+    Args:
+        adb_port: of the server, on this host.
+        serial: of the phone; "" when there is but one.
+
+    Raises:
+        LabNotReadyError: no server, no such phone, or several and no serial.
+    """
+    client = adbutils.AdbClient(port=adb_port)
+    try:
+        serials = [info.serial for info in client.list() if info.state == "device"]
+    except (adbutils.AdbError, OSError) as error:
+        raise LabNotReadyError(f"adb server on port {adb_port}: {error}") from error
+    if serial not in serials if serial else len(serials) != 1:
+        wanted = f"no phone {serial}" if serial else "one phone is needed, or its serial"
+        raise LabNotReadyError(f"adb server on port {adb_port}: {wanted}; there is: {', '.join(serials) or 'none'}")
+    return client.device(serial or serials[0])
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from orchestrator.device.screen.uiselector import find
 from orchestrator.ui.hierarchy import Node, write_hierarchy
