@@ -20,6 +20,18 @@ _PRIVATE = {
 }
 _TABLES = {WLAN: 1010, RMNET: 1011}
 _METRICS = {WLAN: 100, RMNET: 200}
+_SYSCTLS = (
+    "net.ipv4.ip_forward",
+    "net.ipv4.conf.all.rp_filter",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv6.conf.all.disable_ipv6",
+    "net.ipv6.conf.default.disable_ipv6",
+    "net.mptcp.enabled",
+    "net.mptcp.pm_type",
+    "net.mptcp.checksum_enabled",
+)
+"""What a reboot sets back in a namespace that has been given."""
 _KERNELS_OWN = ("local", "broadcast", "multicast", "anycast", "unreachable")
 
 
@@ -29,6 +41,7 @@ class _Configuration:
 
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
+    mtu: int = 1500
 
 
 @dataclass
@@ -45,6 +58,7 @@ class Network:
     private: bool
     configurations: dict[str, _Configuration] = field(default_factory=dict)
     _rules: tuple[str, ...] = ()
+    _sysctls: tuple[str, ...] = ()
     _nft: str = ""
 
     async def begin(self) -> None:
@@ -58,6 +72,8 @@ class Network:
                     self.configurations[interface] = found
             if not self.private:
                 self._rules = tuple(await self._rule_list())
+                _code, text, _err = await self._namespace(["sysctl", "-e", *_SYSCTLS], check=False)
+                self._sysctls = tuple(line.replace(" = ", "=") for line in text.splitlines())
                 self._nft = (await self._namespace([str(NFT.path()), "list", "ruleset"], check=False))[1]
 
     async def forget(self) -> None:
@@ -66,6 +82,8 @@ class Network:
             return
         for interface in self.configurations:
             await self.down(interface)
+            for kind in ("root", "ingress"):
+                await self._namespace(["tc", "qdisc", "del", "dev", interface, kind], check=False)
         added = [rule for rule in await self._rule_list() if rule not in self._rules]
         lost = [rule for rule in self._rules if rule not in await self._rule_list()]
         lines = [f"rule del {_rule(rule)}" for rule in added] + [f"rule add {_rule(rule)}" for rule in lost]
@@ -73,11 +91,12 @@ class Network:
         ruleset = f"flush ruleset\n{self._nft}"
         await self._namespace([str(NFT.path()), "-f", "-"], stdin=ruleset, check=False)
         await self._namespace([str(IP.path()), "mptcp", "endpoint", "flush"], check=False)
+        await self._namespace(["sysctl", "-q", "-e", "-w", *self._sysctls], check=False)
 
     async def up(self, interface: str) -> None:
         """Bring an interface up, with its addresses and routes; nothing when there is no such interface."""
         if found := self.configurations.get(interface):
-            await self._ip([f"link set {interface} up"])
+            await self._ip([f"link set {interface} mtu {found.mtu} up"])
             addresses = [f"addr replace {address} dev {interface}" for address in found.addresses]
             routes = [f"route replace {route} dev {interface}" for route in found.routes]
             await self._ip([*addresses, *routes], force=True)
@@ -118,17 +137,18 @@ class Network:
         return found
 
     async def _configuration(self, interface: str) -> _Configuration | None:
-        code, text, _err = await self._namespace([str(IP.path()), "-j", "addr", "show", "dev", interface], check=False)
+        shown = [str(IP.path()), "-j", "addr", "show", "dev", interface]
+        code, infos_text, _err = await self._namespace(shown, check=False)
         if code:
             return None
-        infos = [info for link in json.loads(text) for info in link.get("addr_info", ())]
+        infos = [info for link in json.loads(infos_text) for info in link.get("addr_info", ())]
         addresses = [f"{info['local']}/{info['prefixlen']}" for info in infos if info.get("scope") == "global"]
         _code, text, _err = await self._namespace(
             [str(IP.path()), "route", "show", "table", "all", "dev", interface], check=False
         )
         routes = [line.strip() for line in text.splitlines() if not line.startswith(_KERNELS_OWN)]
         own = tuple(route for route in routes if "proto kernel" not in route)
-        return _Configuration(tuple(addresses), own)
+        return _Configuration(tuple(addresses), own, json.loads(infos_text)[0]["mtu"])
 
     async def _rule_list(self) -> list[str]:
         _code, text, _err = await self._namespace([str(IP.path()), "rule", "show"], check=False)

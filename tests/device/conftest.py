@@ -131,7 +131,7 @@ def client(adb: Adb) -> adbutils.AdbClient:
 @pytest.fixture(scope="module")
 def phone(adb: Adb) -> Iterator[Device]:
     """A rooted Android 13 that is connected, for tests that leave it as it was."""
-    with Device(DeviceSettings(phone="android-13")) as device:
+    with Device(DeviceSettings(phone="android-13", apps=False)) as device:
         adb.connect(device)
         wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
         yield device

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import adbutils
 import pytest
 
 from orchestrator.device import Device, DeviceSettings
@@ -27,7 +28,7 @@ def module_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
     file = tmp_path_factory.mktemp("phone") / "quick.yaml"
     text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
     file.write_text(text.replace("root: su", "root: adb\nboot_s: 1.0\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file))) as found:
+    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
         yield found
 
 
@@ -129,13 +130,17 @@ def test_root_withdrawn(adb: Adb, device: Device) -> None:
     assert sh(adb, device, "su -c 'id -u'; echo $?") == "13\nPermission denied\n"
 
 
-def test_adb_root(adb: Adb, device: Device) -> None:
-    assert b"restarting adbd as root" in adb("root", serial=device.address).stdout
+def test_adb_root(adb: Adb, client: adbutils.AdbClient, device: Device) -> None:
+    # adb root and adb unroot wait long for devices that come back by themselves, as those on USB do.
+    assert "restarting adbd as root" in client.device(device.address).root()
     wait_until(lambda: device.state()["adb_root"], "adbd is root")
     adb.reconnect(device)
     assert sh(adb, device, "id -u") == "0\n"
     assert adb("push", __file__, "/data/misc/x", serial=device.address).returncode == 0
-    adb("unroot", serial=device.address)
+    with client.device(device.address).open_transport() as transport:
+        transport.send_command("unroot:")
+        transport.check_okay()
+        assert "restarting adbd as non root" in transport.read_until_close()
     wait_until(lambda: not device.state()["adb_root"], "adbd is not root")
     adb.reconnect(device)
     assert sh(adb, device, "id -u") == "2000\n"

@@ -48,7 +48,7 @@ def exchange(port: int, data: bytes) -> bytes:
 
 
 def test_forward_reaches_a_port_of_the_device(adb: Adb, phone: Device, shell: Shell) -> None:
-    shell("setsid nc -ll -s 127.0.0.1 -p 7070 -e cat >/dev/null 2>&1 < /dev/null &")
+    shell("setsid nc -ll -p 7070 -e /system/bin/cat >/dev/null 2>&1 < /dev/null &")
     wait_until(lambda: b":7070" in shell("netstat -ltn").stdout, "a server runs on the device")
     port = int(adb.text("forward", "tcp:0", "tcp:7070", serial=phone.address))
     data = os.urandom(2_000_000)
@@ -81,7 +81,7 @@ def test_reverse_reaches_a_port_of_this_machine(adb: Adb, phone: Device, shell: 
         done = shell("(cat; sleep 1) | nc 127.0.0.1 7171 | head -c 5", stdin=b"hello")
         assert done.stdout == b"hello"
         assert adb("reverse", "--remove", "tcp:7171", serial=phone.address).returncode == 0
-        assert shell("nc -w 2 127.0.0.1 7171 </dev/null").returncode != 0
+        assert shell("nc -w2 127.0.0.1 7171 </dev/null").returncode != 0
         assert adb("reverse", "--remove", "tcp:7171", serial=phone.address).returncode != 0
 
 
@@ -94,7 +94,7 @@ def test_reverse_finds_a_free_port(adb: Adb, phone: Device) -> None:
 
 
 def test_adbutils_connects_to_the_device(client: adbutils.AdbClient, phone: Device, shell: Shell) -> None:
-    shell("setsid nc -ll -s 127.0.0.1 -p 7272 -e cat >/dev/null 2>&1 < /dev/null &")
+    shell("setsid nc -ll -p 7272 -e /system/bin/cat >/dev/null 2>&1 < /dev/null &")
     wait_until(lambda: b":7272" in shell("netstat -ltn").stdout, "a server runs on the device")
     with client.device(phone.address).create_connection(adbutils.Network.TCP, 7272) as sock:
         sock.sendall(b"ping")

@@ -58,6 +58,7 @@ class Android:
         """Before a reboot, and at the end."""
         self.booted = False
         await self.radios.stop()
+        self.state.radios.wifi_up = self.state.radios.data_up = False
         for task in self.running_agents.values():
             task.cancel()
         self.processes.forget()

@@ -110,8 +110,10 @@ def _phone(index: int, sim: SimFile, state: State) -> str:
         f"  mDataConnectionState={2 if state.radios.data_up else 0}",
         f"  mCellIdentity={_cell(sim) if registered else 'null'}",
         f"  mCellInfo=[{_cell_info(sim) if registered else ''}]",
-        f"  mTelephonyDisplayInfo=TelephonyDisplayInfo {{network={network_type}, overrideNetwork={display}}}",
     ]
+    if state.model.sdk >= 30:
+        info = f"network={network_type}, overrideNetwork={display}"
+        lines.append(f"  mTelephonyDisplayInfo=TelephonyDisplayInfo {{{info}}}")
     return "".join(f"  {line}\n" for line in lines)
 
 
@@ -167,7 +169,7 @@ def connectivity(state: State, network: Network) -> str:
     text = "NetworkProviders for: WifiNetworkFactory, PhoneSwitcherNetworkRequestListener\n\n"
     text += f"Active default network: {agents[0][0] if agents else 'none'}\n\nCurrent Networks:\n"
     for number, transport, interface, more in agents:
-        name = "MOBILE[LTE]" if transport == "CELLULAR" else "WIFI[]"
+        name = f"MOBILE[{state.model.sims[0].network}]" if transport == "CELLULAR" else "WIFI[]"
         capabilities = _CAPABILITIES if transport == "WIFI" else _CAPABILITIES.replace("NOT_METERED&", "")
         address, gateway = network.address(interface), network.gateway(interface)
         route = f"0.0.0.0/0 -> {gateway} {interface} mtu 0"

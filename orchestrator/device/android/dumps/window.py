@@ -28,7 +28,7 @@ def window(state: State) -> str:
     on = "SCREEN_STATE_ON" if state.awake else "SCREEN_STATE_OFF"
     return (
         "WINDOW MANAGER POLICY STATE (dumpsys window policy)\n"
-        f"    mAwake={str(state.awake).lower()}mScreenOnEarly={str(state.awake).lower()} "
+        f"    mAwake={str(state.awake).lower()}\n    mScreenOnEarly={str(state.awake).lower()} "
         f"mScreenOnFully={str(state.awake).lower()}\n"
         f"    mShowingLockscreen={str(state.locked).lower()} mDreamingLockscreen={str(not state.awake).lower()}\n"
         f"    KeyguardServiceDelegate\n      showing={str(state.locked).lower()}\n      screenState={on}\n"
