@@ -173,8 +173,8 @@ func TestWhatIsAChange(t *testing.T) {
 		"moved 11 m, same fix": {place(func(l *Location) { l.Latitude += 1e-4 }), place(func(*Location) {}), false},
 		"moved 11 m":           {place(func(l *Location) { l.Latitude += 1e-4; *l.Fix = 10 }), place(func(*Location) {}), true},
 		"moved 1 m":            {place(func(l *Location) { l.Latitude += 1e-5; *l.Fix = 10 }), place(func(*Location) {}), false},
-		"another address": {&Interface{Name: "a", Addresses: []string{"10.0.0.1/8"}}, &Interface{Name: "a", Addresses: []string{}}, true},
-		"another route":   {&Routes{Routes: []Route{{Family: 4}}}, &Routes{}, true},
+		"another address":      {&Interface{Name: "a", Addresses: []string{"10.0.0.1/8"}}, &Interface{Name: "a", Addresses: []string{}}, true},
+		"another route":        {&Routes{Routes: []Route{{Family: 4}}}, &Routes{}, true},
 	} {
 		if got := c.now.Differs(c.before, steps); got != c.differs {
 			t.Errorf("%s: %v", name, got)
