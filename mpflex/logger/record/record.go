@@ -74,10 +74,14 @@ func (s Stamp) Offset() time.Duration { return time.Duration(s.Wall.UnixNano()) 
 
 // Encode fills in the head and returns the line, with its end.
 func Encode(r Record, at Stamp, run string, n uint64, why string) ([]byte, error) {
-	h := r.head()
-	*h = Head{Kind: r.kind(), T: float64(at.Wall.UnixMicro()) / 1e6, Mono: micro(at.Mono), Run: run, N: n, Why: why}
+	*r.head() = Head{Kind: r.kind(), T: float64(at.Wall.UnixMicro()) / 1e6, Mono: micro(at.Mono), Run: run, N: n, Why: why}
 	line, err := json.Marshal(r)
 	return append(line, '\n'), err
+}
+
+// Mark fills in the head of a record that was read and is not written.
+func Mark(r Record, at Stamp, run string) {
+	*r.head() = Head{Kind: r.kind(), T: float64(at.Wall.UnixMicro()) / 1e6, Mono: micro(at.Mono), Run: run}
 }
 
 // micro is a time in seconds, to the microsecond.
