@@ -11,24 +11,23 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/mpflex/logger/record"
 	"mplab/mpflex/logger/store"
 	"mplab/mpflex/logger/upload"
 )
 
 // Status is how a logger is, as its control socket tells it.
 type Status struct {
-	Role    string                  `json:"role"` // "logger"
-	PID     int                     `json:"pid"`
-	Device  string                  `json:"device"`
-	UptimeS float64                 `json:"uptime_s"`
-	Run     string                  `json:"run"`
-	Records uint64                  `json:"records"` // of this run
-	Lost    uint64                  `json:"lost_records"`
-	Sources map[string]string       `json:"sources"`
-	Store   store.Status            `json:"store"`
-	Upload  *upload.Status          `json:"upload,omitempty"`
-	Now     map[string]record.State `json:"now"` // as read last; names are as they are recorded
+	Role    string            `json:"role"` // "logger"
+	PID     int               `json:"pid"`
+	Device  string            `json:"device"`
+	UptimeS float64           `json:"uptime_s"`
+	Run     string            `json:"run"`
+	Records uint64            `json:"records"` // of this run
+	Lost    uint64            `json:"lost_records"`
+	Sources map[string]string `json:"sources"`
+	Store   store.Status      `json:"store"`
+	Upload  *upload.Status    `json:"upload,omitempty"`
+	Now     map[string]any    `json:"now"` // as read last; names are as they are recorded
 }
 
 func (l *Logger) status() Status {
@@ -43,10 +42,10 @@ func (l *Logger) status() Status {
 }
 
 // all is how everything was read last.
-func (r *recorder) all() map[string]record.State {
+func (r *recorder) all() map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	states := make(map[string]record.State, len(r.seen))
+	states := make(map[string]any, len(r.seen))
 	for key, s := range r.seen {
 		states[key] = s.Copy()
 	}
