@@ -144,7 +144,7 @@ func TestKilledUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	var uploading sync.WaitGroup
-	var count atomic.Int64 // acknowledged since the collector was started
+	var count atomic.Int64                            // acknowledged since the collector was started
 	acknowledged := make([]map[string]string, phones) // contents by ids
 	repeated := make([]int, phones)
 	for p := range phones {
