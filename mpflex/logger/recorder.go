@@ -59,13 +59,12 @@ func (r *recorder) see(states ...record.State) {
 		r.keep(s)
 		record.Mark(s, record.Now(), r.run)
 		key := s.Key()
-		r.seen[key] = s
 		before, known := r.last[key]
 		i, isInterface := s.(*record.Interface)
 		gone := isInterface && !i.Present
+		r.seen[key] = s
 		switch {
-		case gone && !known:
-			continue
+		case gone && !known: // nobody was told of it
 		case !known:
 			r.state(s, record.First)
 		case s.Differs(before, r.steps):

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"mplab/mpflex/logger/record"
 )
@@ -61,5 +62,14 @@ func (f *first) Read(ctx context.Context) ([]record.State, string, error) {
 	if partly != nil {
 		return partly, from, nil
 	}
-	return nil, "", errors.Join(problems...)
+	return nil, "", join(problems)
+}
+
+// join is several errors in one line.
+func join(problems []error) error {
+	all := errors.Join(problems...)
+	if len(problems) < 2 {
+		return all
+	}
+	return errors.New(strings.ReplaceAll(all.Error(), "\n", "; "))
 }

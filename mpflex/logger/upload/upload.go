@@ -264,6 +264,10 @@ func (u *Uploader) send(ctx context.Context, client *http.Client, b store.Batch)
 	request.Header.Set("Content-Encoding", "gzip")
 	u.authorize(request)
 	response, err := client.Do(request)
+	var bare *url.Error
+	if errors.As(err, &bare) {
+		return bare.Err // the address has the batch's id: each would be another problem
+	}
 	if err != nil {
 		return err
 	}
