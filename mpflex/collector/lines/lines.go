@@ -96,15 +96,8 @@ func (c *Checker) line(line []byte) error {
 	case !utf8.Valid(line):
 		return errors.New("it is not UTF-8")
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
+	object, err := parse(line)
 	if err != nil {
-		return errors.New("it is not JSON")
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return errors.New("it is not a JSON object")
-	}
-	if err := once(line); err != nil {
 		return err
 	}
 	kind, _ := object["kind"].(string)
@@ -113,36 +106,39 @@ func (c *Checker) line(line []byte) error {
 		return fmt.Errorf("kind: %.40q is not known; known are %s", kind, c.names)
 	}
 	var bad *jsonschema.ValidationError
-	if err := valid.Validate(value); errors.As(err, &bad) {
+	if err := valid.Validate(object); errors.As(err, &bad) {
 		return errors.New(kind + ": " + reason(bad))
 	}
 	return err
 }
 
-// once refuses an object in which a key of the first level is there twice:
+// parse reads an object. A key of its first level that is there twice is refused:
 // readers would not agree which counts.
-func once(line []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	seen := make(map[string]bool)
-	if _, err := decoder.Token(); err != nil {
-		return err
+func parse(line []byte) (map[string]any, error) {
+	if !json.Valid(line) {
+		return nil, errors.New("it is not JSON")
 	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return nil, errors.New("it is not a JSON object")
+	}
+	object := make(map[string]any)
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		key, _ := token.(string)
-		if seen[key] {
-			return fmt.Errorf("%.40q is there twice", key)
+		if _, twice := object[key]; twice {
+			return nil, fmt.Errorf("%.40q is there twice", key)
 		}
-		seen[key] = true
-		var value json.RawMessage
+		var value any
 		if err := decoder.Decode(&value); err != nil {
-			return err
+			return nil, errors.New("a number is too large")
 		}
+		object[key] = value
 	}
-	return nil
+	return object, nil
 }
 
 // reason is the innermost of the reasons, in one line.
