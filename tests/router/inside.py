@@ -22,11 +22,11 @@ LAN, WAN, SECOND_LAN = "vec0", "vec1", "vec2"
 SERVER = "10.66.2.2"
 _PLUGS = {
     "phone": (("wlan0", "10.66.1.11", "lan"), ("rmnet0", "10.66.3.11", "lan2")),
-    "phone2": (("wlan0", "10.66.1.12", "lan"),),
+    **{f"phone{number}": (("wlan0", f"10.66.1.1{number}", "lan"),) for number in range(2, 8)},
     "server": (("eth0", SERVER, "wan"),),
 }
 """Node → its interfaces: name, address, network."""
-MAC = {"phone": "02:66:00:00:01:11", "phone2": "02:66:00:00:01:12"}
+MAC = {name: f"02:66:00:00:01:1{name.removeprefix('phone') or 1}" for name in _PLUGS if name != "server"}
 _GATEWAYS = {"lan": "10.66.1.1", "wan": "10.66.2.1", "lan2": "10.66.3.1"}
 _TABLES = {"wlan0": 101, "rmnet0": 102, "eth0": 103}
 
