@@ -27,6 +27,7 @@ _PACKAGES = {
     "busybox": "busybox-static",
     "tc": "iproute2",
     "ethtool": "ethtool",
+    "ssh": "openssh-client",
 }
 _BOOT_TIMEOUT_S = 120.0
 
