@@ -10,8 +10,8 @@ from orchestrator.spec.path import PathCondition
 LINKS = [link for file in list_links(LINKS_DIR) for link in load_links(file, LINKS_DIR)]
 _BUDGET_KBPS = 75_000.0
 """Of one round: what all its probes send together leaves a busy host time."""
-_ECHOES_KBPS = 15_000.0
-"""What the echoes of a path without a rate count as: 2000 small packets a second, both ways."""
+_ECHOES_KBPS = 25_000.0
+"""What the echoes of a path without a rate count as: 2000 small packets a second, both ways, which wait out its delay in the router."""
 
 
 class Case(NamedTuple):

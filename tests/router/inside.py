@@ -18,6 +18,8 @@ ROOT = Path("/run/router")
 
 LOG = Path("/run/router.log")
 MEMORY = "96M"
+_TAP_PACKETS = 10_000
+"""Wait for the virtual machine while it does not run: a process like others, on a busy host."""
 LAN, WAN, SECOND_LAN = "vec0", "vec1", "vec2"
 SERVER = "10.66.2.2"
 _PLUGS = {
@@ -36,7 +38,10 @@ def _make_network() -> Node:
     router = nodes["router"]
     for network in _GATEWAYS:
         router.ip(f"link add br-{network} type bridge forward_delay 0", f"link set br-{network} up")
-        router.ip(f"tuntap add tap-{network} mode tap", f"link set tap-{network} master br-{network} up")
+        router.ip(
+            f"tuntap add tap-{network} mode tap",
+            f"link set tap-{network} txqueuelen {_TAP_PACKETS} master br-{network} up",
+        )
     for name, interfaces in _PLUGS.items():
         node = nodes[name]
         for interface, address, network in interfaces:

@@ -25,7 +25,7 @@ _ECHO_BYTES = 76
 _BLAST_S = 0.4
 _LOSSES = 60
 """So many losses are wanted: their number has a standard deviation of 13 %."""
-_FEWEST_ECHOES, _MOST_ECHOES = 200, 2000
+_FEWEST_ECHOES, _MOST_ECHOES = 200, 1000
 _PROBE_TIMEOUT_S = 90.0
 
 

@@ -138,7 +138,8 @@ def _differ(asked: Settings, found: Settings) -> list[str]:
         f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} asked"
         for name in sorted({*asked, *found})
         if name in asked or name in {"loss", "ge-p", "duplicate", "reorder", "jitter", "delay"}
-        if abs(found.get(name, 0.0) - asked.get(name, 0.0)) > _SHARE.get(name, 1e-3) * asked.get(name, 0.0) + _GRAIN.get(name, 0.0)
+        if abs(found.get(name, 0.0) - asked.get(name, 0.0))
+        > _SHARE.get(name, 1e-3) * asked.get(name, 0.0) + _GRAIN.get(name, 0.0)
     ]
 
 
