@@ -11,7 +11,7 @@ LINKS = [link for file in list_links(LINKS_DIR) for link in load_links(file, LIN
 _BUDGET_KBPS = 75_000.0
 """Of one round: what all its probes send together leaves a busy host time."""
 _ECHOES_KBPS = 25_000.0
-"""What the echoes of a path without a rate count as: 2000 small packets a second, both ways, which wait out its delay in the router."""
+"""What the echoes of a path without a rate count as: 2000 small packets a second each way, each kept for its delay."""
 
 
 class Case(NamedTuple):

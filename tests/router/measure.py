@@ -22,7 +22,9 @@ _PORT = 5007
 _PINGS = 20
 _ECHO_BYTES = 76
 """IP bytes of an echo (docs/linkem.md): what a rate makes of them is not the path's delay."""
-_BLAST_S = 0.4
+_BLAST_S, _LONGEST_BLAST_S = 0.4, 3.0
+_BLAST_PER_JITTER = 100
+"""A blast lasts so many times the jitter: what comes in bunches has no steady rate within a shorter time."""
 _LOSSES = 60
 """So many losses are wanted: their number has a standard deviation of 13 %."""
 _FEWEST_ECHOES, _MOST_ECHOES = 200, 1000
@@ -56,13 +58,13 @@ def probe_server(node: Node, address: str) -> Iterator[None]:
             process.terminate()
 
 
-def probe_argv(slot: Slot, server: str, *, pings: int, echoes: int, down_kbps: float, up_kbps: float) -> list[str]:
+def probe_argv(slot: Slot, server: str, *, pings: int, echoes: int, asked: PathCondition) -> list[str]:
     """The command line of one probe."""
     return slot.phone.argv(
         [
             *(str(LINKEM.path()), "probe", "--json", "--device", slot.interface, "--server", f"{server}:{_PORT}"),
-            *("--pings", str(pings), "--loss-packets", str(echoes), "--seconds", f"{_BLAST_S:g}"),
-            *("--down-kbps", f"{down_kbps:g}", "--up-kbps", f"{up_kbps:g}"),
+            *("--pings", str(pings), "--loss-packets", str(echoes), "--seconds", f"{_blast_s(asked):g}"),
+            *("--down-kbps", f"{asked.down_kbps or 0:g}", "--up-kbps", f"{asked.up_kbps or 0:g}"),
         ]
     )
 
@@ -71,14 +73,7 @@ def measure(paths: Mapping[Slot, PathCondition], server: str) -> dict[Slot, Foun
     """Measure all paths at once."""
     running = {
         slot: subprocess.Popen(
-            probe_argv(
-                slot,
-                server,
-                pings=_PINGS,
-                echoes=_echoes(path),
-                down_kbps=path.down_kbps or 0,
-                up_kbps=path.up_kbps or 0,
-            ),
+            probe_argv(slot, server, pings=_PINGS, echoes=_echoes(path), asked=path),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -100,10 +95,15 @@ def parse(output: str) -> Found:
 
 def ping(slot: Slot, server: str, *, pings: int = 10, echoes: int = 0) -> Found:
     """Round-trip time and loss alone, of a path whose rate is not asked for."""
-    argv = probe_argv(slot, server, pings=pings, echoes=echoes, down_kbps=0, up_kbps=0)
+    argv = probe_argv(slot, server, pings=pings, echoes=echoes, asked=OPEN)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
     return parse(done.stdout)
+
+
+def _blast_s(path: PathCondition) -> float:
+    jitter_s = max(path.down.jitter_ms, path.up.jitter_ms) / 1000
+    return min(max(_BLAST_PER_JITTER * jitter_s, _BLAST_S), _LONGEST_BLAST_S)
 
 
 def _echoes(path: PathCondition) -> int:
