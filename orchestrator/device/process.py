@@ -40,7 +40,7 @@ async def serve(settings: DeviceSettings) -> int:
     """Run one device until it is told to end."""
     model = load_phone(settings.phone)
     runtime = make_runtime()
-    screen, agents = make_screen(settings, model, runtime)
+    screen, agents = make_screen(settings, model, runtime, lambda: device.system.pid)
     device = EmulatedDevice(settings, model, screen, agents, runtime)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -19,6 +19,8 @@ class DeviceSettings:
         keys: lines of ``adbkey.pub``.
         network_pid: a process in whose network namespace it lives; None: a namespace of its own.
         apps: the scripted apps are on it.
+        app_files: further scripted apps; one of a package that is there already replaces it.
+        app_variables: instead of the first values of the apps' variables: where their servers are.
     """
 
     phone: str = "android-13"
@@ -29,6 +31,8 @@ class DeviceSettings:
     keys: tuple[str, ...] = ()
     network_pid: int | None = None
     apps: bool = True
+    app_files: tuple[str, ...] = ()
+    app_variables: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """For the device's process."""
@@ -37,4 +41,6 @@ class DeviceSettings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "DeviceSettings":
         """What `to_json` gave."""
-        return cls(**{**data, "keys": tuple(data.get("keys", ()))})
+        lists = {name: tuple(data.get(name, ())) for name in ("keys", "app_files")}
+        variables = tuple((name, value) for name, value in data.get("app_variables", ()))
+        return cls(**{**data, **lists, "app_variables": variables})
