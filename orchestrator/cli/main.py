@@ -16,6 +16,7 @@ from orchestrator.cli import (
     links,
     lists,
     plan,
+    proxy,
     report,
     router,
     run,
@@ -46,6 +47,7 @@ app.command("analyze")(analyze.analyze)
 app.command("figures")(figures.figures)
 app.command("report")(report.report)
 app.add_typer(lab.app, name="lab")
+app.add_typer(proxy.app, name="proxy")
 app.add_typer(router.app, name="router")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(links.app, name="links")

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from orchestrator.spec.check import Checker
 from orchestrator.spec.names import Name
+from orchestrator.spec.proxyfile import ProxyFile
 from orchestrator.spec.suggest import show, unknown
 from orchestrator.spec.units import DurationS
 from orchestrator.spec.yaml import load_yaml
@@ -221,6 +222,7 @@ class LabFile(BaseModel):
     routers: dict[Name, RouterFile] = Field(default_factory=dict, description="The routers, by name.")
     servers: dict[Name, ServerFile] = Field(default_factory=dict, description="The servers, by name.")
     phones: dict[Name, PhoneFile] = Field(default_factory=dict, description="The phones, by name.")
+    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
 
     def places(self) -> dict[str, PlaceFile]:
         """Everything that shapes, by name."""
@@ -245,7 +247,7 @@ def load_lab(path: Path) -> LabFile:
 
 
 def _check_attachments(lab: LabFile, checker: Checker) -> None:
-    if not lab.places():
+    if not lab.places() and lab.proxy is None:
         checker.add((), "nothing shapes: at least one of 'routers', 'servers', or a phone's 'root_shell' is needed")
     for name in lab.servers:
         if name in lab.routers:

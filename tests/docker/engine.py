@@ -89,8 +89,10 @@ class Engine:
             *("--bip", "172.26.0.1/24", "--default-address-pool", "base=172.27.0.0/16,size=24"),
         ]
         process = self._spawn(
-            ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-            + ["sh", "-c", _SCRIPT, "dockerd", *argv]
+            [
+                *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
+                *("sh", "-c", _SCRIPT, "dockerd", *argv),
+            ]
         )
         self._pid = self._first_child(process)
         self._spawn(["slirp4netns", "--configure", "--mtu=65520", "--disable-host-loopback", str(self._pid), "tap0"])
