@@ -220,7 +220,8 @@ class DockerStack:
     def _complaint(self, bad: Sequence[ServiceState]) -> str:
         first = bad[0]
         why = "its memory was not enough" if first.out_of_memory else first.health or first.state
-        last = " | ".join(line for _, line in list(self.logs(first.service, lines=_LOG_LINES)))
+        said = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
+        last = " | ".join(said)
         return f"{first.service} does not come up ({why}); its last words: {last or 'none'}"
 
 

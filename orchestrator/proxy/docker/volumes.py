@@ -86,7 +86,10 @@ def _helper(client: DockerClient, project: str, image: str, names: list[str]) ->
 
 
 def _empty(helper: Container, name: str) -> None:
-    code, output = helper.exec_run(["find", f"{_FOLDER}/{name}", "-mindepth", "1", "-delete"])
+    # An archive that is put into a folder does not change the folder itself.
+    folder, mode = f"{_FOLDER}/{name}", "0755" if name == "content" else "0700"
+    script = 'find "$1" -mindepth 1 -delete && chown "$2:$2" "$1" && chmod "$3" "$1"'
+    code, output = helper.exec_run(["sh", "-c", script, "sh", folder, str(USER), mode])
     if code != 0:
         said = output.decode(errors="replace") if isinstance(output, bytes) else ""
         raise LabNotReadyError(f"volume {name} could not be emptied: {said.strip()}")
