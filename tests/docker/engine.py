@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from filelock import FileLock
+
 from orchestrator.lab.nodes import Node
 from orchestrator.programs import CHECKOUT
 
@@ -23,6 +25,7 @@ PROGRAMS = {"dockerd": "docker.io", "docker-init": "tini", "slirp4netns": "slirp
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin", "/usr/local/sbin"])
 _READY_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 30.0
+_LOCK_TIMEOUT_S = 240.0
 _SCRIPT = """
 set -e
 mount -t tmpfs tmpfs /run
@@ -82,6 +85,10 @@ class Engine:
 
     def _start(self) -> None:
         self._data_root.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._data_root.with_suffix(".lock"))
+        self._stack.enter_context(lock.acquire(timeout=_LOCK_TIMEOUT_S))
+        for folder in ("containers", "network", "volumes"):  # what an engine that was killed has left
+            shutil.rmtree(self._data_root / folder, ignore_errors=True)
         argv = [
             *("--data-root", str(self._data_root), "--exec-root", "/run/docker", "--pidfile", "/run/docker.pid"),
             *("-H", self.url, "--cgroup-parent", f"/mplab-test-{os.getpid()}"),

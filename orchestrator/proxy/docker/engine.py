@@ -1,13 +1,14 @@
 """A Docker engine: connected to, and its errors in plain words."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from docker import DockerClient
 from docker.errors import APIError, DockerException
 from requests.exceptions import ConnectionError as RequestsConnectionError
-from requests.exceptions import ReadTimeout
+from requests.exceptions import ReadTimeout, RequestException
 
 from orchestrator.errors import LabNotReadyError
 
@@ -30,12 +31,9 @@ def connected(url: str) -> Iterator[DockerClient]:
     Raises:
         LabNotReadyError: it does not run, may not be used, cannot be reached, is too old, or ended meanwhile.
     """
+    version = _server_version(url)
+    client = _client(url, version)
     try:
-        client = DockerClient(base_url=url, timeout=_TIMEOUT_S, use_ssh_client=url.startswith("ssh://"), version="auto")
-    except (DockerException, OSError, ValueError) as error:
-        raise LabNotReadyError(_why_unreachable(url, error)) from error
-    try:
-        _check_version(url, client)
         yield client
     except APIError as error:
         raise LabNotReadyError(f"Docker at {url}: {error.explanation or error}") from error
@@ -45,11 +43,27 @@ def connected(url: str) -> Iterator[DockerClient]:
         client.close()
 
 
-def _check_version(url: str, client: DockerClient) -> None:
-    version = client.version()
-    api = tuple(int(part) for part in str(version["ApiVersion"]).split("."))
-    if api < OLDEST_API:
-        raise LabNotReadyError(f"Docker at {url} is {version['Version']}: 20.10 or newer is needed")
+def _client(url: str, version: str) -> DockerClient:
+    return DockerClient(base_url=url, timeout=_TIMEOUT_S, use_ssh_client=url.startswith("ssh://"), version=version)
+
+
+def _server_version(url: str) -> str:
+    """The API that the engine speaks; nothing of the connection is left when there is none."""
+    try:
+        if url.startswith("unix://"):
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(url.removeprefix("unix://"))
+        client = _client(url, ".".join(map(str, OLDEST_API)))
+        try:
+            found = client.version(api_version=False)
+        finally:
+            client.close()
+    except (DockerException, RequestException, OSError, ValueError) as error:
+        raise LabNotReadyError(_why_unreachable(url, error)) from error
+    version = str(found["ApiVersion"])
+    if tuple(int(part) for part in version.split(".")) < OLDEST_API:
+        raise LabNotReadyError(f"Docker at {url} is {found['Version']}: 20.10 or newer is needed")
+    return version
 
 
 def _why_unreachable(url: str, error: BaseException) -> str:

@@ -64,6 +64,7 @@ class ServiceState:
 
     Attributes:
         service: its name in the compose file.
+        id: of the container.
         state: ``running``, ``exited``, …
         health: ``healthy``, ``starting``, ``unhealthy``, or "" when nobody asks it.
         image: digest of its image.
@@ -73,6 +74,7 @@ class ServiceState:
     """
 
     service: str
+    id: str
     state: str
     health: str
     image: str
@@ -232,6 +234,7 @@ def state_of(service: str, attributes: Mapping[str, Any]) -> ServiceState:
     ports = [f"{host['HostIp']}:{host['HostPort']}" for hosts in bound.values() for host in hosts or []]
     return ServiceState(
         service,
+        attributes["Id"],
         state["Status"],
         state.get("Health", {}).get("Status", ""),
         attributes["Image"],
