@@ -78,6 +78,7 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what 
 
 @app.command()
 def prepare(
+    *,
     lab: LabOption = None,
     engine: EngineOption = "",
     profile: ProfileOption = None,
@@ -91,6 +92,7 @@ def prepare(
 
 @app.command()
 def up(
+    *,
     lab: LabOption = None,
     engine: EngineOption = "",
     profile: ProfileOption = None,

@@ -25,14 +25,8 @@ def far_phone(engine: Engine, phone: PhoneNode) -> PhoneNode:
 
 
 def test_a_port_that_is_taken_is_named(far_phone: PhoneNode, engine: Engine, server_stack: DockerStack) -> None:
-    other = engine.node.spawn(
-        [
-            "python3",
-            "-c",
-            f"import socket, time; s = socket.create_server(('{SERVER_ADDRESSES[0]}', 7002)); time.sleep(99)",
-        ],
-        log=far_phone.directory / "other.log",
-    )
+    listens = f"import socket, time; s = socket.create_server(('{SERVER_ADDRESSES[0]}', 7002)); time.sleep(99)"
+    other = engine.node.spawn(["python3", "-c", listens], log=far_phone.directory / "other.log")
     try:
         with pytest.raises(LabNotReadyError, match=rf"port {SERVER_ADDRESSES[0]}:7002 is taken by another program"):
             server_stack.up()

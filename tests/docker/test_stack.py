@@ -46,7 +46,7 @@ def _attach_to_bridges(phone: PhoneNode, engine: Engine, client: DockerClient) -
         ("rmnet0", "mplab_front2", "172.31.252.10"),
     ):
         (found,) = client.networks.list(names=[network])
-        phone.wire(engine.node, interface, address, bridge=f"br-{found.id[:12]}")
+        phone.wire(engine.node, interface, address, bridge=f"br-{str(found.id)[:12]}")
     phone.use_both_paths("172.31.252.10")
 
 
@@ -132,8 +132,11 @@ def _check_captures(client: DockerClient, folder: Path) -> None:
     files = sorted((folder / "captures").glob("proxy-eth*.pcap*"))
     assert len(files) >= 3
     connections = _run_json([str(MPTRACE.path()), *map(str, files), "--json"])["connections"]
-    both = [row for row in connections if row["kind"] == "mptcp" and row["subflows_used"] == 2]
-    assert any(row["bytes_down"] >= SIZE for row in both), connections
+    both = [row for row in connections if row["kind"] == "mptcp" and row["subflows_used"] >= 2]
+    assert any(row["bytes_down"] >= SIZE for row in both), [
+        {name: row[name] for name in ("kind", "client", "subflows", "subflows_used", "bytes_down")}
+        for row in connections
+    ]
     sidecar.kill("SIGTERM")
     deadline = time.monotonic() + 20
     while b"dropped by kernel" not in (said := sidecar.logs()) and time.monotonic() < deadline:
@@ -155,10 +158,9 @@ def test_shadowsocks_carries_over_mptcp_and_only_to_the_origin(
         pytest.skip("not installed: shadowsocks-libev, the phone's side")
     _attach_to_bridges(phone, engine, client)
     phone.start(ss_local)
-    assert phone.get("http://10.65.0.2/1000000", "--retry", "5", "--retry-connrefused").read_bytes() == stream_bytes(
-        10**6
-    )
-    assert phone.counters()["MPTcpExtMPCapableSYNACKRX"] > 0
+    got = phone.get("http://10.65.0.2/1000000", "--retry", "5", "--retry-connrefused")
+    assert got.read_bytes() == stream_bytes(1_000_000)
+    assert phone.counters()["MPTcpExt.MPCapableSYNACKRX"] > 0
     refused = phone.curl("http://172.31.251.1/", "--max-time", "5")
     assert refused.exit_code != 0
 
@@ -166,9 +168,8 @@ def test_shadowsocks_carries_over_mptcp_and_only_to_the_origin(
 def test_the_doctor_finds_a_working_lab(states: list[ServiceState], bridge_stack: DockerStack) -> None:
     assert states
     findings = {finding.what: finding for finding in examine(bridge_stack)}
-    assert {"compose", "engine", "images", "MPTCP", "congestion control", "clock", "disk", "certificates"} <= set(
-        findings
-    )
+    checked = {"compose", "engine", "images", "MPTCP", "congestion control", "clock", "disk", "certificates"}
+    assert checked <= set(findings)
     bad = {what: finding.found for what, finding in findings.items() if not finding.ok and what != "services"}
     assert bad == {}
 
@@ -190,9 +191,7 @@ def test_logs_are_those_of_the_services(states: list[ServiceState], bridge_stack
 def test_a_program_that_is_killed_comes_back(states: list[ServiceState], client: DockerClient) -> None:
     assert states
     before = _container(client, "dns").attrs["State"]["StartedAt"]
-    _container(client, "dns").exec_run(
-        ["bash", "-c", "kill -9 $(grep -l -a dnsmasq /proc/[0-9]*/comm | tail -1 | cut -d/ -f3)"]
-    )
+    _container(client, "dns").exec_run(["bash", "-c", "kill -9 -1"])
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         now = _container(client, "dns").attrs["State"]
@@ -206,7 +205,7 @@ def test_down_leaves_nothing(states: list[ServiceState], bridge_stack: DockerSta
     assert states
     bridge_stack.down()
     assert client.containers.list(all=True) == []
-    assert [network.name for network in client.networks.list() if network.name.startswith("mplab")] == []
+    assert [network.name for network in client.networks.list() if str(network.name).startswith("mplab")] == []
     kept = {volume.name for volume in client.volumes.list()}
     assert {"mplab_content", "mplab_captures"} <= kept
     bridge_stack.down(volumes=True)

@@ -111,7 +111,7 @@ def _translate(text: str, virtual: Path, images: Path, installed: InImages) -> s
         return installed.path(path)
 
     ours = "|".join(re.escape(str(root)) for root in (virtual, CHECKOUT))
-    return re.sub(rf"(?:{ours})[\w./@%-]*[\w/@%-]", seen, text)
+    return re.sub(rf"(?:{ours})[\w./@%-]*[\w@%-]", seen, text)
 
 
 def test_compose_runs_what_the_virtual_lab_runs(labs: tuple[Lab, Lab, InImages]) -> None:
