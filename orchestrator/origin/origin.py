@@ -101,11 +101,16 @@ class Origin:
         return self._index
 
     @property
-    def ca_pem(self) -> Path:
-        """Certificate of the lab's authority (after `prepare`)."""
+    def authority(self) -> LabAuthority:
+        """The lab's authority (after `prepare`)."""
         if self._authority is None:
             raise RuntimeError("origin: prepare() comes first")
-        return self._authority.ca_pem
+        return self._authority
+
+    @property
+    def ca_pem(self) -> Path:
+        """Certificate of the lab's authority (after `prepare`)."""
+        return self.authority.ca_pem
 
     @property
     def access_log(self) -> Path:

@@ -15,6 +15,8 @@ CONTENT = "/srv"
 """Where containers have the volume with content."""
 CODE = "/opt/mplab"
 """Where images have pages and servers of ours."""
+STORES = ("collected",)
+"""Volumes that containers fill; they are made, and never emptied."""
 USER = 10001
 """Who containers run as."""
 
@@ -87,6 +89,7 @@ def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
     volumes = {
         "proxy": {".": directory / "proxy"},
         "shadowsocks": {".": directory / "shadowsocks"},
+        "collector": {".": directory / "collector"},
         "origin": {"nginx.conf": origin / "nginx.conf", "certificates": origin / "certificates"},
         "dns": {"dnsmasq.conf": origin / "dnsmasq.conf"},
     }

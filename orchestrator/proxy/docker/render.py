@@ -15,7 +15,7 @@ from typing import Any
 from orchestrator.configs import render, write_private
 from orchestrator.errors import LabNotReadyError
 from orchestrator.lab import topology
-from orchestrator.origin import Origin
+from orchestrator.origin import LabAuthority, Origin
 from orchestrator.phone import CommandResult
 from orchestrator.programs import CHECKOUT
 from orchestrator.proxy.docker.layout import PRIVATE, InImages
@@ -28,6 +28,8 @@ VALID_FOR = timedelta(days=397)
 RENEW_BEFORE = timedelta(days=30)
 PORTS = {"tcp": 7001, "mptcp": 7002, "mpflex": 7003}
 SHADOWSOCKS_PORT = 8388
+COLLECTOR_PORT = 8443
+COLLECTOR_HOST = "collector.lab"
 SHADOWSOCKS_METHOD = "chacha20-ietf-poly1305"
 CONTROL = "/run/mplab/control"
 """The proxy's control socket, in its container."""
@@ -55,6 +57,15 @@ class Rendered:
     commands: Mapping[str, Sequence[str]]
 
     @property
+    def digest(self) -> str:
+        """Names what is in all files, also when somebody has edited one."""
+        digest = hashlib.sha256()
+        for path in sorted(self.directory.rglob("*")):
+            if path.is_file() and path.name != _NOTE:
+                digest.update(str(path.relative_to(self.directory)).encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()[:16]
+
+    @property
     def secret_file(self) -> Path:
         """What agents share with the proxy."""
         return self.directory / "proxy" / "secret"
@@ -65,15 +76,21 @@ class Rendered:
         return self.directory / "origin" / "certificates" / "ca.pem"
 
 
-def rendered(directory: Path, *, congestion_control: str, renew: bool = False) -> Rendered:
+def rendered(directory: Path, *, congestion_control: str, listen: Sequence[str] = (), renew: bool = False) -> Rendered:
     """The configurations in `directory`, made anew when something that they are made of has changed, or they end soon.
 
-    Secrets of proxy and ShadowSocks stay the same unless `renew`: phones have them.
+    Secrets of proxy, ShadowSocks and collector stay the same unless `renew`: phones have them.
+
+    Args:
+        directory: where they are kept.
+        congestion_control: of the proxy's sockets towards phones; "": the system's.
+        listen: addresses of the server as phones know them.
+        renew: make everything anew.
 
     Raises:
         LabNotReadyError: a program that makes content is missing.
     """
-    key = _key(congestion_control)
+    key = _key(congestion_control, *listen)
     found = None if renew else load_rendered(directory)
     if found is not None and found.key.startswith(key) and found.expires > time.time() + RENEW_BEFORE.total_seconds():
         return found
@@ -82,13 +99,13 @@ def rendered(directory: Path, *, congestion_control: str, renew: bool = False) -
     for folder in ("origin", "services"):
         shutil.rmtree(directory / folder, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = _render(directory, f"{key}-{secrets.token_hex(4)}", congestion_control)
+    made = _render(directory, f"{key}-{secrets.token_hex(4)}", congestion_control, listen)
     note = asdict(made) | {"directory": str(directory), "content": [str(path) for path in made.content]}
     write_private(directory / _NOTE, json.dumps(note, indent=1))
     return made
 
 
-def _render(directory: Path, key: str, congestion_control: str) -> Rendered:
+def _render(directory: Path, key: str, congestion_control: str, listen: Sequence[str]) -> Rendered:
     installed = InImages(directory)
     services = RunningServices(
         [load_service(name) for name in service_names()],
@@ -100,6 +117,7 @@ def _render(directory: Path, key: str, congestion_control: str) -> Rendered:
     origin.prepare()
     _write_proxy(directory / "proxy", services.ports, congestion_control)
     _write_shadowsocks(directory / "shadowsocks")
+    _write_collector(directory / "collector", origin.authority, listen)
     commands = {**origin.commands(), **services.commands()}
     expires = time.time() + VALID_FOR.total_seconds()
     return Rendered(directory, key, expires, tuple(sorted(installed.content)), commands)
@@ -137,6 +155,24 @@ def _write_shadowsocks(folder: Path) -> None:
     (folder / "shadowsocks.acl").write_text(render(templates, "shadowsocks.acl.j2", blocked=blocked))
 
 
+def _write_collector(folder: Path, authority: LabAuthority, listen: Sequence[str]) -> None:
+    tokens = folder / "tokens"
+    if not tokens.exists():
+        write_private(tokens, f"phone:{secrets.token_urlsafe(_SECRET_BYTES)}\n")
+    certificate = authority.issue("collector", [COLLECTOR_HOST, *listen])
+    write_private(folder / "collector.pem", certificate.read_text())
+    own = f"{PRIVATE}/collector"
+    settings = {
+        "listen": f"0.0.0.0:{COLLECTOR_PORT}",
+        "tls": {"certificate_file": f"{own}/collector.pem", "key_file": f"{own}/collector.pem"},
+        "tokens_file": f"{own}/tokens",
+        "store": f"{PRIVATE}/collected",
+        "log": "/dev/stdout",
+        "control": CONTROL,
+    }
+    (folder / "collector.json").write_text(json.dumps(settings, indent=1))
+
+
 def load_rendered(directory: Path) -> Rendered | None:
     """What was made last in `directory`, or None when there is nothing, or what it refers to is gone."""
     try:
@@ -149,9 +185,9 @@ def load_rendered(directory: Path) -> Rendered | None:
     return Rendered(directory, note["key"], note["expires"], content, note["commands"])
 
 
-def _key(congestion_control: str) -> str:
+def _key(*settings: str) -> str:
     """Names what configurations are made of: templates, services, and the code that fills them in."""
-    digest = hashlib.sha256(congestion_control.encode())
+    digest = hashlib.sha256("\0".join(settings).encode())
     ours = CHECKOUT / "orchestrator"
     files = [ours / "proxy" / "settings.py", Path(__file__), Path(__file__).with_name("layout.py")]
     for folder in (ours / "origin", *(path for path in SERVICES_DIR.iterdir() if path.is_dir())):

@@ -114,7 +114,10 @@ class DockerStack:
 
     def render(self, *, renew: bool = False) -> Rendered:
         """Configurations and content for its containers, made when they are not there yet, or old."""
-        return rendered(self.directory, congestion_control=self.settings.congestion_control, renew=renew)
+        settings = self.settings
+        return rendered(
+            self.directory, congestion_control=settings.congestion_control, listen=settings.listen, renew=renew
+        )
 
     def last_rendered(self) -> Rendered | None:
         """What `render` made last, or None."""
@@ -146,7 +149,7 @@ class DockerStack:
         """
         made = self.prepare(renew=renew, build=build)
         self._say("containers: starting")
-        self._compose("up", "--detach", "--no-build", config=made.key)
+        self._compose("up", "--detach", "--no-build", config=made.digest)
         with self._engine() as client:
             return self._wait(client)
 

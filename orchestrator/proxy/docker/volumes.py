@@ -14,7 +14,7 @@ from docker.models.containers import Container
 
 from orchestrator.errors import LabNotReadyError
 from orchestrator.proxy.docker.base import Say
-from orchestrator.proxy.docker.layout import USER, place_of_content, volume_folders
+from orchestrator.proxy.docker.layout import STORES, USER, place_of_content, volume_folders
 from orchestrator.proxy.docker.render import Rendered
 
 LABEL = "mplab.volume"
@@ -39,7 +39,9 @@ def fill_volumes(client: DockerClient, project: str, image: str, rendered: Rende
     wanted: dict[str, dict[str, Path]] = volume_folders(rendered.directory)
     wanted["content"] = content_places(rendered)
     filled = []
-    with _helper(client, project, image, list(wanted)) as helper:
+    with _helper(client, project, image, [*wanted, *STORES]) as helper:
+        for name in STORES:
+            _run(helper, 'chown "$2:$2" "$1" && chmod 0700 "$1"', f"{_FOLDER}/{name}", str(USER))
         for name, places in wanted.items():
             key = _key_of(name, places, rendered)
             if _read(helper, f"{_FOLDER}/{name}/{_MARK}") == key:
@@ -60,7 +62,7 @@ def content_places(rendered: Rendered) -> dict[str, Path]:
 
 def volume_names(project: str) -> list[str]:
     """The volumes that `fill_volumes` makes."""
-    return [f"{project}_{name}" for name in (*volume_folders(Path()), "content")]
+    return [f"{project}_{name}" for name in (*volume_folders(Path()), "content", *STORES)]
 
 
 @contextmanager
@@ -87,12 +89,15 @@ def _helper(client: DockerClient, project: str, image: str, names: list[str]) ->
 
 def _empty(helper: Container, name: str) -> None:
     # An archive that is put into a folder does not change the folder itself.
-    folder, mode = f"{_FOLDER}/{name}", "0755" if name == "content" else "0700"
     script = 'find "$1" -mindepth 1 -delete && chown "$2:$2" "$1" && chmod "$3" "$1"'
-    code, output = helper.exec_run(["sh", "-c", script, "sh", folder, str(USER), mode])
+    _run(helper, script, f"{_FOLDER}/{name}", str(USER), "0755" if name == "content" else "0700")
+
+
+def _run(helper: Container, script: str, *arguments: str) -> None:
+    code, output = helper.exec_run(["sh", "-c", script, "sh", *arguments])
     if code != 0:
         said = output.decode(errors="replace") if isinstance(output, bytes) else ""
-        raise LabNotReadyError(f"volume {name} could not be emptied: {said.strip()}")
+        raise LabNotReadyError(f"volume {arguments[0]} cannot be prepared: {said.strip()}")
 
 
 def _read(helper: Container, path: str) -> str:
@@ -106,9 +111,9 @@ def _read(helper: Container, path: str) -> str:
 
 
 def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
-    """Configurations have the key of their rendering; content that of names, sizes and times of its files."""
+    """Of configurations, what is in all of them; of content, names, sizes and times of its files."""
     if name != "content":
-        return rendered.key
+        return rendered.digest
     digest = hashlib.sha256()
     for place, root in sorted(places.items()):
         for path in [root, *sorted(root.rglob("*"))]:

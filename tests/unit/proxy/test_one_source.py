@@ -23,7 +23,8 @@ COMPOSE: Mapping[str, Any] = YAML(typ="safe").load(FILE)
 SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]
 PROGRAM_OF = {"web": "nginx", "dns": "dnsmasq", "echo": "udp-echo", "iperf": "iperf3", "xmpp": "prosody"}
 """Service of the compose file → program of the virtual lab, where names differ."""
-OF_DOCKER_ALONE = {"proxy", "shadowsocks", "proxy-net", "shadowsocks-net", "origin-net", "capture-proxy"}
+WITH_CAPABILITIES = {"proxy-net", "shadowsocks-net", "origin-net", "capture-proxy"}
+OF_DOCKER_ALONE = WITH_CAPABILITIES | {"proxy", "shadowsocks", "collector"}
 IMAGES = FILE.parent / "images"
 
 
@@ -159,10 +160,7 @@ def test_containers_are_hardened() -> None:
         assert service["pids_limit"], name
         assert "healthcheck" in service, name
         assert "privileged" not in service, name
-    assert {name for name, service in SERVICES.items() if "cap_add" in service} == OF_DOCKER_ALONE - {
-        "proxy",
-        "shadowsocks",
-    }
+    assert {name for name, service in SERVICES.items() if "cap_add" in service} == WITH_CAPABILITIES
 
 
 def test_ports_are_those_that_the_proxy_listens_at_on_loopback() -> None:
