@@ -12,7 +12,7 @@ from orchestrator.proxy.docker import DockerStack, StackSettings
 from tests.docker.engine import Engine, why_not
 from tests.docker.phone import PhoneNode
 
-EVERYTHING = ("proxy", "origin", "dns", "shadowsocks", "icecast", "xmpp", "turn", "iperf", "capture")
+EVERYTHING = ("proxy", "origin", "dns", "shadowsocks", "icecast", "xmpp", "turn", "iperf", "collector", "capture")
 SERVER_ADDRESSES = ("198.51.100.1", "203.0.113.1")
 """Of the engine's host, towards the phone: one for each path."""
 

@@ -165,6 +165,38 @@ def test_shadowsocks_carries_over_mptcp_and_only_to_the_origin(
     assert refused.exit_code != 0
 
 
+def test_what_phones_send_is_kept_when_the_stack_goes(
+    made: Rendered, engine: Engine, client: DockerClient, phone: PhoneNode, bridge_stack: DockerStack
+) -> None:
+    _attach_to_bridges(phone, engine, client)
+    token = (made.directory / "collector/tokens").read_text().strip().partition(":")[2]
+    header = phone.directory / "header"
+    header.write_text(f"Authorization: Bearer {token}")
+    asked = [
+        "curl",
+        "-q",
+        "-sS",
+        "--fail",
+        "--cacert",
+        str(made.ca_pem),
+        "--resolve",
+        "collector.lab:8443:172.31.251.4",
+    ]
+    answer = phone.node.run([*asked, "--header", f"@{header}", "https://collector.lab:8443/myip"])
+    assert answer.stdout.strip() == "172.31.251.10"
+    assert phone.node.run([*asked, "https://collector.lab:8443/myip"], check=False).exit_code != 0
+    before = _store(client)
+    assert before
+    assert bridge_stack.prepare(renew=False, build=False).key == made.key
+    assert _store(client) == before
+
+
+def _store(client: DockerClient) -> list[str]:
+    chunks, _ = _container(client, "collector").get_archive("/var/lib/mplab/collected")
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+        return sorted(archive.getnames())
+
+
 def test_the_doctor_finds_a_working_lab(states: list[ServiceState], bridge_stack: DockerStack) -> None:
     assert states
     findings = {finding.what: finding for finding in examine(bridge_stack)}
