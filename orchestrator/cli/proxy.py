@@ -58,7 +58,7 @@ def _settings(lab: Path | None, engine: str, profile: Sequence[str] | None) -> S
         profiles=tuple(profile or found.profiles),
         listen=tuple(found.listen),
         signal=tuple(found.signal),
-        congestion_control=found.congestion_control,
+        congestion_control="" if found.congestion_control == "system" else found.congestion_control,
     )
 
 

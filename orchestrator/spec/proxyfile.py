@@ -58,8 +58,8 @@ class ProxyFile(BaseModel):
         default_factory=list, max_length=2, description="Addresses of the server for phones; without any, loopback."
     )
     signal: list[Address] = Field(default_factory=list, max_length=8, description="What MPTCP advertises to phones.")
-    congestion_control: Literal["cubic", "reno", "bbr", ""] = Field(
-        "cubic", description="Of the proxy's sockets towards phones; '': the system's."
+    congestion_control: Literal["cubic", "reno", "bbr", "system"] = Field(
+        "cubic", description="Of the proxy's sockets towards phones; system: what its kernel has."
     )
 
     @model_validator(mode="after")
