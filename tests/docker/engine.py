@@ -15,11 +15,21 @@ from typing import Self
 
 from filelock import FileLock
 
+from orchestrator.errors import LabNotReadyError
 from orchestrator.lab.nodes import Node
 from orchestrator.programs import CHECKOUT
+from orchestrator.proxy.docker.base import CACHE_DIR, SUITE
+from orchestrator.proxy.docker.compose import compose_command
 
 DATA_ROOT = CHECKOUT / "build" / "docker"
-PROGRAMS = {"dockerd": "docker.io", "docker-init": "tini", "slirp4netns": "slirp4netns", "iptables": "iptables"}
+FOR_BASE = {} if (CACHE_DIR / f"{SUITE}.tar").exists() else {"mmdebstrap": "mmdebstrap"}
+PROGRAMS = {
+    "dockerd": "docker.io",
+    "docker-init": "tini",
+    "slirp4netns": "slirp4netns",
+    "iptables": "iptables",
+    **FOR_BASE,
+}
 """Program → its Debian package."""
 
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin", "/usr/local/sbin"])
@@ -39,6 +49,10 @@ def why_not() -> str:
     if os.geteuid() != 0:
         return "a Docker engine of the tests' own needs root"
     missing = [package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None]
+    try:
+        compose_command()
+    except LabNotReadyError:
+        missing.append("docker-compose")
     return f"not installed: {', '.join(missing)}" if missing else ""
 
 

@@ -82,7 +82,7 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
             ["bash", "-c", _SCRIPT],
             remove=True,
             network_mode="none",
-            volumes={f"{stack.settings.project}_content": {"bind": "/mnt", "mode": "ro"}},
+            volumes=_content(client, stack.settings.project),
         )
     except (ImageNotFound, APIError) as error:
         yield Finding("kernel", False, f"it could not be asked: {error}")
@@ -103,10 +103,18 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
     yield Finding("disk", free_mb >= _FREE_MB, f"{free_mb} MB free" if free_mb >= _FREE_MB else hint)
 
 
+def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
+    """The volume with content, to see the disk that volumes are on; asking for one that is not there would make it."""
+    name = f"{project}_content"
+    there = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))
+    return {name: {"bind": "/mnt", "mode": "ro"}} if there else {}
+
+
 def _services(stack: DockerStack) -> Iterator[Finding]:
     states = stack.status()
     bad = [f"{state.service} ({state.health or state.state})" for state in states if not state.well]
-    yield Finding("services", not bad, ", ".join(bad) if bad else f"{len(states)} run and answer")
+    well = f"{len(states)} run and answer" if states else "none runs"
+    yield Finding("services", not bad, ", ".join(bad) or well)
     made = stack.last_rendered()
     if made is not None:
         days = (made.expires - time.time()) / _DAY_S
