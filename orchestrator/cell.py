@@ -26,7 +26,7 @@ from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
 from orchestrator.plan import CellSpec
-from orchestrator.programs import APPIUM_DIR, MPFLEX, MPTRACE, NODE
+from orchestrator.programs import APPIUM_DIR, MPTRACE, NODE
 from orchestrator.record.manifest import Outcome
 from orchestrator.scenario import Checking, Context, Scenario, browser_of, cpus_of
 from orchestrator.scenario.protocol import Tools
@@ -228,7 +228,7 @@ class Cell:
             cell_dir=self._job.directory,
             scratch_dir=scratch,
             time_limit_s=min(self._use.time_limit_s, self._job.experiment.cell_timeout_s),
-            tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules", mpflex=MPFLEX.path()),
+            tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules"),
             socks=self._transport.agent_settings().socks,
             open_peer_ui=self._open_ui("peer", observe) if self._job.scenario.needs_ui else _no_ui,
             service=self._facts,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from orchestrator.errors import DeviceError
-from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
+from orchestrator.machine import Machine, MachineProcess
 from orchestrator.programs import MPTRACE
 
 SNAPLEN = 262_144
@@ -19,9 +19,9 @@ CaptureMode = Literal["headers", "payload", "off"]
 
 @dataclass(frozen=True)
 class CapturePoint:
-    """One interface of one node, and the file its packets go to."""
+    """One interface of a node, phone or server, and the file its packets go to."""
 
-    node: Node
+    node: Machine
     interface: str
     file: str
 
@@ -52,14 +52,14 @@ class Captures:
         self._points = list(points) if mode != "off" else []
         self._mode = mode
         self._directory = directory
-        self._running: list[tuple[CapturePoint, NodeProcess, Path]] = []
+        self._running: list[tuple[CapturePoint, MachineProcess, Path]] = []
 
     def start(self) -> None:
         """Start all of them; returns when every one is capturing."""
         for point in self._points:
             log = self._directory / "logs" / f"capture-{Path(point.file).stem}.log"
-            argv = [str(MPTRACE.path()), "capture", "--interface", point.interface]
-            argv += ["--write", str(self._directory / point.file)]
+            argv = [point.node.program(MPTRACE), "capture", "--interface", point.interface]
+            argv += ["--write", point.node.outbox(self._directory / point.file)]
             if self._mode == "payload":
                 argv.append("--payload")
             self._running.append((point, point.node.spawn(argv, log=log), log))
@@ -79,6 +79,7 @@ class Captures:
             if code != 0:
                 name = f"capture of {point.node.name}:{point.interface}"
                 raise DeviceError(name, "did not complete", exit_code_found=code, stderr=log.read_text())
+            point.node.bring(self._directory / point.file)
             results.append(self._result(point, log))
         return results
 

@@ -1,5 +1,6 @@
 """``mplab init``."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -7,8 +8,10 @@ import typer
 
 from orchestrator.cli.output import out
 from orchestrator.errors import InputError
+from orchestrator.spec import schema
 
 _TEMPLATE = """\
+# yaml-language-server: $schema={schema}
 # An experiment of your own: change it, then run it.
 #   mplab plan {name}.yaml     what would be run, and for how long
 #   mplab run {name}.yaml      run it; ends in a report
@@ -27,6 +30,7 @@ scenarios:                                      # mplab scenarios
 """
 
 _LAB_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
 # A lab of your own: real routers, and the phones behind them.
 #   mplab doctor --lab {file}            is everything there, and what to do where it is not
 #   mplab router install {file}          install the dead-man's switch on the routers
@@ -74,7 +78,8 @@ def init(
     if file.suffix not in {".yaml", ".yml"}:
         raise InputError(f"{file}: {'a lab' if lab else 'an experiment'} file ends in .yaml")
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
-    template = _LAB_TEMPLATE if lab else _TEMPLATE
-    file.write_text(template.format(name=name, file=file), encoding="utf-8")
+    template, kind = (_LAB_TEMPLATE, schema.LAB) if lab else (_TEMPLATE, schema.EXPERIMENT)
+    text = template.format(name=name, file=file, schema=os.path.relpath(schema.DIRECTORY / kind, file.resolve().parent))
+    file.write_text(text, encoding="utf-8")
     steps = f"mplab doctor --lab {file}" if lab else f"mplab plan {file}, then mplab run {file}"
     out.print(f"{file} is written. Next: {steps}", markup=False)

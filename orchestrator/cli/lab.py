@@ -8,30 +8,30 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.catalog import LINKS_DIR
+from orchestrator.cli import device
 from orchestrator.cli.options import (
     JsonOption,
-    LinkOption,
+    LinkOrFileOption,
     TransportOption,
     check_name,
-    check_shapeable,
     complete_services,
+    link_entry,
 )
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.cli.run import check_ready
 from orchestrator.lab.enter import lab_process
 from orchestrator.lab.find import enter_argv, find_node, running_nodes
 from orchestrator.services import load_service, service_names
-from orchestrator.spec.link import load_link
 from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
+app.add_typer(device.app, name="device")
 
 
 @app.command()
 def up(
     *,
-    link: LinkOption = "baseline",
+    link: LinkOrFileOption = "baseline",
     transport: TransportOption = "mptcp",
     services: Annotated[
         str,
@@ -46,14 +46,14 @@ def up(
     as_json: JsonOption = False,
 ) -> None:
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
-    check_shapeable(load_link(link, LINKS_DIR))
+    condition = link_entry(link)
     check_name("transport", transport, NAMES)
     wanted = service_names() if services == "all" else [name for name in services.split(",") if name]
     for name in wanted:
         check_name("service", name, service_names())
     check_ready(needs_ui=False, further=[program for name in wanted for program in load_service(name).programs])
     settings = {
-        "link": link,
+        "link": condition,
         "transport": transport,
         "congestion_control": "cubic",
         "seed": seed,

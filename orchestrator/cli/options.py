@@ -53,7 +53,6 @@ def complete_services(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
 
 
-LinkOption = Annotated[str, typer.Option(help="Link condition (mplab links).", autocompletion=complete_links)]
 LinkOrFileOption = Annotated[
     str,
     typer.Option(
@@ -92,7 +91,7 @@ def link_entry(given: str) -> str | dict[str, Any]:
     if others:
         raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
     check_shapeable(first)
-    return {"name": first.name, **load_yaml(Path(given)).data}
+    return {"name": Path(given).stem, **load_yaml(Path(given)).data}
 
 
 def find_run(name: str, runs: Path) -> Path:

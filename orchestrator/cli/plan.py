@@ -1,6 +1,7 @@
 """``mplab plan``."""
 
 from orchestrator.catalog import catalog
+from orchestrator.cli.budgets import check_budgets
 from orchestrator.cli.options import ExperimentFile, JsonOption
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.plan import Plan, make_plan
@@ -17,6 +18,7 @@ def plan_of(experiment: Experiment) -> Plan:
 def plan(file: ExperimentFile, as_json: JsonOption = False) -> None:
     """Show what an experiment would run, in which order, and for how long; nothing is touched."""
     experiment = load_experiment(file, catalog=catalog())
+    check_budgets(experiment)
     made = plan_of(experiment)
     if as_json:
         print_json({"experiment": experiment.to_json(), "plan": made.to_json()})

@@ -12,12 +12,13 @@ import typer
 
 from orchestrator import host
 from orchestrator.catalog import catalog, programs_of
+from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
 from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import duration, err, print_json
 from orchestrator.cli.plan import announce_skipped, plan_of
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
-from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lock import resource_lock
 from orchestrator.plan import Plan
@@ -44,6 +45,7 @@ def run(
 ) -> None:
     """Run an experiment and make its report."""
     experiment = load_experiment(file, catalog=catalog())
+    check_budgets(experiment)
     _check_lab(experiment)
     plan = plan_of(experiment)
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
@@ -133,6 +135,8 @@ def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
+        if cases := budget_cases(directory.path):
+            write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
     _finish(directory.path, progress, report=report, as_json=as_json)
 
 
@@ -190,4 +194,7 @@ def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -
         )
     elif report:
         print_summary(path)
-    raise typer.Exit(0 if progress.ok == progress.total else 1)
+    if progress.ok != progress.total:
+        raise typer.Exit(1)
+    if report and (broken := broken_budgets(path)):
+        raise GateError(f"{path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.errors import DeviceError
 from orchestrator.phone import CommandResult
-from orchestrator.programs import IP, NSENTER
+from orchestrator.programs import IP, NSENTER, Program
 
 NODE_VARIABLE = "MPLAB_NODE"
 """Environment variable of a node's holder: the node's name. `mplab lab shell` finds nodes by it."""
@@ -87,6 +87,17 @@ class Node:
                 stderr=done.stderr or done.stdout,
             )
         return CommandResult(done.returncode, done.stdout, done.stderr)
+
+    def program(self, program: Program) -> str:
+        """What calls a program here: nodes and host share their files."""
+        return str(program.path())
+
+    def outbox(self, target: Path) -> str:
+        """The file itself: nodes and host share their files."""
+        return str(target)
+
+    def bring(self, target: Path) -> None:
+        """It is there already."""
 
     def spawn(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> NodeProcess:
         """Start a program; its output is appended to `log`."""

@@ -5,13 +5,13 @@ import time
 from pathlib import Path
 
 from orchestrator.errors import DeviceError
-from orchestrator.lab.nodes import NodeProcess
+from orchestrator.machine import MachineProcess
 
 _POLL_S = 0.01
 
 
 def wait_ready(
-    process: NodeProcess, log: Path, *, name: str, timeout_s: float = 10.0, since: int = 0
+    process: MachineProcess, log: Path, *, name: str, timeout_s: float = 10.0, since: int = 0
 ) -> dict[str, object]:
     """Wait for the ready line in `log` and return it.
 

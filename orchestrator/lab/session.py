@@ -1,5 +1,7 @@
 """A lab that is held open by hand: one link condition, one transport, everything running."""
 
+import json
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -8,7 +10,9 @@ from typing import Any, Self
 from orchestrator.catalog import LINKS_DIR
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.services import load_service
-from orchestrator.spec.link import load_link
+from orchestrator.spec.check import Checker
+from orchestrator.spec.link import LinkCondition, load_link, read_inline_link
+from orchestrator.spec.yaml import parse_yaml
 from orchestrator.transport import transport_named
 from orchestrator.undo import UndoStack
 
@@ -17,7 +21,8 @@ from orchestrator.undo import UndoStack
 class LabSettings:
     """What a lab is brought up with."""
 
-    link: str
+    link: str | Mapping[str, Any]
+    """As an experiment file would have it."""
     transport: str
     congestion_control: str
     seed: int
@@ -48,7 +53,7 @@ class LabSession:
                 )
             )
             undo = stack.enter_context(UndoStack())
-            condition = load_link(settings.link, LINKS_DIR)
+            condition = condition_of(settings.link)
             paths = condition.paths()
             lab.shaper.apply(paths, seed=settings.seed, core_rtt_ms=condition.core_rtt_ms)
             measured = lab.shaper.probe(paths)
@@ -58,7 +63,7 @@ class LabSession:
             active = agent.check(subflows=transport.expected_subflows)
             self._facts = {
                 "nodes": sorted(lab.nodes),
-                "link": settings.link,
+                "link": condition.name,
                 "transport": settings.transport,
                 "measured": {interface: vars(found) for interface, found in measured.items()},
                 "active": dict(active),
@@ -77,3 +82,18 @@ class LabSession:
     def describe(self) -> dict[str, Any]:
         """Nodes, link, transport, what was measured and proved."""
         return self._facts
+
+
+def condition_of(link: str | Mapping[str, Any]) -> LinkCondition:
+    """The link condition that an experiment file would have so: by its name, or all of it.
+
+    Raises:
+        InputError: it is wrong.
+    """
+    if isinstance(link, str):
+        return load_link(link, LINKS_DIR)
+    checker = Checker(parse_yaml(json.dumps(link).encode(), str(link["name"])))
+    found = read_inline_link(checker, (), link, LINKS_DIR)
+    checker.raise_problems()
+    (condition,) = found
+    return condition

@@ -154,14 +154,13 @@ class VirtualLab:
         )
         self._stack.callback(self.proxy.stop)
         self.proxy.start()
-        self.phone = NetnsPhone(nodes["phone"], topology.PHONE_INTERFACES)
+        self.phone = NetnsPhone(nodes["phone"], topology.PHONE_INTERFACES, directory=SCRATCH / "phone")
 
     def capture_points(self) -> list[CapturePoint]:
         """Every place where a cell's packets are captured."""
-        phone = self.nodes["phone"]
         interfaces = (*topology.PHONE_INTERFACES, "lo")
         return [
-            *(CapturePoint(phone, interface, f"phone-{interface}.pcapng") for interface in interfaces),
+            *(CapturePoint(self.phone, interface, f"phone-{interface}.pcapng") for interface in interfaces),
             self.proxy.capture_point,
         ]
 
@@ -225,11 +224,10 @@ class VirtualLab:
         settings = transport.agent_settings()
         self.proxy.use(settings.session)
         agent = Agent(
-            phone=self.nodes["phone"],
+            phone=self.phone,
             settings=settings,
             secret_file=self.secret_file,
             congestion_control=self.congestion_control,
-            config=SCRATCH / "agent.json",
             logs=logs,
         )
         undo.register("agent", agent.stop)

@@ -108,7 +108,7 @@ class PhoneInterface:
         addresses = re.findall(r"inet (\S+)", self._ip("-o", "-4", "addr", "show", "dev", device))
         address = addresses[0] if addresses else ""
         host = address.partition("/")[0]
-        shown = self._phone.shell([str(IP.path()), "mptcp", "endpoint", "show"], check=False)
+        shown = self._phone.shell([self._phone.program(IP), "mptcp", "endpoint", "show"], check=False)
         self._now = InterfaceState(
             device=device,
             up="UP" in re.split(r"[<,>]", link),
@@ -132,7 +132,8 @@ class PhoneInterface:
         self._kept.append(state.host)
         batch = [f"addr replace {state.host}/32 dev lo", *state.going()]
         # Ending the sockets is what Android's netd does (SOCK_DESTROY); else connections would hang for minutes.
-        script = f"{IP.path()} -batch - && {{ {SS.path()} -K -t src {state.host} dst {self._peer} >/dev/null; true; }}"
+        ip, ss = self._phone.program(IP), self._phone.program(SS)
+        script = f"{ip} -batch - && {{ {ss} -K -t src {state.host} dst {self._peer} >/dev/null; true; }}"
         self._phone.shell(["sh", "-c", script], stdin="\n".join(batch) + "\n", timeout_s=_COMMAND_TIMEOUT_S)
         self._now = replace(state, up=False)
 
@@ -176,7 +177,7 @@ class PhoneInterface:
             raise DeviceError(self._phone.name, f"{self._device} is {found} and was {self._original}")
 
     def _ip(self, *arguments: str) -> str:
-        return self._phone.shell([str(IP.path()), *arguments], timeout_s=_COMMAND_TIMEOUT_S).stdout
+        return self._phone.shell([self._phone.program(IP), *arguments], timeout_s=_COMMAND_TIMEOUT_S).stdout
 
 
 def parse_neighbours(text: str) -> tuple[str, ...]:

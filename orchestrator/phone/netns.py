@@ -5,9 +5,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.lab.nodes import Node
+from orchestrator.configs import write_private
+from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.phone.counters import parse_interfaces, parse_netstat
-from orchestrator.phone.protocol import CommandResult, PhoneIdentity, PhoneProcess
+from orchestrator.phone.protocol import CommandResult, PhoneIdentity
+from orchestrator.programs import Program
 
 
 class NetnsPhone:
@@ -16,11 +18,13 @@ class NetnsPhone:
     Args:
         node: its namespaces.
         interfaces: interface name → IPv4 address.
+        directory: for what it keeps; goes with the lab.
     """
 
-    def __init__(self, node: Node, interfaces: Mapping[str, str]) -> None:
+    def __init__(self, node: Node, interfaces: Mapping[str, str], *, directory: Path) -> None:
         self.node = node
         self._interfaces = dict(interfaces)
+        self._directory = directory
 
     @property
     def name(self) -> str:
@@ -45,9 +49,27 @@ class NetnsPhone:
         """Run a command on the phone and wait."""
         return self.node.run(argv, timeout_s=timeout_s, check=check, stdin=stdin)
 
-    def spawn(self, argv: Sequence[str], *, log: Path) -> PhoneProcess:
+    def program(self, program: Program) -> str:
+        """What calls a program: phone and host share their files."""
+        return self.node.program(program)
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> NodeProcess:
         """Start a program on the phone."""
         return self.node.spawn(argv, log=log)
+
+    def keep(self, name: str, text: str) -> str:
+        """Write a file that root alone can read; its path."""
+        path = self._directory / name
+        write_private(path, text)
+        return str(path)
+
+    def outbox(self, target: Path) -> str:
+        """The file itself: phone and host share their files."""
+        return self.node.outbox(target)
+
+    def bring(self, target: Path) -> None:
+        """It is there already."""
+        self.node.bring(target)
 
     def push(self, source: Path, target: str) -> None:
         """Copy a file; phone and host share their files."""

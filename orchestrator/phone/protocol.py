@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.machine import Machine
+
 
 @dataclass(frozen=True)
 class CommandResult:
@@ -25,26 +27,8 @@ class PhoneIdentity:
     kernel: str
 
 
-class PhoneProcess(Protocol):
-    """A program that runs on the phone."""
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-
-    def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
-
-    def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM, wait, then SIGKILL; its exit code."""
-
-
-class Phone(Protocol):
+class Phone(Machine, Protocol):
     """A phone with two interfaces, ``wlan0`` and ``rmnet0``."""
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
 
     @property
     def interfaces(self) -> Mapping[str, str]:
@@ -62,8 +46,8 @@ class Phone(Protocol):
             DeviceError: it could not be started, took longer than `timeout_s`, or (with `check`) did not exit with 0.
         """
 
-    def spawn(self, argv: Sequence[str], *, log: Path) -> PhoneProcess:
-        """Start a program on the phone; its output goes to the host file `log`."""
+    def keep(self, name: str, text: str) -> str:
+        """Write a file on the phone that root alone can read there; its path. It goes when the phone is given back."""
 
     def push(self, source: Path, target: str) -> None:
         """Copy a host file to the phone."""

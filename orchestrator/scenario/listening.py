@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from orchestrator.errors import StepError
 from orchestrator.phone.sound import PROGRAMS as SOUND_PROGRAMS
 from orchestrator.phone.sound import Recorded, SoundCard
 from orchestrator.scenario.protocol import Context, Parameters
-from orchestrator.spec.units import DurationS
+from orchestrator.spec.units import DurationS, between
 from orchestrator.ui import Selector, Ui
 from orchestrator.ui.app import App
 
@@ -33,32 +33,17 @@ _AFTER_S = 0.5
 """The recording goes on for so long, so that it covers all that was listened to."""
 
 
-def _possible_time(listen_s: float) -> float:
-    if not 1 <= listen_s <= LONGEST_S:
-        raise ValueError(f"listen {listen_s:g} s: from 1 s to {LONGEST_S:g} s is possible: a test ends within 120 s")
-    return listen_s
-
-
-def _possible_patience(patience_s: float) -> float:
-    if not 1 <= patience_s <= 60:
-        raise ValueError(f"patience {patience_s:g} s: from 1 s to 60 s is needed")
-    return patience_s
-
-
-def _possible_buffer(buffer_s: float) -> float:
-    if not 0.1 <= buffer_s <= 30:
-        raise ValueError(f"buffer {buffer_s:g} s: from 0.1 s to 30 s is possible")
-    return buffer_s
+_LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is possible: a test ends within 120 s")
 
 
 class ListeningParameters(Parameters):
     """Parameters of every app that is listened to."""
 
-    listen: Annotated[DurationS, AfterValidator(_possible_time)] = Field(LONGEST_S, description="From the tap on.")
-    patience: Annotated[DurationS, AfterValidator(_possible_patience)] = Field(
+    listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(LONGEST_S, description="From the tap on.")
+    patience: Annotated[DurationS, between("patience", 1, 60, "from {least} to {most} is needed")] = Field(
         10.0, description="Without a byte, until the app sends another request."
     )
-    buffer: Annotated[DurationS, AfterValidator(_possible_buffer)] = Field(
+    buffer: Annotated[DurationS, between("buffer", 0.1, 30)] = Field(
         2.0, description="Of sound, before it is played: at the start, and after it has run out."
     )
 

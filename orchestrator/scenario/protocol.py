@@ -39,8 +39,6 @@ class Tools:
 
     node: Path
     node_modules: Path
-    mpflex: Path
-    """To be run on the phone; it sends datagrams, too."""
 
 
 def _not_declared(*_arguments: object, **_options: object) -> NoReturn:

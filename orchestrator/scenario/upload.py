@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from orchestrator.errors import StepError
 from orchestrator.scenario.protocol import Context, Parameters
-from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 from orchestrator.ui import Ui
 from orchestrator.ui.app import App, keep_screen
 
@@ -35,14 +35,9 @@ return performance.getEntriesByType('measure').map(entry => ({
 """
 
 
-def possible_size(size: int) -> int:
-    """`size`, when files and blocks can have it. Raises ValueError."""
-    if not 0 < size <= MAX_SIZE_BYTES:
-        raise ValueError(f"size {format_size(size)}: more than 0 and at most {format_size(MAX_SIZE_BYTES)} is needed")
-    return size
-
-
-Size = Annotated[SizeBytes, AfterValidator(possible_size)]
+Size = Annotated[
+    SizeBytes, between("size", 1, MAX_SIZE_BYTES, "more than 0 and at most {most} is needed", write=format_size)
+]
 
 
 class UploadParameters(Parameters):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
+from orchestrator.spec.budgets import Budget, BudgetsByMetric
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.names import Name
 from orchestrator.spec.suggest import show
@@ -103,6 +104,7 @@ class ExperimentFile(BaseModel):
     retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
     cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
     claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
+    budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,7 @@ class Experiment:
     retries: int = 1
     cell_timeout_s: float = 120.0
     claims: tuple[Claim, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
     def scenario(self, label: str) -> ScenarioUse:
         """The scenario of that label. Raises KeyError."""
@@ -230,4 +233,5 @@ class Experiment:
             "retries": self.retries,
             "cell_timeout_s": self.cell_timeout_s,
             "claims": [claim.to_json() for claim in self.claims],
+            "budgets": [budget.to_json() for budget in self.budgets],
         }

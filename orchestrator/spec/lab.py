@@ -5,13 +5,13 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from orchestrator.spec.check import Checker
 from orchestrator.spec.names import Name
 from orchestrator.spec.proxyfile import ProxyFile
 from orchestrator.spec.suggest import show, unknown
-from orchestrator.spec.units import DurationS
+from orchestrator.spec.units import DurationS, between
 from orchestrator.spec.yaml import load_yaml
 
 INTERFACES = {"wifi": "wlan0", "lte": "rmnet0"}
@@ -71,19 +71,17 @@ def _matching(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValida
     return BeforeValidator(parse)
 
 
-def _check_dead_man(seconds: float) -> float:
-    if SHORTEST_DEAD_MAN_S <= seconds <= LONGEST_DEAD_MAN_S:
-        return seconds
-    raise ValueError(f"dead_man {seconds:g} s: {SHORTEST_DEAD_MAN_S} s to {LONGEST_DEAD_MAN_S} s")
+def _pattern(pattern: re.Pattern[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})
 
 
 Host = Annotated[str, BeforeValidator(_parse_host)]
 Mac = Annotated[str, BeforeValidator(_parse_mac)]
 Ip = Annotated[str, BeforeValidator(_parse_ip)]
-Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint)]
-InterfaceName = Annotated[str, _matching(_INTERFACE, "interface", "phy0-ap0")]
-UserName = Annotated[str, _matching(_USER, "user", "root")]
-UciSection = Annotated[str, _matching(_UCI_SECTION, "section", "radio0")]
+Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), _pattern(_FINGERPRINT)]
+InterfaceName = Annotated[str, _matching(_INTERFACE, "interface", "phy0-ap0"), _pattern(_INTERFACE)]
+UserName = Annotated[str, _matching(_USER, "user", "root"), _pattern(_USER)]
+UciSection = Annotated[str, _matching(_UCI_SECTION, "section", "radio0"), _pattern(_UCI_SECTION)]
 
 
 class RadioFile(BaseModel):
@@ -99,7 +97,7 @@ class RadioFile(BaseModel):
     ssid: str | None = Field(None, min_length=1, max_length=32, description="Name of the network.")
 
 
-DeadMan = Annotated[DurationS, AfterValidator(_check_dead_man)]
+DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S, "{least} to {most}")]
 
 
 class SshFile(BaseModel):

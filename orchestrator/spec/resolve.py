@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from orchestrator.errors import InputError
 from orchestrator.scenario import Scenario
 from orchestrator.spec.abilities import Abilities, refusals
+from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.experiment import (
     MAX_CELLS,
@@ -115,6 +116,7 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
         )
         resolver.check_claims(file, names)
+        budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
     raise_lines([*checker.lines(), *resolver.link_file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
     return Experiment(
@@ -134,6 +136,7 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
         retries=file.retries,
         cell_timeout_s=file.cell_timeout,
         claims=tuple(_claim(claim) for claim in file.claims),
+        budgets=tuple(budgets),
     )
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of experiment files and link conditions, for editors (docs/schema/).
+"""JSON Schemas of experiment files, link conditions and lab files, for editors (docs/schema/).
 
 ``python -m orchestrator.spec.schema`` writes them again.
 """
@@ -12,25 +12,49 @@ from pydantic import BaseModel
 from orchestrator.spec.changes import ChangeFile
 from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
 from orchestrator.spec.inherit import PATHS
+from orchestrator.spec.lab import (
+    AttachmentFile,
+    LabFile,
+    PhoneFile,
+    PhoneShellFile,
+    RadioFile,
+    RouterFile,
+    ServerFile,
+)
 from orchestrator.spec.link import InlineLinkFile, LinkFile
 from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "schema"
 
+EXPERIMENT, LINK, LAB = "experiment.schema.json", "link.schema.json", "lab.schema.json"
+"""Files in `DIRECTORY`."""
+
+_OF_PATHS = (PathFile, BurstLossFile, QueueFile)
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def experiment_schema() -> dict[str, Any]:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
-    schema = _schema(ExperimentFile, ToleranceFile, PathFile, BurstLossFile, QueueFile, ClaimFile, InlineLinkFile)
+    schema = _schema(ExperimentFile, ToleranceFile, ClaimFile, InlineLinkFile, *_OF_PATHS)
+    _paths_partly(schema)
     _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])
     return schema
 
 
 def link_schema() -> dict[str, Any]:
     """Of a link condition's file."""
-    schema = _schema(LinkFile, PathFile, BurstLossFile, QueueFile)
+    schema = _schema(LinkFile, *_OF_PATHS)
+    _paths_partly(schema)
     _complete_unless_extended(schema)
+    return schema
+
+
+def lab_schema() -> dict[str, Any]:
+    """Of a lab file. That a phone's router is one of the routers is not in it."""
+    schema = _schema(LabFile, RouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile)
+    for entry in schema["properties"].values():
+        if "patternProperties" in entry:
+            entry["additionalProperties"] = False
     return schema
 
 
@@ -43,13 +67,17 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
             entry.pop("title", None)
             if name in defaults and defaults[name] is not None:
                 entry["default"] = defaults[name]
+    return schema
+
+
+def _paths_partly(schema: dict[str, Any]) -> None:
+    """Of a path, only what is said where it is not whole."""
     for part in (ChangeFile, DirectionFile):
         for entry in schema["$defs"][part.__name__]["properties"].values():
             for word in ("title", "default"):  # what one does not name stays as it is: it has no default
                 entry.pop(word, None)
     path = schema["$defs"][PathFile.__name__]
     del path["required"], path["properties"]["rtt"]["default"]  # see _complete_unless_extended
-    return schema
 
 
 def _complete_unless_extended(link: dict[str, Any]) -> None:
@@ -67,7 +95,7 @@ def _described(entry: dict[str, Any]) -> dict[str, Any]:
 
 def schema_files() -> dict[str, str]:
     """File name → text."""
-    schemas = {"experiment.schema.json": experiment_schema(), "link.schema.json": link_schema()}
+    schemas = {EXPERIMENT: experiment_schema(), LINK: link_schema(), LAB: lab_schema()}
     return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
 
 

@@ -8,18 +8,21 @@ with a message that names what is allowed, and is written back as text in JSON m
         sizes: tuple[SizeBytes, ...] = (10_000, 1_000_000)   # defaults: numbers in the unit of the type
         pause: DurationS = 2.0
 
-Further bounds are added as usual: ``Annotated[SizeBytes, Field(gt=0)]``.
+Further bounds are added as usual: ``Annotated[SizeBytes, Field(gt=0)]``, or, with an error in units, by `between`:
+``Annotated[DurationS, between("patience", 1, 60)]``.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 from orchestrator.spec.suggest import did_you_mean, show
+
+Number = TypeVar("Number", int, float)
 
 _QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.](?:.*\S)?)?\s*", re.ASCII)
 
@@ -271,3 +274,29 @@ Percent = Annotated[
     _schema(_PERCENT, ["10 %", "0.5 %"]),
 ]
 """A percentage, 0…100: float, percent."""
+
+
+def between(
+    key: str,
+    least: float,
+    most: float,
+    rule: str = "from {least} to {most} is possible",
+    *,
+    write: Callable[..., str] = "{:g} s".format,
+) -> AfterValidator:
+    """Refuses what is less than `least` or more than `most`.
+
+    Args:
+        key: the file's word for it.
+        least: in the unit of the type.
+        most: in the unit of the type.
+        rule: what the error says is allowed.
+        write: makes text of a value; default: of seconds.
+    """
+
+    def check(found: Number) -> Number:
+        if not least <= found <= most:
+            raise ValueError(f"{key} {write(found)}: {rule.format(least=write(least), most=write(most))}")
+        return found
+
+    return AfterValidator(check)

@@ -9,8 +9,9 @@ from typing import Any
 
 from orchestrator.errors import DeviceError
 from orchestrator.lab import topology
-from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
+from orchestrator.machine import MachineProcess
+from orchestrator.phone import Phone
 from orchestrator.programs import MPFLEX
 from orchestrator.transport.protocol import AgentSettings
 
@@ -24,39 +25,38 @@ class Agent:
     """`mpflex agent` with one transport.
 
     Args:
-        phone: the node it runs on.
+        phone: what it runs on.
         settings: what the transport asks of it.
         secret_file: the secret shared with the proxy.
         congestion_control: pinned on every socket.
-        config: where its configuration is written (a private place).
         logs: folder for ``agent.jsonl`` (connections) and ``agent.log`` (its output).
     """
 
     def __init__(
         self,
         *,
-        phone: Node,
+        phone: Phone,
         settings: AgentSettings,
         secret_file: Path,
         congestion_control: str,
-        config: Path,
         logs: Path,
     ) -> None:
         self._phone = phone
-        self._config = config
         self._paths = settings.paths
         self._log = logs / "agent.log"
         self._records = logs / "agent.jsonl"
-        self._process: NodeProcess | None = None
+        self._process: MachineProcess | None = None
         policy = {}
         if settings.policy is not None:
             # A copy beside the logs: what was in force stays with the cell.
-            policy["policy_file"] = str(shutil.copyfile(settings.policy, logs / "policy.yaml"))
+            copy = shutil.copyfile(settings.policy, logs / "policy.yaml")
+            policy["policy_file"] = phone.keep("policy.yaml", copy.read_text())
         listen = {
             "redirect": f"127.0.0.1:{topology.AGENT_REDIRECT_PORT}",
             "dns": f"127.0.0.1:{topology.AGENT_DNS_PORT}",
         }
-        config.write_text(
+        self._config = phone.keep(
+            "agent.json",
             json.dumps(
                 {
                     "listen": listen | ({"socks": settings.socks} if settings.socks else {}),
@@ -68,12 +68,12 @@ class Agent:
                     "plain": settings.plain,
                     "session": settings.session,
                     "mark": topology.AGENT_MARK,
-                    "secret_file": str(secret_file),
+                    "secret_file": phone.keep("secret", secret_file.read_text()),
                     "congestion_control": congestion_control,
-                    "log": str(self._records),
+                    "log": phone.outbox(self._records),
                     **policy,
                 }
-            )
+            ),
         )
 
     def start(self) -> None:
@@ -82,7 +82,9 @@ class Agent:
         Raises:
             DeviceError: it does not, or a path is not there in time.
         """
-        self._process = self._phone.spawn([str(MPFLEX.path()), "agent", "--config", str(self._config)], log=self._log)
+        self._process = self._phone.spawn(
+            [self._phone.program(MPFLEX), "agent", "--config", self._config], log=self._log
+        )
         wait_ready(self._process, self._log, name="mpflex agent")
         deadline = time.monotonic() + _PATHS_TIMEOUT_S
         while missing := set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}:
@@ -96,9 +98,12 @@ class Agent:
         """End it; connections that are still open are logged first."""
         if self._process is not None:
             self._process.stop()
+            self._phone.bring(self._records)
 
     def records(self) -> list[dict[str, Any]]:
         """What it has logged so far: connections, lookups, what happened to paths."""
+        if self._process is not None and self._process.poll() is None:
+            self._phone.bring(self._records)
         if not self._records.exists():
             return []
         lines = self._records.read_text().splitlines(keepends=True)
@@ -116,9 +121,9 @@ class Agent:
         Raises:
             DeviceError: nothing could be tried.
         """
-        done = self._phone.run(
+        done = self._phone.shell(
             [
-                *(str(MPFLEX.path()), "check", "--config", str(self._config)),
+                *(self._phone.program(MPFLEX), "check", "--config", self._config),
                 *("--wait-subflows", str(subflows), "--timeout", f"{_CHECK_TIMEOUT_S:g}s"),
             ],
             timeout_s=_CHECK_TIMEOUT_S + 5,

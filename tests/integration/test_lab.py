@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,14 @@ def test_links_are_near_what_was_asked(mplab: Mplab) -> None:
     assert measured["rmnet0"]["rtt_ms_median"] == pytest.approx(70, rel=0.2)
     assert measured["wlan0"]["down_kbps"] == pytest.approx(7040, rel=0.2)
     assert measured["rmnet0"]["up_kbps"] == pytest.approx(2286, rel=0.2)
+
+
+def test_a_link_may_be_a_file(mplab: Mplab, tmp_path: Path) -> None:
+    file = tmp_path / "far.yaml"
+    file.write_text("extends: baseline\nwifi: {rtt: 150 ms}\n")
+    found = json.loads(mplab("lab", "up", "--link", str(file), "--json").stdout)
+    assert found["link"] == "far"
+    assert found["measured"]["wlan0"]["rtt_ms_median"] == pytest.approx(150, rel=0.2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -35,7 +35,6 @@ from orchestrator.programs import (
     CURL,
     DNSMASQ,
     IP,
-    MPFLEX,
     NGINX,
     NODE,
     UNSHARE,
@@ -168,7 +167,7 @@ else:
 
         def run(name: str, **given: Any) -> list[dict[str, Any]]:
             phone: Any = LocalHost()
-            tools = Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules", mpflex=MPFLEX.path())
+            tools = Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules")
             rng = Random(1)  # noqa: S311
             context = Context(phone, open_ui, observe, rng, tmp_path, tmp_path, 100.0, tools)
             scenario = load_scenario(name)

@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
+from orchestrator.errors import LabNotReadyError
 from orchestrator.lab.nodes import Node
 from orchestrator.shaper.linux import LinuxServer, ShapingPhone
+from orchestrator.shaper.openwrt import Router
 from orchestrator.shaper.protocol import PathMeasurement
 from orchestrator.shaper.tc import Place, TcShaper
 from orchestrator.shaper.tc.ssh import SshConnection
@@ -130,6 +132,27 @@ def test_a_server_gives_each_path_its_condition_and_its_other_qdiscs_stay(
         assert rtt_ms(router) < 15
         shaper.apply({"wlan0": WIFI}, seed=1)
     assert found_on(router) == before
+
+
+def test_a_machine_that_is_router_server_and_phone_is_held_once(
+    router: StandInRouter, hold: Hold, tmp_path: Path
+) -> None:
+    before = found_on(router)
+    phone = phone_of(router, tmp_path / "known_hosts")
+    with UndoStack() as undo, Router("wifi", settings_of(router), undo=undo, run_id="first") as held:
+        TcShaper("one", PhoneFile.model_validate({"wifi": {"router": "wifi"}}), {"wifi": held}, lambda _: {}).apply(
+            {"wlan0": WIFI}, seed=1
+        )
+        during, state = found_on(router), held.state()
+        with pytest.raises(LabNotReadyError, match="server proxy: held by this run already, as router wifi: one mach"):
+            LinuxServer("proxy", server_of(router, host="localhost"), undo=undo, run_id="first").__enter__()
+        with pytest.raises(LabNotReadyError, match=r"phone one: held by first@.*, as router wifi: wait for it, or run"):
+            ShapingPhone("one", phone, undo=undo, interfaces=("vec2",), run_id="second").__enter__()
+        assert found_on(router) == during
+        assert held.state() == state
+    assert found_on(router) == before
+    with hold():
+        pass
 
 
 def test_what_puts_packets_together_is_switched_off_meanwhile(

@@ -5,11 +5,11 @@ import re
 import time
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from orchestrator.errors import StepError
 from orchestrator.scenario import Context, Parameters
-from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 
 from . import curl
 from .content import MAX_SIZE_BYTES, Server, stream_sha256
@@ -21,13 +21,9 @@ _REQUEST_S = 0.3
 _MAX_RESULTS = 20
 
 
-def _possible_size(size: int) -> int:
-    if not 0 < size <= MAX_SIZE_BYTES:
-        raise ValueError(f"size {format_size(size)}: more than 0 and at most {format_size(MAX_SIZE_BYTES)} is needed")
-    return size
-
-
-Size = Annotated[SizeBytes, AfterValidator(_possible_size)]
+Size = Annotated[
+    SizeBytes, between("size", 1, MAX_SIZE_BYTES, "more than 0 and at most {most} is needed", write=format_size)
+]
 
 
 class Bundle(BaseModel):

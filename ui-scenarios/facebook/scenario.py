@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from orchestrator.errors import StepError
 from orchestrator.origin.content import MIN_PNG_BYTES, png
 from orchestrator.scenario import Context, Parameters
-from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 from orchestrator.ui import Ui
 from orchestrator.ui.app import keep_screen, load_app
 
@@ -37,11 +37,7 @@ return performance.getEntriesByType('measure').map(entry => ({
 """
 
 
-def _possible_photo(size: int) -> int:
-    if not MIN_PNG_BYTES <= size <= LARGEST_PHOTO_BYTES:
-        allowed = f"{format_size(MIN_PNG_BYTES)} to {format_size(LARGEST_PHOTO_BYTES)}"
-        raise ValueError(f"photo {format_size(size)}: a photo has {allowed}")
-    return size
+_PHOTO_BOUNDS = between("photo", MIN_PNG_BYTES, LARGEST_PHOTO_BYTES, "a photo has {least} to {most}", write=format_size)
 
 
 class FacebookParameters(Parameters):
@@ -49,7 +45,7 @@ class FacebookParameters(Parameters):
 
     rounds: int = Field(3, ge=1, le=20, description="How often everything is done.")
     stories: int = Field(10, ge=1, le=50, description="New stories at each refresh.")
-    photo: Annotated[SizeBytes, AfterValidator(_possible_photo)] = Field(160_000, description="Size of each photo.")
+    photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(160_000, description="Size of each photo.")
     think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Before each tap that starts something.")
     limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(MAX_TEST_S, description="Of the test.")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from orchestrator.errors import StepError
 from orchestrator.origin.content import png
 from orchestrator.scenario import Context, Parameters
-from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 from orchestrator.ui import Ui
 from orchestrator.ui.app import load_app
 
@@ -38,18 +38,16 @@ _QUIET_S = 0.3
 """So long after a tap nothing is asked of the phone: automation and app share a processor."""
 
 
-def _possible_photo(size: int) -> int:
-    if not MIN_PHOTO_BYTES <= size <= MAX_PHOTO_BYTES:
-        least, most = format_size(MIN_PHOTO_BYTES), format_size(MAX_PHOTO_BYTES)
-        raise ValueError(f"photo {format_size(size)}: at least {least} and at most {most} is needed")
-    return size
+_PHOTO_BOUNDS = between(
+    "photo", MIN_PHOTO_BYTES, MAX_PHOTO_BYTES, "at least {least} and at most {most} is needed", write=format_size
+)
 
 
 class MessengerParameters(Parameters):
     """Parameters of the scenario `messenger`."""
 
     rounds: int = Field(3, ge=0, le=50, description="How often a text, a smiley and a photo are sent.")
-    photo: Annotated[SizeBytes, AfterValidator(_possible_photo)] = Field(50_000, description="Size of each photo.")
+    photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(50_000, description="Size of each photo.")
     pause: DurationS = Field(1.0, le=60, description="From a message's delivery to the next one.")
     periodic: int = Field(3, ge=0, le=1000, description="Texts at a steady pace, after the rounds.")
     period: DurationS = Field(30.0, ge=1, le=600, description="From one of them to the next.")

@@ -5,27 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from orchestrator.scenario import Context
 from orchestrator.scenario.listening import ListeningParameters, ListeningScenario
-from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 from orchestrator.ui.app import load_app
 
 SMALLEST_BYTES, LARGEST_BYTES = 1_000, 1_000_000
 
 
-def _possible_chunk(size: int) -> int:
-    if not SMALLEST_BYTES <= size <= LARGEST_BYTES:
-        allowed = f"{format_size(SMALLEST_BYTES)} to {format_size(LARGEST_BYTES)}"
-        raise ValueError(f"chunk {format_size(size)}: from {allowed} is possible")
-    return size
-
-
 class SpotifyParameters(ListeningParameters):
     """Parameters of the scenario `spotify`."""
 
-    chunk: Annotated[SizeBytes, AfterValidator(_possible_chunk)] = Field(
+    chunk: Annotated[SizeBytes, between("chunk", SMALLEST_BYTES, LARGEST_BYTES, write=format_size)] = Field(
         128_000, description="Of a track, asked for at once."
     )
     ahead: DurationS = Field(30.0, description="Of sound in the buffer, from which on nothing more is asked for.")

@@ -3,12 +3,13 @@
 import json
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from orchestrator.errors import StepError
 from orchestrator.phone import Phone
+from orchestrator.programs import MPFLEX
 from orchestrator.scenario import Context, Parameters
-from orchestrator.spec.units import DurationS, SizeBytes, format_size
+from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 
 HOST, PORT = "echo.lab", 7007
 SMALLEST_BYTES, LARGEST_BYTES = 56, 1200
@@ -20,26 +21,15 @@ _AFTER_S = 4.0
 """Longest wait for the last answers and for the server's totals."""
 
 
-def _possible_size(size: int) -> int:
-    if not SMALLEST_BYTES <= size <= LARGEST_BYTES:
-        allowed = f"{format_size(SMALLEST_BYTES)} to {format_size(LARGEST_BYTES)}"
-        raise ValueError(f"size {format_size(size)}: a datagram has {allowed}")
-    return size
-
-
-def _possible_period(period_s: float) -> float:
-    if not 0.001 <= period_s <= 10:
-        raise ValueError(f"period {period_s * 1000:g} ms: from 1 ms to 10 s is needed")
-    return period_s
+_SIZE_BOUNDS = between("size", SMALLEST_BYTES, LARGEST_BYTES, "a datagram has {least} to {most}", write=format_size)
+_PERIOD_BOUNDS = between("period", 0.001, 10, "from 1 ms to 10 s is needed", write=lambda s: f"{s * 1000:g} ms")
 
 
 class UdpJitterParameters(Parameters):
     """Parameters of the scenario `udp-jitter`."""
 
-    size: Annotated[SizeBytes, AfterValidator(_possible_size)] = Field(100, description="Payload of a datagram.")
-    period: Annotated[DurationS, AfterValidator(_possible_period)] = Field(
-        0.01, description="Between two datagrams of one direction."
-    )
+    size: Annotated[SizeBytes, _SIZE_BOUNDS] = Field(100, description="Payload of a datagram.")
+    period: Annotated[DurationS, _PERIOD_BOUNDS] = Field(0.01, description="Between two datagrams of one direction.")
     duration: DurationS = Field(10.0, description="Of the sending.")
 
     @model_validator(mode="after")
@@ -76,7 +66,7 @@ class UdpJitterScenario:
         """Send and listen; StepError when nothing came back, or when the phone could not keep the pace."""
         address = _address(context.phone)
         argv = [
-            *(str(context.tools.mpflex), "udp-jitter", "--json", "--target", f"{address}:{PORT}"),
+            *(context.phone.program(MPFLEX), "udp-jitter", "--json", "--target", f"{address}:{PORT}"),
             *("--size", str(parameters.size), "--period", f"{parameters.period * 1e6:.0f}us"),
             *("--seconds", f"{parameters.duration:g}"),
         ]

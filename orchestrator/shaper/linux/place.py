@@ -84,7 +84,7 @@ class LinuxServer(Place):
             for name in names
         ]
         back = "\n".join(["failed=0", *undo, "[ $failed = 0 ]\n"])
-        self._change_script("\n".join([self._note_undo(_UNDO_OFFLOAD, back), *change]), "switching offloads off")
+        self._hold.change("\n".join([self._hold.note_undo(_UNDO_OFFLOAD, back), *change]), "switching offloads off")
 
 
 class ShapingPhone(LinuxServer):

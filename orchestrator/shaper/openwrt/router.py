@@ -9,7 +9,6 @@ from typing import ClassVar
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.openwrt.wifi import switch_radio
-from orchestrator.shaper.tc.capabilities import look
 from orchestrator.shaper.tc.place import Place, restore_argv
 from orchestrator.shaper.tc.shell import PlaceError, quote
 from orchestrator.shaper.tc.ssh import SshConnection
@@ -79,11 +78,9 @@ class Router(Place):
         self._refuse_staged("firewall")
         names = [f"{_OFFLOAD}{option}" for option in self.found.offloads]
         undo = [*(f"uci revert {quote(name)}" for name in names), "/etc/init.d/firewall reload >/dev/null 2>&1\n"]
-        script = [self._note_undo(_UNDO_OFFLOAD, "\n".join(undo))]
+        script = [self._hold.note_undo(_UNDO_OFFLOAD, "\n".join(undo))]
         script += [f"uci set {quote(f'{name}=0')} || return 1" for name in names]
-        self._change_script(
-            "\n".join([*script, "/etc/init.d/firewall reload >/dev/null 2>&1"]), "switching offload off"
-        )
+        self._hold.change("\n".join([*script, "/etc/init.d/firewall reload >/dev/null 2>&1"]), "switching offload off")
 
     def _refuse_staged(self, package: str) -> None:
         if staged := self._ssh.run(f"uci changes {package}", check=False).stdout.strip():
@@ -105,16 +102,17 @@ class Router(Place):
             self._refuse_staged("wireless")
         note, script = switch_radio(radio)
         file = f"{_UNDO_RADIO}-{radio.device}-{radio.network}"
-        self._change_script(f"{self._note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
+        self._hold.change(f"{self._hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
 
     def reboot(self, timeout_s: float = _REBOOT_TIMEOUT_S) -> None:
         """Reboot it, wait until it is back, and hold it again; nothing is shaped then.
 
         Raises:
+            LabNotReadyError: somebody else has taken it meanwhile.
             PlaceError: it is not back in time.
         """
-        self._stop_beating()
-        self._targets.clear()
+        self._hold.stop_beating()
+        self._shaped.forget()
         before = self.found.boot
         with contextlib.suppress(PlaceError):  # it may be gone before it answers
             self._ssh.run("reboot", check=False)
@@ -128,9 +126,8 @@ class Router(Place):
             if time.monotonic() > deadline:
                 raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
         guard.require(self._ssh)
-        if not self._hold():
-            raise PlaceError(self.name, self._held_by())
-        self._found = look(self._ssh, self._interfaces)
+        self._hold.take()
+        self._look()
         self._begin()
 
 

@@ -14,6 +14,8 @@ from orchestrator.shaper.tc.shell import Shell, quote
 SCRIPT = CHECKOUT / "router-configs" / "openwrt" / "mplab-guard"
 NOT_OURS = 3
 """Exit code: it is not, or no longer, held by this owner."""
+WAIT = "wait for it, or run 'mplab router restore'"
+"""What to do when somebody else holds a place."""
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
 from orchestrator.cli.main import app, main
 from orchestrator.cli.options import find_run
 from orchestrator.cli.output import duration
 from orchestrator.errors import InputError
+from orchestrator.spec.lab import load_lab
 
-VERBS = "init doctor plan run resume status analyze figures report lab router scenarios links transports".split()  # noqa: SIM905
+VERBS = [
+    *"init doctor plan run resume status analyze figures report".split(),  # noqa: SIM905
+    *"compare trend results lab router scenarios links transports".split(),  # noqa: SIM905
+]
 DEMO = str(Path(__file__).parents[3] / "experiments" / "demo.yaml")
 
 
@@ -34,7 +40,18 @@ def test_every_verb_explains_itself(verb: str) -> None:
 
 
 def test_every_verb_that_reads_has_json() -> None:
-    for verb in ("doctor", "plan", "status", "report", "analyze", "scenarios", "links", "transports"):
+    for verb in (
+        "doctor",
+        "plan",
+        "status",
+        "report",
+        "analyze",
+        "compare",
+        "trend",
+        "scenarios",
+        "links",
+        "transports",
+    ):
         assert "--json" in mplab(verb, "--help").stdout, verb
 
 
@@ -63,6 +80,16 @@ def test_init_writes_an_experiment_that_can_be_planned(tmp_path: Path) -> None:
     again = mplab("init", str(file))
     assert isinstance(again.exception, InputError)
     assert "exists already" in str(again.exception)
+
+
+def test_init_writes_a_lab_whose_schema_an_editor_finds(tmp_path: Path) -> None:
+    file = tmp_path / "bench.yaml"
+    assert mplab("init", "--lab", str(file)).exit_code == 0
+    lab = load_lab(file)
+    assert (lab.name, [*lab.routers], [*lab.phones]) == ("bench", ["wifi"], ["phone-1"])
+    first = file.read_text().splitlines()[0]
+    schema = json.loads((tmp_path / first.removeprefix("# yaml-language-server: $schema=")).read_text())
+    Draft202012Validator(schema).validate(YAML(typ="safe", pure=True).load(file))
 
 
 def test_doctor_says_what_it_found_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,16 @@ import pytest
 from pydantic import Field
 from typer.testing import CliRunner
 
-from orchestrator.catalog import scenario_names
+from orchestrator.catalog import LINKS_DIR, scenario_names
 from orchestrator.cli.check import read_parameters
 from orchestrator.cli.main import app, main
 from orchestrator.cli.options import link_entry
 from orchestrator.errors import InputError
+from orchestrator.lab.session import condition_of
 from orchestrator.scenario import Parameters
+from orchestrator.spec import load_link
 from orchestrator.spec.explain import ParameterInfo, parameters_of
+from orchestrator.spec.link import read_link_file
 from orchestrator.spec.units import DurationS, SizeBytes
 
 
@@ -127,9 +130,10 @@ def test_wrong_parameters_are_explained(given: Sequence[str], message: str) -> N
         (["scenarios", "check", "download", "--link", "basline"], "Did you mean 'baseline'?"),
         (["lab", "up", "--services", "nosuch"], "unknown service 'nosuch'"),
         (["lab", "up", "--link", "basline"], "Did you mean 'baseline'?"),
+        (["lab", "up", "--link", "absent.yaml"], "absent.yaml: no such file"),
     ],
 )
-def test_unknown_names_end_with_exit_code_2(
+def test_what_is_unknown_ends_with_exit_code_2(
     arguments: Sequence[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["mplab", *arguments])
@@ -172,6 +176,19 @@ def test_a_link_condition_may_be_a_file(tmp_path: Path) -> None:
     entry = link_entry(str(path))
     assert isinstance(entry, dict)
     assert (entry["name"], entry["core_rtt"], entry["wifi"]["down"]) == ("mine", "9 ms", "7 Mbit/s")
+    assert condition_of(entry) == read_link_file(path, LINKS_DIR)[0]
+    assert condition_of("baseline") == load_link("baseline", LINKS_DIR)
+
+
+def test_a_file_may_be_a_sweep_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    good = WRONG_LINK.replace("7040 kbit,", "7 Mbit/s,")
+    path.write_text(good.replace("loss: 3 %", "sweep: {wifi: {rtt: [90 ms]}}"))
+    entry = link_entry(str(path))
+    assert (condition_of(entry).name, condition_of(entry).wifi.rtt_ms) == ("mine-90", 90)
+    path.write_text(good.replace("loss: 3 %", "sweep: {wifi: {rtt: [90 ms, 95 ms]}}"))
+    with pytest.raises(InputError, match="a sweep of 2 conditions: one is needed"):
+        link_entry(str(path))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from orchestrator.catalog import SCENARIOS_DIR, load_scenario
 from orchestrator.errors import InputError
 from orchestrator.phone import CommandResult
+from orchestrator.programs import Program
 from orchestrator.scenario import Context
 from orchestrator.scenario.protocol import Tools
 from orchestrator.spec.check import Checker
@@ -101,6 +102,9 @@ class ScriptedPhone:
         self.commands.append(list(argv))
         return self._reply(argv)
 
+    def program(self, program: Program) -> str:
+        return f"/bin/{program.name}"
+
 
 class Cell:
     """A context and what was observed in it."""
@@ -126,7 +130,7 @@ class Cell:
             cell_dir=folder,
             scratch_dir=folder,
             time_limit_s=time_limit_s,
-            tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules", mpflex=Path("/bin/mpflex")),
+            tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules"),
             socks=socks,
             service=(facts or {}).__getitem__,
         )

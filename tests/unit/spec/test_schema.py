@@ -13,6 +13,14 @@ from orchestrator.spec.schema import DIRECTORY, schema_files, write_schemas
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
 LINKS = sorted((ROOT / "router-configs" / "links").glob("*.yaml"))
+ROUTER = {"host": "192.168.1.1", "interface": "phy0-ap0", "dead_man": "20 s"}
+LAB = {
+    "mplab": 1,
+    "name": "bench",
+    "routers": {"wifi": ROUTER},
+    "servers": {"proxy": {"interface": "eth0"}},
+    "phones": {"one": {"wifi": {"router": "wifi", "mac": "02:00:00:00:00:01"}, "lte": {"server": "proxy"}}},
+}
 
 
 def validator(name: str) -> Draft202012Validator:
@@ -66,3 +74,22 @@ def test_wrong_experiments_are_invalid(change: dict[str, Any]) -> None:
     check = validator("experiment.schema.json")
     assert check.is_valid(good)
     assert not check.is_valid({**good, **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mplab": 2},
+        {"router": {}},
+        {"routers": {"WiFi": ROUTER}},
+        {"routers": {"wifi": {"host": "192.168.1.1"}}},
+        {"routers": {"wifi": {**ROUTER, "interface": "phy0 ap0"}}},
+        {"routers": {"wifi": {**ROUTER, "dead_man": 20}}},
+        {"routers": {"wifi": {**ROUTER, "radio": {"channel": 0}}}},
+        {"phones": {"one": {"wifi": {"at": "home"}}}},
+    ],
+)
+def test_wrong_labs_are_invalid(change: dict[str, Any]) -> None:
+    check = validator("lab.schema.json")
+    check.validate(LAB)
+    assert not check.is_valid({**LAB, **change})
