@@ -24,7 +24,7 @@ from tests.docker.phone import PhoneNode
 pytestmark = pytest.mark.timeout(600)
 
 SIZE = 5_000_000
-HOLDERS, CAPTURES = {"NET_ADMIN"}, {"NET_RAW", "SETUID", "SETGID"}
+HOLDERS, CAPTURES = {"NET_ADMIN"}, {"NET_RAW", "SETUID", "SETGID", "KILL"}
 
 
 @pytest.fixture(scope="module")
