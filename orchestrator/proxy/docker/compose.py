@@ -104,6 +104,8 @@ def run_compose(
 
 @cache
 def _no_buildx() -> bool:
+    if shutil.which("docker") is None:
+        return True
     done = subprocess.run(["docker", "buildx", "version"], capture_output=True, timeout=30, check=False)
     return done.returncode != 0
 
