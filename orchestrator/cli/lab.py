@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli import device
 from orchestrator.cli.options import (
     JsonOption,
     LabOption,
@@ -29,6 +30,7 @@ from orchestrator.spec.labuse import VIRTUAL_NAME, find_lab
 from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
+app.add_typer(device.app, name="device")
 
 
 @app.command()

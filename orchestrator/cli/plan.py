@@ -1,5 +1,6 @@
 """``mplab plan``."""
 
+from orchestrator.cli.budgets import check_budgets
 from orchestrator.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.plan import Plan, make_plan
@@ -16,6 +17,7 @@ def plan_of(experiment: Experiment) -> Plan:
 def plan(file: ExperimentFile, lab: LabOption = "", phone: PhoneOption = "", as_json: JsonOption = False) -> None:
     """Show what an experiment would run, in which order, and for how long; nothing is touched."""
     experiment = load(file, lab, phone)
+    check_budgets(experiment)
     made = plan_of(experiment)
     if as_json:
         described = {"experiment": experiment.to_json(), "lab": experiment.lab.to_json(), "plan": made.to_json()}

@@ -12,6 +12,7 @@ import typer
 
 from orchestrator import host
 from orchestrator.catalog import catalog, programs_of
+from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
 from orchestrator.cli.options import (
     RUNS,
     ExperimentFile,
@@ -27,7 +28,7 @@ from orchestrator.cli.output import duration, err, print_json
 from orchestrator.cli.plan import announce_skipped, plan_of
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
-from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.lock import resource_lock
@@ -61,6 +62,7 @@ def run(
 ) -> None:
     """Run an experiment and make its report."""
     experiment = load(file, lab, phone)
+    check_budgets(experiment)
     plan = plan_of(experiment)
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
     directory = begin(experiment, plan, runs)
@@ -150,6 +152,8 @@ def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
+        if cases := budget_cases(directory.path):
+            write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
     _finish(directory.path, progress, report=report, as_json=as_json)
 
 
@@ -207,4 +211,7 @@ def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -
         )
     elif report:
         print_summary(path)
-    raise typer.Exit(0 if progress.ok == progress.total else 1)
+    if progress.ok != progress.total:
+        raise typer.Exit(1)
+    if report and (broken := broken_budgets(path)):
+        raise GateError(f"{path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")

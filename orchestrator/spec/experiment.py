@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
+from orchestrator.spec.budgets import Budget, BudgetsByMetric
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.names import Name
@@ -104,6 +105,7 @@ class ExperimentFile(BaseModel):
     retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
     cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
     claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
+    budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,7 @@ class Experiment:
     retries: int = 1
     cell_timeout_s: float = 120.0
     claims: tuple[Claim, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
     def scenario(self, label: str) -> ScenarioUse:
         """The scenario of that label. Raises KeyError."""
@@ -231,4 +234,5 @@ class Experiment:
             "retries": self.retries,
             "cell_timeout_s": self.cell_timeout_s,
             "claims": [claim.to_json() for claim in self.claims],
+            "budgets": [budget.to_json() for budget in self.budgets],
         }

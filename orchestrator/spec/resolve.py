@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from orchestrator.errors import InputError
 from orchestrator.scenario import Scenario
 from orchestrator.spec.abilities import Abilities, refusals
+from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.experiment import (
     MAX_CELLS,
@@ -123,6 +124,7 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
         )
         resolver.check_claims(file, names)
+        budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
     raise_lines([*checker.lines(), *resolver.file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
     return Experiment(
@@ -142,6 +144,7 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
         retries=file.retries,
         cell_timeout_s=file.cell_timeout,
         claims=tuple(_claim(claim) for claim in file.claims),
+        budgets=tuple(budgets),
     )
 
 

@@ -96,9 +96,10 @@ def test_a_router_that_reboots_costs_an_attempt(start_mplab: Start, tmp_path: Pa
     file = write(tmp_path, "sptcp-wifi", "1 MB", retries=2, slow="2 Mbit/s")
     process = start_mplab("run", file, "--no-report")
     wait_until(lambda: any(e.get("step") == "scenario" for e in events(tmp_path)), "the scenario has begun", 120)
-    for machine in (one for one in psutil.Process(process.pid).children(recursive=True) if one.name() == "linux.uml"):
-        with suppress(psutil.NoSuchProcess):  # its programs end with it
-            machine.kill()  # as a power cut does; it boots again
+    for one in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # the machine's programs end with it
+            if one.name() == "linux.uml":
+                one.kill()  # as a power cut does; it boots again
     assert process.wait(240) == 0
     (cell,) = cells(only_run(tmp_path)).values()
     first = cell["attempts"][0]

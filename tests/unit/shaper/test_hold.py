@@ -91,8 +91,8 @@ def test_what_was_given_back_by_itself_is_known_to_be_lost_when_that_was_seen(
     held.take()
     held.keep(shell.script("cat /proc/sys/kernel/random/boot_id").stdout.strip())
     held.check_alive()
-    shutil.rmtree(tmp_path / "router-wifi")
     before = held.seems_lost
+    shutil.rmtree(tmp_path / "router-wifi")
     for _ in range(2):
         with pytest.raises(PlaceError, match="router wifi: has taken the shaping back by itself"):
             held.check_alive()
