@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from orchestrator.spec.budgets import Budget, BudgetsByMetric
+from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.names import Name
 from orchestrator.spec.suggest import show
@@ -94,7 +95,7 @@ class ExperimentFile(BaseModel):
     title: str = Field("", description="For people; default: the name.")
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
-    lab: str = Field("virtual", min_length=1, description="Where it runs.")
+    lab: str = Field("virtual", min_length=1, description="Where it runs: 'virtual', or the path of a lab file.")
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
@@ -193,7 +194,7 @@ class Experiment:
     title: str
     seed: int
     repetitions: int
-    lab: str
+    lab: LabUse
     transports: tuple[TransportUse, ...]
     links: tuple[LinkCondition, ...]
     scenarios: tuple[ScenarioUse, ...]

@@ -151,6 +151,9 @@ class Hold:
                 self._check_held()
             except ConnectionLostError as error:
                 self._dropped = str(error)
+            except PlaceError as error:
+                self._lost = str(error)  # the heartbeat would find it out later: it is to be held anew before that
+                raise
         if self._dropped:
             self._explain_loss()
 
