@@ -22,7 +22,7 @@ help:  ## this list
 demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 	$(VENV)/bin/mplab run experiments/demo.yaml
 
-test: setup  ## lint, types, unit, integration and Go tests
+test: setup  ## lint, types, unit, integration, router and Go tests
 	$(VENV)/bin/tox
 
 setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS)  ## install what is missing, build the programs

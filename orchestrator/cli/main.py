@@ -17,6 +17,7 @@ from orchestrator.cli import (
     links,
     lists,
     plan,
+    proxy,
     report,
     results,
     router,
@@ -52,6 +53,7 @@ app.command("compare")(compare.compare)
 app.command("trend")(trend.trend)
 app.add_typer(results.app, name="results")
 app.add_typer(lab.app, name="lab")
+app.add_typer(proxy.app, name="proxy")
 app.add_typer(router.app, name="router")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(links.app, name="links")

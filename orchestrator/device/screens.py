@@ -9,7 +9,7 @@ from orchestrator.device.apps import ready_apps
 from orchestrator.device.screen import HomeScreen, Screen, ScriptedScreen, load_script
 from orchestrator.device.screen.agents import Agents
 from orchestrator.device.screen.automation import automation_agents
-from orchestrator.device.screen.uimethods import DeviceFacts
+from orchestrator.device.screen.facts import DeviceFacts
 from orchestrator.device.settings import DeviceSettings
 from orchestrator.programs import NSENTER
 

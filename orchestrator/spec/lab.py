@@ -21,6 +21,7 @@ from orchestrator.spec.places import (
     VirtualRouterFile,
     interface_of,
 )
+from orchestrator.spec.proxyfile import ProxyFile
 from orchestrator.spec.suggest import unknown
 from orchestrator.spec.yaml import Document, load_yaml
 
@@ -113,6 +114,7 @@ class LabFile(BaseModel):
     routers: dict[Name, AnyRouterFile] = Field(default_factory=dict, description="The routers, by name.")
     servers: dict[Name, ServerFile] = Field(default_factory=dict, description="The servers, by name.")
     phones: dict[Name, PhoneFile] = Field(default_factory=dict, description="The phones, by name.")
+    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
 
     def places(self) -> dict[str, PlaceFile]:
         """Everything that shapes and can be reached, by name: virtual routers are there inside a lab alone."""
@@ -148,7 +150,7 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
 
 def _check(lab: LabFile, checker: Checker) -> None:
     virtual = [name for name, phone in lab.phones.items() if phone.driver == "virtual"]
-    if not lab.places() and not virtual:
+    if not lab.places() and not virtual and lab.proxy is None:
         checker.add(
             (),
             "nothing shapes: at least one of 'routers', 'servers', a phone's 'root_shell', or a phone with "

@@ -109,6 +109,10 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
     chosen = phone or next(iter(lab.phones), "")
     if not checker.lines() and lab.phones[chosen].driver is None:
         checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual")
+    if lab.proxy is not None:
+        checker.add(
+            ("proxy",), "a run cannot use a proxy of its own yet, only 'mplab proxy' can: leave it out for runs"
+        )
     checker.raise_problems()
     return LabUse(lab, document.source, chosen)
 

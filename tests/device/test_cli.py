@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.errors import InputError
 from tests.device.conftest import Adb, wait_until
 
 MPLAB = [sys.executable, "-m", "orchestrator", "lab", "device"]
@@ -38,18 +42,24 @@ def test_a_device_by_hand(adb: Adb) -> None:
     assert "no emulated device 'BYHAND'" in gone.stderr
 
 
+def refused(*arguments: str) -> str:
+    """What is wrong with a command line."""
+    result = CliRunner().invoke(app, ["lab", "device", *arguments])
+    assert isinstance(result.exception, InputError)
+    return str(result.exception)
+
+
 def test_what_is_wrong_is_told_before_anything_is_started(tmp_path: Path) -> None:
-    bad = run("--phone", "android-31")
-    assert (bad.returncode, "Did you mean 'android-16'? Allowed: android-10," in bad.stderr) == (2, True)
+    assert "Did you mean 'android-16'? Allowed: android-10," in refused("--phone", "android-31")
     file = tmp_path / "phone.yaml"
     file.write_text("mplab: 1\nmodel: X\nproduct: x\nandroid: 9\nserial: A B\nmptcp: maybe\nbattry: {}\n")
-    bad = run("--phone", str(file))
-    assert bad.returncode == 2
-    lines = [line for line in bad.stderr.splitlines() if ".yaml:" in line]
+    lines = refused("--phone", str(file)).splitlines()
     assert [line.split(".yaml:")[1].split(":")[0] for line in lines] == ["4", "5", "6", "7"]
-    assert run("fault", "disk-fool").returncode == 2
+    assert "Did you mean 'disk-full'?" in refused("fault", "disk-fool")
+    assert "Allowed: any, listed, nobody" in refused("--trust", "all")
 
 
 def test_lists() -> None:
-    assert {"android-10", "android-13", "android-16", "mptcp-095"} <= set(json.loads(run("list", "--json").stdout))
-    assert "disk-full" in run("fault").stdout
+    phones = CliRunner().invoke(app, ["lab", "device", "list", "--json"]).stdout
+    assert {"android-10", "android-13", "android-16", "mptcp-095"} <= set(json.loads(phones))
+    assert "disk-full" in CliRunner().invoke(app, ["lab", "device", "fault"]).stdout

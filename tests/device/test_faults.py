@@ -133,7 +133,7 @@ def test_root_withdrawn(adb: Adb, device: Device) -> None:
 def test_adb_root(adb: Adb, client: adbutils.AdbClient, device: Device) -> None:
     # adb root and adb unroot wait long for devices that come back by themselves, as those on USB do.
     assert "restarting adbd as root" in client.device(device.address).root()
-    wait_until(lambda: device.state()["adb_root"], "adbd is root")
+    wait_until(lambda: adb.state(device.address) != "device", "adbd goes")
     adb.reconnect(device)
     assert sh(adb, device, "id -u") == "0\n"
     assert adb("push", __file__, "/data/misc/x", serial=device.address).returncode == 0
@@ -141,7 +141,7 @@ def test_adb_root(adb: Adb, client: adbutils.AdbClient, device: Device) -> None:
         transport.send_command("unroot:")
         transport.check_okay()
         assert "restarting adbd as non root" in transport.read_until_close()
-    wait_until(lambda: not device.state()["adb_root"], "adbd is not root")
+    wait_until(lambda: adb.state(device.address) != "device", "adbd goes")
     adb.reconnect(device)
     assert sh(adb, device, "id -u") == "2000\n"
 

@@ -1,9 +1,10 @@
 """Runs with a lab file: a path through a virtual router, shaped by the driver of real ones."""
 
 import json
+import re
 import subprocess
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import psutil
 import pytest
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.find import enter_argv, find_node
 from orchestrator.lab.needs import programs_of_lab
 from orchestrator.programs import CHECKOUT
 from orchestrator.spec.labuse import use_lab
-from tests.integration.conftest import Mplab
+from tests.integration.conftest import Mplab, wait_until
 from tests.integration.test_faults import whole_lines
 from tests.integration.test_run import cells, only_run
 
@@ -66,7 +68,7 @@ _TIMES = ("before", "after")
 
 def test_a_path_through_a_virtual_router(mplab: Mplab, tmp_path: Path) -> None:
     file = write(tmp_path, "sptcp-wifi, mptcp", "1 MB", retries=2, home="8 Mbit/s")
-    done = mplab("run", file, "--json")
+    done = mplab("run", file, "--no-report")
     assert done.returncode == 0, done.stdout + done.stderr
     run = only_run(tmp_path)
     assert (run / "lab.yaml").read_bytes() == LAB.read_bytes()
@@ -79,7 +81,8 @@ def test_a_path_through_a_virtual_router(mplab: Mplab, tmp_path: Path) -> None:
         assert {interface: path["where"] for interface, path in cell["links"].items()} == lab["paths"]
         growth = counted(run, cell["id"])
         through_router = growth["tc.wlan0.down.bytes_out"]
-        assert through_router == growth["wlan0.down.bytes_out"], "the emulator is a bridge there"
+        through_emulator = growth["wlan0.down.bytes_out"]
+        assert through_router == pytest.approx(through_emulator, rel=0.02), "it is a bridge there"
         if cell["spec"]["transport"] == "mptcp":
             assert min(through_router, growth["rmnet0.down.bytes_out"]) > 50_000
         else:
@@ -87,42 +90,47 @@ def test_a_path_through_a_virtual_router(mplab: Mplab, tmp_path: Path) -> None:
             assert growth["tc.wlan0.up.bytes_out"] < through_router / 5, "what goes down is not counted as going up"
     (up,) = (json.loads(line) for line in whole_lines(run / "events.jsonl") if '"lab_up"' in line)
     assert lab["routers"]["wifi"]["kernel"] in up["routers"]["wifi"]["kernel"]
-    page = (run / "report" / "index.html").read_text()
-    assert "router wifi (tc)" in page
 
 
-def test_a_router_that_reboots_and_one_that_cannot_give_what_is_asked(start_mplab: Start, tmp_path: Path) -> None:
-    file = write(tmp_path, "sptcp-wifi", "1 MB", retries=1, slow="2 Mbit/s", impossible="1500 Mbit/s")
+def test_a_router_that_reboots_costs_an_attempt(start_mplab: Start, tmp_path: Path) -> None:
+    file = write(tmp_path, "sptcp-wifi", "1 MB", retries=2, slow="2 Mbit/s")
     process = start_mplab("run", file, "--no-report")
-    _cut_power_in(process, tmp_path, cell="slow")
-    assert process.wait(240) == 1
-    run = only_run(tmp_path)
-    found = {cell["spec"]["link"]: cell for cell in cells(run).values()}
-    slow, impossible = found["slow"], found["impossible"]
-    assert impossible["outcome"] == "invalid"
-    (reason,) = (reason for reason in impossible["reasons"] if "rate down" in reason)
-    assert reason.startswith("wlan0: rate down ")
-    assert "1.5e+06 kbit/s asked" in reason
-    assert slow["outcome"] == "ok", slow["reasons"]
-    first = slow["attempts"][0]
+    wait_until(lambda: any(e.get("step") == "scenario" for e in events(tmp_path)), "the scenario has begun", 120)
+    for one in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # the machine's programs end with it
+            if one.name() == "linux.uml":
+                one.kill()  # as a power cut does; it boots again
+    assert process.wait(240) == 0
+    (cell,) = cells(only_run(tmp_path)).values()
+    first = cell["attempts"][0]
     assert first["outcome"] != "ok"
     assert first["reason"].startswith("router wifi: "), first
     assert "rebooted in the middle" in first["reason"] or "lost while shaping" in first["reason"]
-    assert slow["links"]["wlan0"]["where"] == "router wifi (tc)"
-    kept: dict[str, Any] = json.loads((run / "manifest.json").read_text())
-    assert kept["lab"]["phone"] == "phone-1"
+    assert cell["outcome"] == "ok"
+    assert cell["links"]["wlan0"]["where"] == "router wifi (tc)"
 
 
-def _cut_power_in(run: subprocess.Popen[str], tmp_path: Path, *, cell: str) -> None:
-    """End the virtual machine while the scenario of a cell runs; it boots again, as after a power cut."""
-    while run.poll() is None:
-        lines = [line for file in tmp_path.glob("runs/*/events.jsonl") for line in whole_lines(file)]
-        steps = [event for event in map(json.loads, lines) if event["event"] == "cell_step"]
-        if any(event["step"] == "scenario" and f"-{cell}-" in event["cell"] for event in steps):
-            machines = [one for one in psutil.Process(run.pid).children(recursive=True) if one.name() == "linux.uml"]
-            assert machines
-            for machine in machines:
-                machine.kill()
-            return
-        time.sleep(0.02)
-    pytest.fail("the run has ended before that cell's scenario began")
+NARROW = """
+tc qdisc add dev eth0 root handle 1: htb && tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit &&
+tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.64.1.0/24 flowid 1:1
+"""
+
+
+def test_a_path_that_cannot_give_what_is_asked(start_mplab: Start, tmp_path: Path) -> None:
+    file = write(tmp_path, "sptcp-wifi", "1 MB", retries=1, wanted="40 Mbit/s")
+    process = start_mplab("run", file, "--no-report")
+    wait_until(lambda: any(event["event"] == "lab_up" for event in events(tmp_path)), "the lab is up", 120)
+    proxy = find_node("proxy")
+    if subprocess.run(enter_argv(proxy, ["sh", "-c", NARROW]), check=False).returncode != 0:
+        pytest.skip("no bottleneck can be made here: it needs sch_htb and cls_u32 of this kernel")
+    assert process.wait(240) == 1
+    (cell,) = cells(only_run(tmp_path)).values()
+    assert cell["outcome"] == "invalid", cell["reasons"]
+    (reason,) = (reason for reason in cell["reasons"] if reason.startswith("wlan0: rate down "))
+    measured, asked = re.findall(r"([\d.e+]+) kbit/s", reason)
+    assert float(asked) == 40_000
+    assert float(measured) < 20_000
+
+
+def events(tmp_path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for file in tmp_path.glob("runs/*/events.jsonl") for line in whole_lines(file)]

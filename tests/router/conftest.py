@@ -13,6 +13,8 @@ from orchestrator.shaper.openwrt import Router, guard
 from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.lab import RouterFile
 from orchestrator.undo import UndoStack
+from tests.router.inside import SERVER
+from tests.router.measure import probe_server
 from tests.router.stand_in import StandInRouter, why_not
 
 Hold = Callable[..., AbstractContextManager[Router]]
@@ -41,10 +43,10 @@ def _own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def bare_router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInRouter]:
-    """A router on which nothing is installed yet."""
+    """A router on which nothing is installed yet; a server behind it answers probes."""
     if reason := why_not():
         pytest.skip(reason)
-    with StandInRouter(tmp_path_factory.mktemp("router")) as running:
+    with StandInRouter(tmp_path_factory.mktemp("router")) as running, probe_server(running.node("server"), SERVER):
         yield running
 
 

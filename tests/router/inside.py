@@ -18,15 +18,17 @@ ROOT = Path("/run/router")
 """The router's root file system: in the tmpfs of the lab."""
 
 LOG = Path("/run/router.log")
+_TAP_PACKETS = 10_000
+"""Wait for the virtual machine while it does not run: a process like others, on a busy host."""
 LAN, WAN, SECOND_LAN = "vec0", "vec1", "vec2"
 SERVER = "10.66.2.2"
 _PLUGS = {
     "phone": (("wlan0", "10.66.1.11", "lan"), ("rmnet0", "10.66.3.11", "lan2")),
-    "phone2": (("wlan0", "10.66.1.12", "lan"),),
+    **{f"phone{number}": (("wlan0", f"10.66.1.1{number}", "lan"),) for number in range(2, 8)},
     "server": (("eth0", SERVER, "wan"),),
 }
 """Node → its interfaces: name, address, network."""
-MAC = {"phone": "02:66:00:00:01:11", "phone2": "02:66:00:00:01:12"}
+MAC = {name: f"02:66:00:00:01:1{name.removeprefix('phone') or 1}" for name in _PLUGS if name != "server"}
 _GATEWAYS = {"lan": "10.66.1.1", "wan": "10.66.2.1", "lan2": "10.66.3.1"}
 _TABLES = {"wlan0": 101, "rmnet0": 102, "eth0": 103}
 
@@ -36,7 +38,10 @@ def _make_network() -> Node:
     router = nodes["router"]
     for network in _GATEWAYS:
         router.ip(f"link add br-{network} type bridge forward_delay 0", f"link set br-{network} up")
-        router.ip(f"tuntap add tap-{network} mode tap", f"link set tap-{network} master br-{network} up")
+        router.ip(
+            f"tuntap add tap-{network} mode tap",
+            f"link set tap-{network} txqueuelen {_TAP_PACKETS} master br-{network} up",
+        )
     for name, interfaces in _PLUGS.items():
         node = nodes[name]
         for interface, address, network in interfaces:

@@ -35,6 +35,8 @@ def main() -> None:
             near.close()
             continue
         far.settimeout(None)
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for source, target in ((near, far), (far, near)):
             threading.Thread(target=_carry, args=(source, target), daemon=True).start()
 

@@ -27,8 +27,10 @@ _PACKAGES = {
     "busybox": "busybox-static",
     "tc": "iproute2",
     "ethtool": "ethtool",
+    "ssh": "openssh-client",
 }
 _BOOT_TIMEOUT_S = 120.0
+_END_TIMEOUT_S = 10.0
 
 
 def why_not() -> str:
@@ -94,9 +96,14 @@ class StandInRouter:
         """End all of it."""
         with contextlib.suppress(OSError):
             os.close(self._lifeline)
-        self._process.wait(10)
-        if self._relay is not None:
-            self._relay.wait(10)
+        for process in (self._process, self._relay):
+            if process is None:
+                continue
+            try:
+                process.wait(_END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:  # a busy host, or interrupted half-way
+                process.kill()
+                process.wait()
         if hasattr(self, "_listener"):
             self._listener.close()
         if self._process.stdout:

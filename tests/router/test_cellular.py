@@ -4,9 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -16,18 +17,18 @@ from orchestrator.errors import LabNotReadyError
 from orchestrator.lab.nodes import Node
 from orchestrator.shaper.linux import LinuxServer, ShapingPhone
 from orchestrator.shaper.openwrt import Router
-from orchestrator.shaper.protocol import PathMeasurement
 from orchestrator.shaper.tc import Place, TcShaper
 from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.lab import PhoneFile, PhoneShellFile, ServerFile
 from orchestrator.spec.path import PathCondition
 from orchestrator.undo import UndoJournal, UndoStack
+from tests.router.bench import ATTEMPTS
 from tests.router.conftest import found_on, settings_of
-from tests.router.measure import differences, probe, probe_server
+from tests.router.inside import SERVER
+from tests.router.measure import OPEN, Found, Slot, differences, measure
 from tests.router.stand_in import StandInRouter
 from tests.router.test_router import rtt_ms, wait_until_given_back
 
-OPEN = PathCondition.of(None, None, 0.0)
 LTE = PathCondition.of(9185, 4000, 70, loss_percent=1.0)
 WIFI = PathCondition.of(7040, 2000, 25)
 
@@ -100,16 +101,20 @@ def measured(
 ) -> TcShaper:
     """Put a phone under conditions and assert that it meets them; the shaper."""
     phone: Node = router.node("phone")
+
+    def probe(paths: Mapping[str, PathCondition]) -> dict[str, Found]:
+        found = measure({Slot(phone, interface): path for interface, path in paths.items()}, SERVER)
+        return {slot.interface: one for slot, one in found.items()}
+
     file = PhoneFile.model_validate(attached)
-    shaper = TcShaper("one", file, {"proxy": place, "one": place}, lambda paths: probe(phone, paths))
-    with probe_server(router):
-        idle: dict[str, PathMeasurement] = probe(phone, dict.fromkeys(asked, OPEN))
-        shaper.apply(asked, seed=1)
-        for _ in range(2):  # the host may be busy once
-            found = shaper.probe(asked)
-            problems = {name: differences(asked[name], found[name], idle[name]) for name in asked}
-            if not any(problems.values()):
-                break
+    shaper = TcShaper("one", file, {"proxy": place, "one": place}, probe)
+    idle = probe(dict.fromkeys(asked, OPEN))
+    shaper.apply(asked, seed=1)
+    for _ in range(ATTEMPTS):
+        found = cast(Mapping[str, Found], shaper.probe(asked))
+        problems = {name: differences(asked[name], found[name], idle[name]) for name in asked}
+        if not any(problems.values()):
+            break
     assert not any(problems.values()), problems
     return shaper
 

@@ -1,92 +1,108 @@
-"""Every link condition of the table, given by the real driver on the test router, met by a virtual phone."""
+"""Every link condition of the table, given by the real driver on the test router, met by virtual phones."""
 
+import math
 import os
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
-from orchestrator.catalog import LINKS_DIR
 from orchestrator.shaper.abilities import TC
 from orchestrator.shaper.openwrt import Router
-from orchestrator.shaper.protocol import PathMeasurement
 from orchestrator.shaper.tc import TcShaper
 from orchestrator.spec.abilities import refusals
 from orchestrator.spec.lab import PhoneFile
-from orchestrator.spec.link import list_links, load_links
 from orchestrator.spec.path import PathCondition
 from orchestrator.undo import UndoStack
+from tests.router.bench import Bench
+from tests.router.conditions import LINKS, Case, different_paths, has_trace
 from tests.router.conftest import settings_of
-from tests.router.measure import differences, probe, probe_server
+from tests.router.inside import MAC, SERVER
+from tests.router.measure import Slot, differences, measure
 from tests.router.stand_in import StandInRouter
 
-PHONE = PhoneFile.model_validate(
-    {"wifi": {"router": "wifi", "ip": "10.66.1.11"}, "lte": {"router": "wifi", "interface": "vec2"}}
-)
-OPEN = PathCondition.of(None, None, 0.0)
-ATTEMPTS = 4
-"""The host may be busy; what is shaped wrongly is so each time."""
+CASES = different_paths()
+TABLE_VARIABLE = "MPLAB_ROUTER_TABLE"
+"""Environment variable: the file to write the table into."""
+_TABLE_TIMEOUT_S = 900
 
 
-LINKS = [link for file in list_links(LINKS_DIR) for link in load_links(file, LINKS_DIR)]
-
-
-def _different_paths() -> list[tuple[str, dict[str, PathCondition]]]:
-    """Every path of every condition (before its changes) once, two at a time, one on each interface of the phone."""
-    named: dict[PathCondition, str] = {}
-    for link in LINKS:
-        for path, condition in (("wifi", link.wifi), ("lte", link.lte)):
-            if not _has_trace(condition):
-                named.setdefault(condition, f"{link.name}.{path}")
-    found = [(name, condition) for condition, name in named.items()]
-    pairs = zip_longest(found[::2], found[1::2], fillvalue=found[0])
-    return [(f"{one}+{two}", {"wlan0": first, "rmnet0": second}) for (one, first), (two, second) in pairs]
-
-
-def _has_trace(path: PathCondition) -> bool:
-    return path.up.trace is not None or path.down.trace is not None
-
-
-PATHS = _different_paths()
+def attachments(phone: str) -> dict[str, object]:
+    """The phone's entry in a lab file; the router tells some by address, some by MAC."""
+    if phone == "phone":
+        return {"wifi": {"router": "wifi", "ip": "10.66.1.11"}, "lte": {"router": "wifi", "interface": "vec2"}}
+    return {"wifi": {"router": "wifi", "mac": MAC[phone]}}
 
 
 def test_only_what_is_a_trace_is_refused() -> None:
     for link in LINKS:
-        traces = any(_has_trace(condition) for _, condition in link.conditions())
+        traces = any(has_trace(condition) for _, condition in link.conditions())
         assert bool(refusals(link, TC)) is traces, (link.name, refusals(link, TC))
 
 
-class Bench:
-    """A held router with its phone."""
+class RouterBench(Bench):
+    """A held router with its phones."""
 
     def __init__(self, router: StandInRouter, held: Router) -> None:
-        self.router = router
         self.held = held
-        self.phone = router.node("phone")
-        self.shaper = TcShaper("one", PHONE, {"wifi": held}, lambda paths: probe(self.phone, paths))
-        self.idle: dict[str, PathMeasurement] = probe(self.phone, {"wlan0": OPEN, "rmnet0": OPEN})
+        phones = {name: router.node(name) for name in MAC}
+        self.shapers = {
+            node: TcShaper(name, PhoneFile.model_validate(attachments(name)), {"wifi": held}, lambda _: {})
+            for name, node in phones.items()
+        }
+        slots = [Slot(phones["phone"], "rmnet0"), *(Slot(node, "wlan0") for node in phones.values())]
+        super().__init__(slots, SERVER, self.shape)
+
+    def shape(self, cases: Mapping[Slot, Case]) -> None:
+        """As an experiment does: at its start, or in the middle of it."""
+        for slot, case in cases.items():
+            shaper = self.shapers[slot.phone]
+            if case.changed:
+                shaper.change(slot.interface, case.path)
+            else:
+                shaper.apply({slot.interface: case.path}, seed=1)
+        self.held.check_alive()
 
 
 @pytest.fixture(scope="module")
-def bench(prepared_router: StandInRouter) -> Iterator[Bench]:
-    with probe_server(prepared_router), UndoStack() as undo:
+def bench(prepared_router: StandInRouter) -> Iterator[RouterBench]:
+    with UndoStack() as undo:
         settings = settings_of(prepared_router, dead_man="60 s")
         with Router("wifi", settings, undo=undo, interfaces=("vec0", "vec2")) as held:
-            yield Bench(prepared_router, held)
+            yield RouterBench(prepared_router, held)
 
 
-@pytest.mark.parametrize("paths", [paths for _, paths in PATHS], ids=[name for name, _ in PATHS])
-def test_a_phone_meets_what_was_asked(bench: Bench, paths: dict[str, PathCondition]) -> None:
-    for _ in range(ATTEMPTS):
-        bench.shaper.apply(paths, seed=1)
-        found = bench.shaper.probe(paths)
-        problems = {name: differences(paths[name], found[name], bench.idle[name]) for name in paths}
-        if not any(problems.values()):
-            break
-    if table := os.environ.get("MPLAB_ROUTER_TABLE"):
-        with open(table, "a", encoding="utf-8") as file:  # noqa: PTH123
-            file.writelines(f"{name}\t{paths[name]}\t{found[name]}\n" for name in paths)
-    assert not any(problems.values()), problems
-    state = bench.shaper.state()
-    assert state["wlan0"]["of"] == "10.66.1.11 at vec0"
-    assert bench.shaper.counters()["wlan0.down.packets_out"] > 0
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_a_phone_meets_what_was_asked(bench: RouterBench, case: Case) -> None:
+    assert not bench.outcome(case).problems
+
+
+@pytest.mark.timeout(_TABLE_TIMEOUT_S)
+def test_all_losses_together_and_the_table(bench: RouterBench) -> None:
+    """A single path loses too little within seconds to tell a fifth more from chance; all of them do not."""
+    if table := os.environ.get(TABLE_VARIABLE):
+        Path(table).write_text(bench.table(), encoding="utf-8")
+    found = [bench.outcome(case).found for case in CASES]
+    shares = [case.path.round_trip_loss_percent / 100 for case in CASES]
+    lost = sum(one.loss_percent / 100 * one.loss_sent for one in found)
+    expected = sum(one.loss_sent * share for one, share in zip(found, shares, strict=True))
+    deviation = math.sqrt(sum(one.loss_sent * share * (1 - share) for one, share in zip(found, shares, strict=True)))
+    assert deviation < 0.03 * expected, "enough losses to find a fifth more or less"
+    assert abs(lost - expected) <= 4 * deviation
+
+
+def test_what_is_a_fifth_off_is_found(bench: RouterBench) -> None:
+    asked = PathCondition.of(8000, 2000, 40, loss_percent=0.5)
+    given = PathCondition.of(6400, 1600, 48, loss_percent=3)
+    slot = bench.slots[0]
+    bench.shape({slot: Case("a fifth off", given, changed=False)})
+    found = measure({slot: asked}, SERVER)
+    problems = " ".join(differences(asked, found[slot], bench.idle[slot]))
+    assert all(what in problems for what in ("rate down", "rate up", "RTT", "loss")), problems
+
+
+def test_what_the_kernel_counts(bench: RouterBench) -> None:
+    (shaper,) = (bench.shapers[slot.phone] for slot in bench.slots if slot.interface == "rmnet0")
+    state = shaper.state()
+    assert "netem" in state["rmnet0"]["up"]
+    assert shaper.counters()["rmnet0.down.packets_out"] > 0

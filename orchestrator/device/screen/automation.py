@@ -1,15 +1,18 @@
 """The agents that automation starts on the emulated device."""
 
 import asyncio
-from collections.abc import Callable
+import socket
+from collections.abc import Awaitable, Callable
 
 from orchestrator.device.screen.agents import AgentContext, AgentMain, Agents
+from orchestrator.device.screen.facts import DeviceFacts
 from orchestrator.device.screen.protocol import Screen
 from orchestrator.device.screen.uiautomator import MAIN_CLASS, UiAutomatorService
 from orchestrator.device.screen.uiautomator import PORT as UIAUTOMATOR_PORT
-from orchestrator.device.screen.uimethods import DeviceFacts
 from orchestrator.device.screen.webdriver import INSTRUMENTATION, WebDriverService
 from orchestrator.device.screen.webdriver import PORT as WEBDRIVER_PORT
+
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def automation_agents(
@@ -28,21 +31,36 @@ def automation_agents(
         arguments = list(context.arguments)
         port = int(arguments[arguments.index("-p") + 1]) if "-p" in arguments else UIAUTOMATOR_PORT
         await context.print("[server] INFO: [UiAutomator2Server] Starting Server\n")
-        async with await asyncio.start_server(service.connected, sock=context.listen(f"tcp:{port}")) as server:
-            await server.serve_forever()
+        await _serve(service.connected, context.listen(f"tcp:{port}"), asyncio.Event())
         return 0
 
     async def appium(context: AgentContext) -> int:
         ended = asyncio.Event()
         service = WebDriverService(screen, facts, ended.set)
         await context.print("INSTRUMENTATION_STATUS: numtests=1\nINSTRUMENTATION_STATUS_CODE: 1\n")
-        async with await asyncio.start_server(
-            service.connected, sock=context.listen(f"tcp:{WEBDRIVER_PORT}")
-        ) as server:
-            await server.start_serving()
-            await ended.wait()
+        await _serve(service.connected, context.listen(f"tcp:{WEBDRIVER_PORT}"), ended)
         await context.print("INSTRUMENTATION_CODE: -1\n")
         return 0
 
     agents: dict[str, AgentMain] = {MAIN_CLASS: uiautomator2, INSTRUMENTATION: appium}
     return agents
+
+
+async def _serve(connected: Connected, sock: socket.socket, ended: asyncio.Event) -> None:
+    """Serve until `ended`, or until cancelled; then no connection is left, as when a process ends."""
+    writers: set[asyncio.StreamWriter] = set()
+
+    async def tracked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.add(writer)
+        try:
+            await connected(reader, writer)
+        finally:
+            writers.discard(writer)
+
+    server = await asyncio.start_server(tracked, sock=sock)
+    try:
+        await ended.wait()
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()

@@ -1,44 +1,17 @@
 """An app that runs: which screen it shows, what its variables are, what it is doing."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from orchestrator.device.screen.layout import Item, Layout, Painter, Place, Scrolled, holds
 from orchestrator.device.screen.script import FILES, NAMED, VIEW, Action, AppScript, Condition, Panel, Run, Widget
+from orchestrator.device.screen.surroundings import Stored, Surroundings
 from orchestrator.device.screen.work import Work
 from orchestrator.spec.units import parse_duration_s
 from orchestrator.ui.hierarchy import Bounds, Node
 
 _TOAST_S = 3.5
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What apps are given by the device.
-
-    Attributes:
-        start: starts a program in the device's network.
-        folder: a folder of the device → where its files are on the host; None when there is none.
-        clock: seconds, ascending.
-        variables: instead of the first values of a script's.
-    """
-
-    start: Callable[[tuple[str, ...]], Work]
-    folder: Callable[[str], Path | None]
-    clock: Callable[[], float]
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class Stored:
-    """What an app keeps when it ends, until it is cleared."""
-
-    starts: int = 0
-    dialogs: set[str] = field(default_factory=set)
-    variables: dict[str, str] = field(default_factory=dict)
-    lists: dict[str, list[Item]] = field(default_factory=dict)
 
 
 @dataclass

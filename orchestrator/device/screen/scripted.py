@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.device.screen.protocol import InstalledPackage
-from orchestrator.device.screen.running import RunningApp, Stored, Surroundings
+from orchestrator.device.screen.running import RunningApp
 from orchestrator.device.screen.script import VIEW, AppScript
+from orchestrator.device.screen.surroundings import Stored, Surroundings
 from orchestrator.device.screen.work import Work
 from orchestrator.ui.hierarchy import Bounds, Node, write_hierarchy
 

@@ -9,9 +9,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from orchestrator.device.screen.facts import DeviceFacts
 from orchestrator.device.screen.http import Answer, serve
 from orchestrator.device.screen.protocol import Screen
-from orchestrator.device.screen.uimethods import DeviceFacts, Methods, NoMethodError, ObjectNotFoundError
+from orchestrator.device.screen.uimethods import Methods, NoMethodError, ObjectNotFoundError
 
 PORT = 9008
 MAIN_CLASS = "com.wetest.uia2.Main"

@@ -9,14 +9,15 @@ import base64
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from orchestrator.device.screen.facts import DeviceFacts
 from orchestrator.device.screen.hands import LONG_TAP_MS, Hands
 from orchestrator.device.screen.picture import encoded
 from orchestrator.device.screen.protocol import Screen
+from orchestrator.device.screen.uianswers import cut, info
 from orchestrator.device.screen.uiselector import Selector, find
-from orchestrator.ui.hierarchy import Bounds, Node, write_hierarchy
+from orchestrator.ui.hierarchy import Node, write_hierarchy
 
 Reference = Selector | str
 """A selector, or the name that ``childByText`` has given."""
@@ -31,21 +32,6 @@ class ObjectNotFoundError(Exception):
 
 class NoMethodError(Exception):
     """There is no such method."""
-
-
-@dataclass(frozen=True)
-class DeviceFacts:
-    """What the server tells of the device."""
-
-    product: str = "mplab"
-    sdk: int = 34
-    width: int = 1080
-    height: int = 2340
-    density: int = 440
-    """Dots per inch."""
-    model: str = "Emulated"
-    manufacturer: str = "mplab"
-    release: str = "14"
 
 
 class Methods:
@@ -96,7 +82,7 @@ class Methods:
         }
 
     def _do_dump_window_hierarchy(self, _compressed: bool = False, depth: int = 50, *_more: object) -> str:
-        return write_hierarchy(tuple(_cut(window, depth) for window in self._hands.windows()))
+        return write_hierarchy(tuple(cut(window, depth) for window in self._hands.windows()))
 
     def _do_take_screenshot(self, scale: float = 1, quality: int = 80) -> str:
         return base64.b64encode(encoded(self._hands.windows(), "JPEG", scale=scale, quality=quality)).decode()
@@ -181,10 +167,10 @@ class Methods:
         return len(self._find(selector))
 
     def _do_obj_info(self, selector: Reference) -> dict[str, Any]:
-        return _info(self._one(selector))
+        return info(self._one(selector))
 
     def _do_obj_info_of_all_instances(self, selector: Reference) -> list[dict[str, Any]]:
-        return [_info(node) for node in self._find(selector)]
+        return [info(node) for node in self._find(selector)]
 
     def _do_click(self, where: float | Reference, y: float = 0, duration_ms: int = 0) -> bool:
         if isinstance(where, int | float):
@@ -299,27 +285,3 @@ class Methods:
 
 def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
-
-
-def _cut(node: Node, depth: int) -> Node:
-    return replace(node, children=tuple(_cut(child, depth - 1) for child in node.children) if depth > 1 else ())
-
-
-def _corners(bounds: Bounds) -> dict[str, int]:
-    return {"bottom": bounds.bottom, "left": bounds.left, "right": bounds.right, "top": bounds.top}
-
-
-def _info(node: Node) -> dict[str, Any]:
-    flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
-    return {
-        "bounds": _corners(node.bounds),
-        "childCount": len(node.children),
-        "className": node.kind,
-        "contentDescription": node.description,
-        "packageName": node.package,
-        "resourceName": node.resource_id,
-        "text": node.text,
-        "visibleBounds": _corners(node.bounds),
-        "longClickable": "long-clickable" in node.flags,
-        **{name: name in node.flags for name in flags},
-    }

@@ -9,54 +9,23 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.device.screen.elements import ATTRIBUTES, ELEMENT_KEY, Elements, WebDriverError
+from orchestrator.device.screen.facts import DeviceFacts
 from orchestrator.device.screen.hands import Hands
 from orchestrator.device.screen.http import Answer, serve
-from orchestrator.device.screen.locators import Path, WrongSelectorError, at, locate
+from orchestrator.device.screen.locators import WrongSelectorError, at, locate
 from orchestrator.device.screen.picture import encoded
 from orchestrator.device.screen.protocol import Screen
 from orchestrator.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR
-from orchestrator.device.screen.uimethods import DeviceFacts
-from orchestrator.ui.hierarchy import Bounds, Node, write_hierarchy
+from orchestrator.ui.hierarchy import Bounds, write_hierarchy
 
 PORT = 6790
 SERVER_PACKAGE = "io.appium.uiautomator2.server"
 INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunner"
-ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
-"""WebDriver, 11.: the key of an element's reference."""
 _STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
 _BAD_REQUEST, _UNKNOWN = 400, 500
-_ATTRIBUTES: Mapping[str, Callable[[Node], str]] = {
-    "text": lambda node: node.text,
-    "name": lambda node: node.description or node.text,
-    "content-desc": lambda node: node.description,
-    "contentDescription": lambda node: node.description,
-    "class": lambda node: node.kind,
-    "className": lambda node: node.kind,
-    "package": lambda node: node.package,
-    "resource-id": lambda node: node.resource_id,
-    "resourceId": lambda node: node.resource_id,
-    "bounds": lambda node: str(node.bounds),
-    "hint": lambda node: node.hint,
-    "displayed": lambda node: "true" if node.bounds.area else "false",
-}
-
-
-class WebDriverError(Exception):
-    """An error as WebDriver names it: ``no such element``."""
-
-    def __init__(self, error: str, message: str) -> None:
-        super().__init__(message)
-        self.error = error
-
-
-@dataclass(frozen=True)
-class _Element:
-    path: Path
-    kind: str
-    resource_id: str
 
 
 class WebDriverService:
@@ -78,7 +47,7 @@ class WebDriverService:
         self._session = ""
         self._capabilities: Mapping[str, Any] = {}
         self._settings: dict[str, Any] = {}
-        self._elements: dict[str, _Element] = {}
+        self._elements = Elements(self._hands)
         self._routes = _routes(self)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -125,7 +94,7 @@ class WebDriverService:
         wanted = body["capabilities"]
         self._capabilities = {**wanted.get("alwaysMatch", {}), **(wanted.get("firstMatch") or [{}])[0]}
         self._session = str(uuid.uuid4())
-        self._elements = {}
+        self._elements.clear()
         return {"sessionId": self._session, "capabilities": dict(self._capabilities)}
 
     def session(self, _body: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,16 +116,9 @@ class WebDriverService:
 
     def elements(self, body: Mapping[str, Any]) -> list[dict[str, str]]:
         """All that are found."""
-        windows = self._hands.windows()
         strategy = body.get("strategy", body.get("using", ""))
         selector = body.get("selector", body.get("value", ""))
-        base: Path = ()
-        if body.get("context"):
-            base = self._known(body["context"]).path
-            inside = at(windows, base)
-            windows_inside = inside.children if inside else ()
-            return [self._reference((*base, *path)) for path in locate(windows_inside, strategy, selector)]
-        return [self._reference(path) for path in locate(windows, strategy, selector)]
+        return self._elements.find(strategy, selector, body.get("context") or "")
 
     def active(self, _body: Mapping[str, Any]) -> dict[str, str]:
         """The one with the focus."""
@@ -164,15 +126,15 @@ class WebDriverService:
 
     def click(self, _body: Mapping[str, Any], name: str) -> None:
         """Tap it."""
-        self._hands.tap(self._node(name))
+        self._hands.tap(self._elements.node(name))
 
     def clear(self, _body: Mapping[str, Any], name: str) -> None:
         """Empty it."""
-        self._hands.clear(self._node(name))
+        self._hands.clear(self._elements.node(name))
 
     def value(self, body: Mapping[str, Any], name: str) -> None:
         """Type into it."""
-        node, text = self._node(name), _typed(body)
+        node, text = self._elements.node(name), _typed(body)
         if body.get("replace"):
             self._hands.clear(node)
         elif "focused" not in node.flags:
@@ -185,27 +147,27 @@ class WebDriverService:
 
     def text(self, _body: Mapping[str, Any], name: str) -> str:
         """Its text."""
-        return self._node(name).text
+        return self._elements.node(name).text
 
     def name(self, _body: Mapping[str, Any], name: str) -> str:
         """Its description."""
-        return self._node(name).description
+        return self._elements.node(name).description
 
     def attribute(self, _body: Mapping[str, Any], name: str, attribute: str) -> str:
         """One of its attributes."""
-        node = self._node(name)
-        if attribute in _ATTRIBUTES:
-            return _ATTRIBUTES[attribute](node)
+        node = self._elements.node(name)
+        if attribute in ATTRIBUTES:
+            return ATTRIBUTES[attribute](node)
         flag = attribute.replace("C", "-c")  # longClickable
         return "true" if flag in node.flags else "false"
 
     def rect(self, _body: Mapping[str, Any], name: str) -> dict[str, int]:
         """Where it is."""
-        return _rectangle(self._node(name).bounds)
+        return _rectangle(self._elements.node(name).bounds)
 
     def element_screenshot(self, _body: Mapping[str, Any], name: str) -> str:
         """Its picture."""
-        return base64.b64encode(encoded((self._node(name),))).decode()
+        return base64.b64encode(encoded((self._elements.node(name),))).decode()
 
     def source(self, _body: Mapping[str, Any]) -> str:
         """The element tree, as Appium writes it."""
@@ -238,7 +200,7 @@ class WebDriverService:
         """Tap an element or a point."""
         origin, offset = body.get("origin"), body.get("offset")
         if origin:
-            self._hands.tap(self._node(origin[ELEMENT_KEY]))
+            self._hands.tap(self._elements.node(origin[ELEMENT_KEY]))
         elif offset:
             self._screen.tap(round(offset["x"]), round(offset["y"]))
 
@@ -315,25 +277,6 @@ class WebDriverService:
             self._screen.key("ENTER")
         if last:
             self._screen.text(last)
-
-    def _reference(self, path: Path) -> dict[str, str]:
-        node = at(self._hands.windows(), path)
-        wanted = _Element(path, node.kind if node else "", node.resource_id if node else "")
-        name = next((known for known, element in self._elements.items() if element == wanted), "") or str(uuid.uuid4())
-        self._elements[name] = wanted
-        return {ELEMENT_KEY: name, "ELEMENT": name}
-
-    def _known(self, name: str) -> _Element:
-        if name not in self._elements:
-            raise WebDriverError("no such element", f"there is no element {name}")
-        return self._elements[name]
-
-    def _node(self, name: str) -> Node:
-        element = self._known(name)
-        node = at(self._hands.windows(), element.path)
-        if node is None or (node.kind, node.resource_id) != (element.kind, element.resource_id):
-            raise WebDriverError("stale element reference", f"the element {name} is not there any more")
-        return node
 
 
 def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Callable[..., Any]]]:

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.tc.shell import Shell
+from orchestrator.shaper.tc.shell import Shell, quote
 
 _SCRIPT = r"""
-test=mplabtest0
 for path in /sbin/tc /usr/sbin/tc /usr/bin/tc /system/bin/tc /usr/libexec/tc-full /usr/libexec/tc-bpf \
 	/usr/libexec/tc-tiny; do
 	[ -x $path ] && "$path" -V 2>&1 | grep -q iproute2 && break
@@ -25,39 +24,78 @@ for device in "$@"; do
 	[ -n "$path" ] && $path qdisc show dev "$device" 2>/dev/null | sed "s/^/qdisc_at=$device /"
 	echo "type=$device $(cat "/sys/class/net/$device/type" 2>/dev/null)"
 done
-try() {
-	what=$1; shift
-	if said=$("$@" 2>&1); then echo "can=$what"; else echo "cannot=$what $(echo "$said" | tr '\n' ' ')"; return 1; fi
-}
 [ -n "$path" ] || return 0
+test=mplabtest0
 ip link del $test 2>/dev/null
-if try ifb ip link add name $test type ifb; then
-	if try htb $path qdisc add dev $test root handle 1: stab overhead -14 linklayer ethernet htb default 1; then
-		$path class add dev $test parent 1: classid 1:1 htb rate 1mbit
-		if try netem $path qdisc add dev $test parent 1:1 handle 10: netem limit 10 delay 1ms loss 1% rate 10gbit; then
-			for queue in bfifo pfifo codel fq_codel cake; do
-				try $queue $path qdisc add dev $test parent 10:1 handle 20: $queue &&
-					$path qdisc del dev $test parent 10:1 handle 20:
-			done
-			$path qdisc del dev $test parent 1:1 handle 10:
-			try seed $path qdisc add dev $test parent 1:1 handle 10: netem loss 1% seed 1 &&
-				$path qdisc del dev $test parent 1:1 handle 10:
-			for table in normal pareto paretonormal; do
-				try $table $path qdisc add dev $test parent 1:1 handle 10: netem delay 9ms 1ms distribution $table &&
-					$path qdisc del dev $test parent 1:1 handle 10:
-			done
-		fi
-		$path qdisc del dev $test root
-	fi
-	if try clsact $path qdisc add dev $test clsact; then
-		try u32 $path filter add dev $test egress protocol ip prio 1 u32 match u32 0 0 flowid 1:1
-		try mirred $path filter add dev $test egress protocol ip prio 2 u32 match u32 0 0 \
-			action mirred egress redirect dev $test
-	fi
+if said=$(ip link add name $test type ifb 2>&1); then
+	echo "can=ifb"
+	said=$(echo "$attempts" | "$path" -force -batch - 2>&1)
+	case $said in
+	*"-:$last") ;;
+	*) ip link del $test && ip link add name $test type ifb
+		said=$(number=0
+			echo "$attempts" | while read -r line; do
+				number=$((number + 1))
+				"$path" $line 2>&1 || echo "Command failed -:$number"
+			done) ;;
+	esac
+	echo "$said" | sed 's/^/said=/'
 	ip link del $test
+else
+	echo "cannot=ifb $(echo "$said" | tr '\n' ' ')"
 fi
 return 0
 """
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A line of tc on the test interface.
+
+    Attributes:
+        what: is shown to work by it; "": it prepares or clears away.
+        needs: what must work for it to tell anything.
+    """
+
+    line: str
+    what: str = ""
+    needs: str = ""
+
+
+_HTB = "handle 1: stab overhead -14 linklayer ethernet htb default 1"
+_NETEM = "qdisc {} dev mplabtest0 parent 1:1 handle 10:"
+_LEAF = "qdisc {} dev mplabtest0 parent 10:1 handle 20:"
+_FILTER = "filter add dev mplabtest0 egress protocol ip prio {} u32 match u32 0 0"
+_QUEUES = ("bfifo", "pfifo", "codel", "fq_codel", "cake")
+_TABLES = ("normal", "pareto", "paretonormal")
+
+_ATTEMPTS = (
+    _Attempt(f"qdisc add dev mplabtest0 root {_HTB}", "htb"),
+    _Attempt("class add dev mplabtest0 parent 1: classid 1:1 htb rate 1mbit"),
+    _Attempt(f"{_NETEM.format('add')} netem limit 10 delay 1ms loss 1% rate 10gbit", "netem", "htb"),
+    *(
+        attempt
+        for queue in _QUEUES
+        for attempt in (_Attempt(f"{_LEAF.format('add')} {queue}", queue, "netem"), _Attempt(_LEAF.format("del")))
+    ),
+    _Attempt(_NETEM.format("del")),
+    _Attempt(f"{_NETEM.format('add')} netem loss 1% seed 1", "seed", "netem"),
+    _Attempt(_NETEM.format("del")),
+    *(
+        attempt
+        for table in _TABLES
+        for attempt in (
+            _Attempt(f"{_NETEM.format('add')} netem delay 9ms 1ms distribution {table}", table, "netem"),
+            _Attempt(_NETEM.format("del")),
+        )
+    ),
+    _Attempt("qdisc del dev mplabtest0 root"),
+    _Attempt("qdisc add dev mplabtest0 clsact", "clsact"),
+    _Attempt(f"{_FILTER.format(1)} flowid 1:1", "u32", "clsact"),
+    _Attempt(f"{_FILTER.format(2)} action mirred egress redirect dev mplabtest0", "mirred", "clsact"),
+    _Attempt("qdisc del dev mplabtest0 root"),  # there is none: that this is refused shows that tc came to the end
+)
+"""All by one call of tc, which takes long to start on a small router; where it gives up half-way, one by one."""
 
 _PACKAGES = {
     "ifb": "kmod-ifb",
@@ -167,7 +205,10 @@ class Capabilities:
 
 def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = True) -> Capabilities:
     """Find out what it can do; leaves nothing behind."""
-    return parse_capabilities(shell.script(_SCRIPT, *interfaces).stdout, openwrt=openwrt)
+    attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
+    return parse_capabilities(
+        shell.script(f"attempts={attempts} last={len(_ATTEMPTS)}\n{_SCRIPT}", *interfaces).stdout, openwrt=openwrt
+    )
 
 
 def parse_capabilities(text: str, *, openwrt: bool = True) -> Capabilities:
@@ -177,7 +218,8 @@ def parse_capabilities(text: str, *, openwrt: bool = True) -> Capabilities:
         key, _, value = line.partition("=")
         found.setdefault(key, []).append(value.strip())
     first = {key: values[0] for key, values in found.items()}
-    cannot = dict(item.partition(" ")[::2] for item in found.get("cannot", ()))
+    works, lacks = _attempted(found.get("said", ()))
+    cannot = {**dict(item.partition(" ")[::2] for item in found.get("cannot", ())), **lacks}
     types = dict(item.partition(" ")[::2] for item in found.get("type", ()))
     return Capabilities(
         openwrt=openwrt,
@@ -185,13 +227,38 @@ def parse_capabilities(text: str, *, openwrt: bool = True) -> Capabilities:
         tc_version=first.get("tc_version", ""),
         tiny=first.get("tc_real", "").endswith(_TINY),
         boot=first.get("boot", ""),
-        can=frozenset(found.get("can", ())),
+        can=frozenset(found.get("can", ())) | works,
         cannot=cannot,
         offloads=tuple(found.get("offload", ())),
         missing_interfaces=tuple(found.get("no_interface", ())),
         foreign=_foreign(found.get("qdisc_at", ())),
         without_header=frozenset(name for name, kind in types.items() if kind and kind != _ETHERNET),
     )
+
+
+def _attempted(said: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
+    """What works of `_ATTEMPTS`, and what does not, with what tc said to it."""
+    if not said:
+        return frozenset(), {}
+    failed: dict[int, str] = {}
+    words: list[str] = []
+    for line in said:
+        if match := re.fullmatch(r"Command failed \S*:(\d+)", line):
+            failed[int(match[1])] = " ".join(words)
+            words = []
+        else:
+            words.append(line)
+    works: set[str] = set()
+    lacks = {}
+    for number, attempt in enumerate(_ATTEMPTS, 1):
+        if attempt.needs and attempt.needs not in works:
+            continue
+        if number in failed:
+            lacks[attempt.what] = failed[number]
+        elif attempt.what:
+            works.add(attempt.what)
+    lacks.pop("", None)
+    return frozenset(works), lacks
 
 
 def _foreign(lines: Sequence[str]) -> dict[str, str]:

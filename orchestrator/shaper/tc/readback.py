@@ -133,15 +133,18 @@ def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> lis
 
 
 def _differ(asked: Settings, found: Settings) -> list[str]:
-    """The kernel counts time in steps of 64 ns, shares in 2⁻³² and tc prints few digits: hence the tolerance."""
+    """The kernel counts time in steps of 64 ns, shares in 2⁻³² and tc prints few digits: hence the tolerances."""
     return [
         f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} asked"
         for name in sorted({*asked, *found})
         if name in asked or name in {"loss", "ge-p", "duplicate", "reorder", "jitter", "delay"}
-        if abs(found.get(name, 0.0) - asked.get(name, 0.0)) > 1e-3 * asked.get(name, 0.0) + _GRAIN.get(name, 0.0)
+        if abs(found.get(name, 0.0) - asked.get(name, 0.0))
+        > _SHARE.get(name, 1e-3) * asked.get(name, 0.0) + _GRAIN.get(name, 0.0)
     ]
 
 
+_SHARE = dict.fromkeys(("delay", "jitter", "target", "interval"), 5e-3)
+"""Of times tc prints three digits (iproute2 6.1, `sprint_time64`): 113.5 ms as 113 ms."""
 _GRAIN = {"delay": 2.0, "jitter": 2.0, "target": 2.0, "interval": 2.0, "memlimit": 4096.0} | dict.fromkeys(
     ("loss", "ge-p", "ge-r", "ge-bad", "ge-good", "duplicate", "reorder"), 0.005
 )

@@ -142,6 +142,12 @@ def test_what_tc_prints_is_read_and_compared() -> None:
     assert differences({}, 1, parse_shaped("", "")) == ["no htb class"]
 
 
+@pytest.mark.parametrize(("printed", "fits"), [("113ms", True), ("114ms", True), ("112ms", False), ("115ms", False)])
+def test_tc_prints_three_digits_of_a_time(printed: str, fits: bool) -> None:
+    shaped = parse_shaped(f"qdisc netem 10: parent 1:1 limit 1000 delay {printed}\n", CLASS)
+    assert (differences({"10:": "netem limit 1000 delay 113500us"}, 9_185_000, shaped) == []) is fits
+
+
 @pytest.mark.parametrize(
     ("printed", "asked"),
     [
@@ -190,6 +196,18 @@ def test_on_the_phone_what_leaves_is_up() -> None:
 
 def test_an_interface_without_link_layer_has_no_header_to_take_off() -> None:
     assert build_lines("mplab0u", LTE, header_bytes=0)[0] == "qdisc add dev mplab0u root handle 1: htb default 1"
+
+
+def test_what_one_call_of_tc_has_tried() -> None:
+    found = parse_capabilities(
+        'tc=/sbin/tc\nboot=b\ncan=ifb\nsaid=Unknown qdisc "cake"\nsaid=hence no options\n'
+        "said=Command failed -:12\nsaid=Error: Invalid handle.\nsaid=Command failed -:13\nsaid=Command failed -:27\n"
+    )
+    assert found.cannot == {"cake": 'Unknown qdisc "cake" hence no options'}
+    assert {"ifb", "htb", "netem", "fq_codel", "seed", "normal", "clsact", "u32", "mirred"} <= found.can
+    without = parse_capabilities("tc=/sbin/tc\ncan=ifb\nsaid=unknown\nsaid=Command failed -:3\n")
+    assert without.cannot == {"netem": "unknown"}, "what needs it was not tried"
+    assert without.can == {"ifb", "htb", "clsact", "u32", "mirred"}
 
 
 def test_a_seed_goes_with_netem_and_is_read_back() -> None:
