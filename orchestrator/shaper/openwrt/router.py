@@ -126,9 +126,7 @@ class Router(Place):
             if time.monotonic() > deadline:
                 raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
         guard.require(self._ssh)
-        self._hold.take()
-        self._look()
-        self._begin()
+        self._take_again()
 
 
 def key_file_problem(settings: SshFile) -> str:

@@ -54,7 +54,7 @@ class Hold:
         self._heart: threading.Thread | None = None
 
     def take(self) -> None:
-        """Hold it, and its kernel. What a silent owner left is taken back first.
+        """Hold it, and its kernel, and send the heartbeat from now on. What a silent owner left is taken back first.
 
         Raises:
             LabNotReadyError: it is somebody else's; nothing was changed.
@@ -76,17 +76,22 @@ class Hold:
             self.give_back()
             raise LabNotReadyError(f"{self.name}: {kernel.refusal(claimed.stdout, self.owner)}")
         check_result(self.name, claimed, "claim of the kernel")
+        self._boot = self._boot_now()
+        self._keep()
 
     def _guard(self, action: str, *arguments: str) -> CommandResult:
         return guard.call(self.shell, self.state_directory, action, *arguments, check=False)
 
     def give_back(self) -> None:
-        """Take every change back, unless that was done already; connects again when the connection is lost.
+        """End the heartbeat, and take every change back; connects again when the connection is lost.
+
+        Does nothing when that was done already.
 
         Raises:
             PlaceError: something could not be taken back.
             LabNotReadyError: it cannot be reached; its dead-man's switch takes all back.
         """
+        self.stop_beating()
         if self._given_back:
             return
         try:
@@ -102,9 +107,7 @@ class Hold:
 
     # --- The heartbeat --------------------------------------------------------------------------------------------
 
-    def keep(self, boot: str) -> None:
-        """Send the heartbeat from now on; `boot` is the kernel's boot id when it was taken."""
-        self._boot = boot
+    def _keep(self) -> None:
         self._lost = self._dropped = ""
         self._stop = threading.Event()
         self._heart = threading.Thread(target=self._beat, args=(self._stop,), name=f"{self.name} heart", daemon=True)
@@ -139,8 +142,8 @@ class Hold:
 
     @property
     def seems_lost(self) -> bool:
-        """Whether it is known already that it was lost."""
-        return bool(self._lost or self._dropped) or not self.shell.alive
+        """Whether it is known already that it was lost, or given back."""
+        return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:
         """Raise PlaceError when it was lost since it was taken: rebooted, unreachable, given back by itself."""

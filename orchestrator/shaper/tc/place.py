@@ -110,8 +110,7 @@ class Place:
         if problems := list(self.found.problems()):
             raise LabNotReadyError(f"{self.name}: {'; '.join(problems)}")
         self._undo.register(f"{self.name}: as it was found", self.restore, commands=[self._restore_command])
-        stack.callback(self._hold.stop_beating)
-        self._begin()
+        self._prepare_held()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -121,11 +120,6 @@ class Place:
 
     def _look(self) -> None:
         self._shaping = Shaping(self._hold, look(self.shell, self._interfaces, openwrt=self.openwrt))
-
-    def _begin(self) -> None:
-        """What lasts as long as it is held."""
-        self._hold.keep(self.found.boot)
-        self._prepare_held()
 
     def _let_go(self) -> None:
         try:
@@ -155,11 +149,18 @@ class Place:
         """
         if not self._hold.seems_lost:
             return
-        self._hold.stop_beating()
         self.restore()
-        self._hold.take()
-        self._look()
-        self._begin()
+        self._take_again()
+
+    def _take_again(self) -> None:
+        """All that `__enter__` does over a connection that is there; when it fails, it is as not held at all."""
+        try:
+            self._hold.take()
+            self._look()
+            self._prepare_held()
+        except Exception:
+            self._let_go()
+            raise
 
     def check_alive(self) -> None:
         """Raise PlaceError when it was lost since it was taken: rebooted, unreachable, given back by itself."""
