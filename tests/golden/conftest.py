@@ -1,11 +1,13 @@
 """Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, Self
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from orchestrator.errors import InputError
 from orchestrator.scenario import Parameters
 from orchestrator.spec import Catalog, TransportInfo
 from orchestrator.spec.units import DurationS, SizeBytes
@@ -17,6 +19,26 @@ GOLDEN = Path(__file__).parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden messages again")
+
+
+Refused = Callable[[Path, Callable[[Path], object]], None]
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Refused:
+    """Asserts that what reads a file of this folder gives exactly the message that stands beside it."""
+
+    def check(file: Path, read: Callable[[Path], object]) -> None:
+        monkeypatch.chdir(GOLDEN)
+        with pytest.raises(InputError) as caught:
+            read(file)
+        message = f"{caught.value}\n"
+        expected = GOLDEN / file.with_suffix(".txt")
+        if request.config.getoption("--update-golden", default=False):
+            expected.write_text(message, encoding="utf-8")
+        assert message == expected.read_text(encoding="utf-8")
+
+    return check
 
 
 class DownloadParameters(Parameters):
