@@ -13,12 +13,7 @@ func FuzzAgent(f *testing.F) {
 	f.Add([]byte(`{"paths": [[{"device": 1}], null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Agent
-		err := decode(data, &c)
-		if err == nil {
-			err = c.check()
-		}
-		if err != nil {
-			oneLine(t, err)
+		if !taken(t, data, &c) {
 			return
 		}
 		s := c.Session.Config()
@@ -34,18 +29,27 @@ func FuzzProxy(f *testing.F) {
 	f.Add([]byte(`{"listen": {"tcp": ":0"}, "allow": ["0.0.0.0/33:99999"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Proxy
-		err := decode(data, &c)
-		if err == nil {
-			err = c.check()
-		}
-		if err != nil {
-			oneLine(t, err)
+		if !taken(t, data, &c) {
 			return
 		}
 		if c.MaxConnections <= 0 || c.IdleTimeout() <= 0 || len(c.Allowed) == 0 || c.Session.Budget() <= 0 {
 			t.Errorf("%+v", c)
 		}
 	})
+}
+
+// taken says whether data is taken as a configuration, and that the error is one
+// line when it is not.
+func taken(t *testing.T, data []byte, c interface{ check() error }) bool {
+	t.Helper()
+	err := decode(data, c)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		oneLine(t, err)
+	}
+	return err == nil
 }
 
 func oneLine(t *testing.T, err error) {

@@ -130,12 +130,7 @@ func FuzzLogger(f *testing.F) {
 	f.Add([]byte(`{"device": "d", "store": "s", "record": ["wifi"], "upload": {"url": "https://c:1", "when": null, "token_file": "x"}, "myip": {"every_s": 1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Logger
-		err := decode(data, &c)
-		if err == nil {
-			err = c.check()
-		}
-		if err != nil {
-			oneLine(t, err)
+		if !taken(t, data, &c) {
 			return
 		}
 		if c.Device == "" || c.Periods.WiFiS < 0.1 || c.Files.Bytes < 4096 || c.Upload != nil && (c.Upload.When == nil || c.Upload.EveryS <= 0) {
@@ -149,12 +144,7 @@ func FuzzCollector(f *testing.F) {
 	f.Add([]byte(`{"listen": "127.0.0.1:0", "tls": null, "tokens_file": "x", "store": "y", "limits": {"burst": 1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Collector
-		err := decode(data, &c)
-		if err == nil {
-			err = c.check()
-		}
-		if err != nil {
-			oneLine(t, err)
+		if !taken(t, data, &c) {
 			return
 		}
 		if c.TLS == nil && !c.Listen.Addr().IsLoopback() || c.Limits.Burst < 1 || c.Limits.BatchBytes < 1 {
