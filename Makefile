@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := build/bin
-PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace
+PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace $(BIN)/applet
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -56,12 +56,13 @@ tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/nod
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
-GO_SOURCES := go.mod go.sum $(shell find control linkem mpflex analysis/mptrace -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema linkem mpflex analysis/mptrace orchestrator/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
 $(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex
 $(BIN)/mptrace: PACKAGE := ./analysis/mptrace/cmd/mptrace
+$(BIN)/applet: PACKAGE := ./orchestrator/device/applet
 
 $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 	@echo "── $@"

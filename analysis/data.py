@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analysis.claims import outcomes
+from analysis.contrasts import CONTRASTS_COLUMNS, QUANTILES_COLUMNS, contrast_lines, quantile_lines
 from analysis.result import Analysis
 
 Table = tuple[Sequence[str], list[tuple[Any, ...]]]
-STEMS = ("statistics", "values", "cells", "claims")
+STEMS = ("statistics", "contrasts", "quantiles", "values", "cells", "claims")
 
 STATISTICS_COLUMNS = (
     "scenario",
@@ -69,9 +70,11 @@ CLAIMS_COLUMNS = (
 
 
 def tables(analysis: Analysis) -> dict[str, Table]:
-    """``statistics`` (a row per series), ``values`` (per cell and metric), ``cells``, ``claims`` (per finding)."""
+    """A row per series, contrast, quantile of a contrast, value of a cell, cell, and finding of a claim."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
+        "contrasts": (CONTRASTS_COLUMNS, list(contrast_lines(analysis.groups))),
+        "quantiles": (QUANTILES_COLUMNS, list(quantile_lines(analysis.groups))),
         "values": (VALUES_COLUMNS, list(_values(analysis))),
         "cells": (CELLS_COLUMNS, list(_cells(analysis))),
         "claims": (CLAIMS_COLUMNS, list(_claims(analysis))),

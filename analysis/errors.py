@@ -9,6 +9,8 @@
     ├── ScenarioMissingError    2   a scenario's folder has no usable scores.py
     ├── MetricConflictError     2   two scenarios give a metric of one name different meanings
     ├── TablesError             2   tables of a cell are damaged, or from a newer mptrace
+    ├── BudgetError             2   a limit has a unit that its metric has not
+    ├── QueryError              2   an SQL statement that the index cannot answer
     ├── FigureError             2   a figure of this name does not exist
     ├── CaptureError            2   a capture cannot be read or converted for another tool
     └── ToolMissingError        3   the tool to compare with is not installed
@@ -52,6 +54,14 @@ class MetricConflictError(AnalysisError):
 
 class TablesError(AnalysisError):
     """Tables that cannot be read; they can be made again from the captures."""
+
+
+class BudgetError(AnalysisError):
+    """A limit cannot be compared with what was measured."""
+
+
+class QueryError(AnalysisError):
+    """An SQL statement is wrong, or asks for a table that is not in the index."""
 
 
 class FigureError(AnalysisError):

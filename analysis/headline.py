@@ -11,7 +11,7 @@ from analysis.figures.style import MAX_FACETS
 from analysis.manifest import Transport
 from analysis.result import Analysis
 from analysis.statistics import Group, Series
-from analysis.text import MINUS, percent, plural, quantity
+from analysis.text import percent, plural, quantity, signed_share
 
 TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to compare with"
 
@@ -68,8 +68,7 @@ def small_sample_warning(n: int) -> str:
 
 def signed_g(value: float) -> str:
     """G with two decimals and a true minus sign."""
-    text = f"{value:.2f}"
-    return "0.00" if float(text) == 0 else text.replace("-", MINUS)
+    return signed_share(value)
 
 
 def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:

@@ -112,6 +112,32 @@ class Claim(Record):
         return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
+class Limit(Record):
+    """A number in the unit that the experiment file has; "" for a number alone."""
+
+    value: float
+    unit: str = ""
+
+    @property
+    def text(self) -> str:
+        """As a file would say it."""
+        return f"{self.value:g} {self.unit}".rstrip()
+
+
+class Budget(Record):
+    """What a metric must keep to; what is empty does not narrow it."""
+
+    metric: str
+    transport: str = ""
+    scenarios: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    labels: Mapping = Field(default_factory=dict)
+    statistic: str = "median"
+    at_most: Limit | None = None
+    at_least: Limit | None = None
+    no_worse_than_percent: float | None = None
+
+
 class Experiment(Record):
     """The experiment, fully resolved."""
 
@@ -127,6 +153,7 @@ class Experiment(Record):
     congestion_control: Any = None
     retries: int = 0
     claims: tuple[Claim, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
 
 class CellSpec(Record):

@@ -1,7 +1,7 @@
 """A run directory → tables → scores → statistics → figures → report."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,15 @@ def summary_json(run_dir: Path) -> dict[str, Any]:
     except OSError as error:
         raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
     return content
+
+
+def metrics_of(scenarios: Mapping[str, str], folders: Sequence[Path] | None = None) -> dict[str, Sequence[Metric]]:
+    """What each scenario measures, by its label; ``scenarios`` gives the name of its folder.
+
+    Raises:
+        ScenarioMissingError: see `analysis.plugins.load`.
+    """
+    return {label: extended(load(name, folders)).metrics for label, name in scenarios.items()}
 
 
 def score_run(run: Run, *, scenario_folders: Sequence[Path] | None = None) -> list[CellScores]:

@@ -14,7 +14,7 @@ from analysis.glossary import STATISTICS
 from analysis.headline import answers
 from analysis.metric import describe_limits
 from analysis.result import Analysis
-from analysis.summary import summary_content
+from analysis.summary import kept_of, summary_content
 from analysis.text import duration, plural
 
 OUTCOME_WORDS = {
@@ -86,6 +86,7 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         warnings=view.warnings(analysis),
         answers=answers(analysis),
         claims=view.claim_tables(analysis),
+        budgets=kept_of(analysis),
         several_links=analysis.several_links,
         sections=list(_sections(analysis, drawings)),
         figures={

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.decode import Problem
+from analysis.errors import TablesError
 from analysis.files import rounded, write_json
 from analysis.metric import Value, describe_limits
 from analysis.plugins import Plugin
@@ -45,13 +46,34 @@ def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
 
 def read_scores(path: Path) -> list[Value]:
     """The values in a ``scores.json``."""
-    return [_value(row) for row in json.loads(path.read_text(encoding="utf-8"))["values"]]
+    return [_value(row) for row in _rows(path)]
 
 
 def read_cell_scores(directory: Path) -> list[Value]:
     """The values of the cell in a folder; none when it was not scored."""
     path = directory / _FILE
     return read_scores(path) if path.is_file() else []
+
+
+def read_cell_values(directory: Path) -> list[dict[str, Any]]:
+    """As `read_cell_scores`, with their units: ``{metric, value, unit, labels}``.
+
+    Raises:
+        TablesError: the file is damaged, or from a newer mplab.
+    """
+    path = directory / _FILE
+    return _rows(path) if path.is_file() else []
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows: list[dict[str, Any]] = content["values"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TablesError(f"{path}: cannot be read ({error!r}); `mplab analyze` makes it again") from error
+    if content.get("format", FORMAT) > FORMAT:
+        raise TablesError(f"{path}: format {content['format']}; this mplab reads up to {FORMAT}: make it again")
+    return rows
 
 
 def _folder(cell: Cell) -> Path:

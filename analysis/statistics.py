@@ -1,12 +1,13 @@
 """Scores of cells → one summary per scenario, link, metric and labels, compared with the best single path."""
 
-import re
 import statistics as plain
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
+from analysis.contrast import Contrast, contrast, corrected
 from analysis.effects import (
     Description,
     Interval,
@@ -20,23 +21,9 @@ from analysis.effects import (
 )
 from analysis.manifest import Transport
 from analysis.metric import Metric
+from analysis.order import Labels, label_sort_key
 from analysis.run import Run
 from analysis.scores import CellScores
-
-Labels = tuple[tuple[str, str], ...]
-
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?[A-Za-z/%]*")
-_PREFIX = {
-    "": 1.0,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
-    "T": 1e12,
-    "ki": 2**10,
-    "Mi": 2**20,
-    "Gi": 2**30,
-    "Ti": 2**40,
-}
 
 
 @dataclass(frozen=True)
@@ -46,6 +33,8 @@ class CellValue:
     cell: str
     repetition: int
     value: float
+    block: int = 0
+    """What it is paired by: in a block every transport runs once, under the same losses."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +71,11 @@ class Series:
         """The values alone."""
         return [value.value for value in self.values]
 
+    @property
+    def by_block(self) -> dict[int, float]:
+        """The value of each block."""
+        return {value.block: value.value for value in self.values}
+
 
 @dataclass(frozen=True)
 class Group:
@@ -96,6 +90,8 @@ class Group:
     """Label of the transport with the best median; None when the metric has no better side."""
     baseline: str | None
     """Label of the best single path."""
+    contrasts: tuple[Contrast, ...] = ()
+    """Every transport against the best single path, and the multipath transports among each other."""
 
     @property
     def label_text(self) -> str:
@@ -120,6 +116,10 @@ class Group:
     def of(self, label: str | None) -> Series | None:
         """The series of one transport, if it has values."""
         return next((series for series in self.measured if series.transport.label == label), None)
+
+    def against_baseline(self, label: str) -> Contrast | None:
+        """The contrast of one transport with the best single path."""
+        return next((c for c in self.contrasts if (c.transport, c.reference) == (label, self.baseline)), None)
 
 
 class _Key(NamedTuple):
@@ -146,7 +146,8 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
             continue
         for (metric_name, labels), value in _one_value_each(cell_scores).items():
             key = _Key(spec.scenario, spec.link, metric_name, labels)
-            found[key][spec.transport].append(CellValue(cell_scores.cell, spec.repetition, value))
+            one = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
+            found[key][spec.transport].append(one)
     order = _Order(run, metrics)
     groups = []
     for key in sorted((key for key in found if order.metric(key)), key=order.place):
@@ -156,12 +157,7 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
             if ok_cells[key.scenario, key.link, transport.label]
         ]
         groups.append(_compared(run.manifest.experiment.seed, key, order.metrics[key[0], key[2]], series))
-    return groups
-
-
-def label_sort_key(labels: Labels) -> tuple[tuple[Any, ...], ...]:
-    """Quantities by their size (10 kB before 1 MB), then words, numbers in them by value (a2 before a10)."""
-    return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
+    return _corrected(groups)
 
 
 class _Order:
@@ -191,16 +187,6 @@ class _Order:
 
 def _place(known: Sequence[str], name: str) -> tuple[int, str]:
     return (known.index(name), "") if name in known else (len(known), name)
-
-
-def _quantity(text: str) -> float:
-    match = _QUANTITY.fullmatch(text.strip())
-    return float(match[1]) * _PREFIX[match[2] or ""] if match else float("inf")
-
-
-def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
-    parts = re.findall(r"[0-9]+|[^0-9]+", text)
-    return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
 
 
 def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
@@ -239,7 +225,36 @@ def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Gro
         series=tuple(series),
         best=best.transport.label if best else None,
         baseline=base.transport.label if base else None,
+        contrasts=tuple(_contrasts(seed, key, metric, series, base)),
     )
+
+
+def _contrasts(
+    seed: int, key: _Key, metric: Metric, series: Sequence[Series], base: Series | None
+) -> Iterator[Contrast]:
+    """None of a metric without a better side: nobody asks who won."""
+    if metric.better == "neither":
+        return
+    measured = [s for s in series if s.values]
+    pairs = [(s, base) for s in measured if base is not None and s.transport.label != base.transport.label]
+    several = [s for s in measured if not s.transport.single_path]
+    pairs += [(later, earlier) for earlier, later in combinations(several, 2)]
+    for one, other in pairs:
+        labels = (one.transport.label, other.transport.label)
+        found = contrast(labels, one.by_block, other.by_block, seed_of(seed, *key, *labels, "contrast"))
+        if found is not None:
+            yield found
+
+
+def _corrected(groups: list[Group]) -> list[Group]:
+    """With p-values corrected in two families: the headline metrics, which answer, and the others, which explain."""
+    for headline in (True, False):
+        places = [place for place, group in enumerate(groups) if group.metric.headline is headline]
+        family = iter(corrected([one for place in places for one in groups[place].contrasts]))
+        for place in places:
+            own = tuple(islice(family, len(groups[place].contrasts)))
+            groups[place] = replace(groups[place], contrasts=own)
+    return groups
 
 
 def _best(series: Sequence[Series], metric: Metric) -> Series | None:

@@ -3,7 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from analysis.budgets import Kept, judge_limits, measured_in
 from analysis.claims import Outcome, outcomes
+from analysis.contrasts import contrast_content
 from analysis.headline import answers
 from analysis.result import Analysis
 from analysis.statistics import Comparison, Group, Series
@@ -54,6 +56,7 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
             for verdict in answer.verdicts
         ],
         "claims": [_claim(outcome) for outcome in outcomes(analysis)],
+        "budgets": [_kept(kept) for kept in kept_of(analysis)],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
@@ -63,6 +66,26 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
         ],
         "skipped": [{"transport": transport, "reason": reason} for transport, reason in run.skipped],
         "problems": [asdict(problem) for problem in analysis.problems],
+    }
+
+
+def kept_of(analysis: Analysis) -> list[Kept]:
+    """The limits of the experiment's budgets, kept or broken. Raises BudgetError."""
+    experiment = analysis.run.manifest.experiment
+    return judge_limits(experiment.budgets, measured_in(analysis.groups), experiment.seed)
+
+
+def _kept(kept: Kept) -> dict[str, Any]:
+    return {
+        "metric": kept.budget.metric,
+        "about": kept.about,
+        "statistic": kept.budget.statistic,
+        "verdict": kept.verdict,
+        "certain": kept.certain,
+        "found": kept.found,
+        "limit": kept.limit,
+        "unit": kept.unit,
+        "text": kept.text,
     }
 
 
@@ -125,6 +148,7 @@ def _group(group: Group) -> dict[str, Any]:
         "best": group.best,
         "baseline": group.baseline,
         "transports": [_series(series) for series in group.series],
+        "contrasts": [contrast_content(one) for one in group.contrasts],
     }
 
 

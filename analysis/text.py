@@ -36,6 +36,17 @@ def signed(value: float | None) -> str:
     return f"+{text}" if value is not None and value > 0 else text
 
 
+def spread(low: float, high: float) -> str:
+    """``−0.52 … −0.41``."""
+    return f"{number(low)} … {number(high)}"
+
+
+def signed_share(value: float) -> str:
+    """Of -1 … 1: two decimals, a true minus sign, no sign at zero."""
+    text = f"{value:.2f}"
+    return "0.00" if float(text) == 0 else text.replace("-", MINUS)
+
+
 def percent(fraction: float | None, *, sign: bool = False) -> str:
     """``0.123`` → ``12 %``; below 10 % with one decimal."""
     if fraction is None:

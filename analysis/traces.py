@@ -11,9 +11,9 @@ import polars as pl
 from analysis.changes import Change, read_changes
 from analysis.errors import FigureError
 from analysis.manifest import MARKERS, PALETTE, CellRecord, Link, Transport
+from analysis.order import label_sort_key
 from analysis.run import Cell, Run
 from analysis.scores import read_cell_scores
-from analysis.statistics import label_sort_key
 from analysis.tables import FOLDER, LOOPBACK, Tables
 
 LABELS = ("cell", "scenario", "link", "transport")

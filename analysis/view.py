@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from analysis.claims import Finding, Outcome, outcomes
+from analysis.contrast import Contrast
+from analysis.contrasts import ContrastRow, contrast_rows, p_text
 from analysis.effects import MIN_FOR_INTERVAL, Interval
 from analysis.headline import signed_g
 from analysis.links import Measurement, measurements, tolerance_of
@@ -38,6 +40,7 @@ class MetricRow:
     difference: str
     gain: str
     effect: str
+    p: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class MetricTable:
     labelled: bool
     label_name: str
     rows: tuple[MetricRow, ...]
+    contrasts: tuple[ContrastRow, ...]
 
 
 @dataclass(frozen=True)
@@ -265,11 +269,13 @@ def _metric_table(panel: Sequence[Group]) -> MetricTable:
         labelled=any(group.labels for group in panel),
         label_name=", ".join(name for name, _ in first.labels),
         rows=tuple(rows),
+        contrasts=contrast_rows(panel),
     )
 
 
 def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
     d, compared = series.description, series.comparison
+    contrast = group.against_baseline(series.transport.label)
     lacking = len(series.values) < series.cells
     return MetricRow(
         label=group.label_text,
@@ -280,9 +286,10 @@ def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
         median=number(d.median if d else None),
         quartiles=_limits(Interval(d.q1, d.q3)) if d else DASH,
         interval=_limits(d.interval) if d else DASH,
-        difference=signed(compared.difference) if compared else _reference(group, series),
+        difference=_shift(contrast) if contrast else _reference(group, series),
         gain=_gain(compared) if compared else "",
         effect=_effect(compared) if compared else "",
+        p=p_text(contrast.p_holm) if contrast else "",
     )
 
 
@@ -304,9 +311,13 @@ def _gain(compared: Comparison) -> str:
     return signed_g(compared.gain) + limits
 
 
+def _shift(contrast: Contrast) -> str:
+    interval = contrast.interval
+    return signed(contrast.shift) + (f" [{number(interval.low)}, {number(interval.high)}]" if interval else "")
+
+
 def _effect(compared: Comparison) -> str:
-    p = "" if compared.p is None else f", p = {compared.p:.3f}" if compared.p >= 0.001 else ", p < 0.001"
-    return f"{signed_g(compared.cliffs_delta)} {compared.magnitude}{p}"
+    return f"{signed_g(compared.cliffs_delta)} {compared.magnitude}"
 
 
 def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:

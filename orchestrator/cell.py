@@ -22,7 +22,7 @@ from orchestrator import load
 from orchestrator.capture import CaptureResult, Captures
 from orchestrator.changes import Changer, ChangeSchedule
 from orchestrator.errors import CellError, CheckError, DeviceError, StepError
-from orchestrator.lab.virtual import SCRATCH, VirtualLab
+from orchestrator.lab.protocol import Lab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
 from orchestrator.plan import CellSpec
@@ -109,7 +109,7 @@ class CellJob:
 class Cell:
     """One attempt at one cell, in a lab that is up."""
 
-    def __init__(self, lab: VirtualLab, job: CellJob) -> None:
+    def __init__(self, lab: Lab, job: CellJob) -> None:
         self._lab = lab
         self._job = job
         self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
@@ -120,6 +120,7 @@ class Cell:
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
         self._undo = UndoStack()
         self._apps = OpenApps()
+        self._causes: list[str] = []
 
     def run(self) -> CellReport:
         """Run it; everything it changed is undone before this returns or raises.
@@ -132,18 +133,30 @@ class Cell:
         report.host["load_before"] = os.getloadavg()[0]
         try:
             with self._undo:
-                self._run_steps()
+                self._run_watched()
         except InvalidCellError as error:
-            report.outcome, report.reasons = "invalid", error.reasons
+            report.outcome, report.reasons = "invalid", [*self._causes, *error.reasons]
         except CheckError as error:
-            report.outcome, report.reasons = "invalid", [str(error)]
+            report.outcome, report.reasons = "invalid", [*self._causes, str(error)]
         except CellError as error:
-            report.outcome, report.reasons = "failed", [str(error)]
+            report.outcome, report.reasons = "failed", [*self._causes, str(error)]
         else:
             report.outcome = "invalid" if report.reasons else "ok"
         report.host["load_after"] = os.getloadavg()[0]
         report.host["cpu_busy_percent"] = psutil.cpu_percent()
         return report
+
+    def _run_watched(self) -> None:
+        """When a part of the lab was lost, what the cell met was its consequence: the part is named first."""
+        try:
+            self._run_steps()
+        except CellError as error:
+            try:
+                self._lab.check_alive()
+            except DeviceError as cause:
+                if str(cause) != str(error):
+                    self._causes.append(str(cause))
+            raise
 
     def _run_steps(self) -> None:
         job, lab = self._job, self._lab
@@ -153,7 +166,7 @@ class Cell:
             context = self._context(observe)
             cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
             self._step("services", self._check_services)
-            for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin.logs)):
+            for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin_logs())):
                 cleaning.callback(partial(mark.keep, job.directory / "logs"))
             if isinstance(scenario := job.scenario, Checking):
                 self._step("check", partial(self._check, scenario, context))
@@ -217,7 +230,7 @@ class Cell:
             self.report.warnings += problems
 
     def _context(self, observe: ObservationLog) -> Context:
-        scratch = SCRATCH / "cell"
+        scratch = self._lab.scratch / "cell"
         scratch.mkdir(exist_ok=True)
         self._undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
         return Context(

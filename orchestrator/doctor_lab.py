@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 from orchestrator.doctor import Check, Level
 from orchestrator.errors import MplabError
+from orchestrator.lab.enter import check_namespaces
+from orchestrator.lab.needs import describe_image
+from orchestrator.programs import OF_VIRTUAL_ROUTER
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.openwrt.router import key_file_problem
 from orchestrator.shaper.places import full_name, interfaces_of, open_shell, state_directory
@@ -31,10 +34,43 @@ def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Check]:
         lab_file: its name, for what to do.
     """
     for name, settings in lab.routers.items():
-        yield from _router(lab, name, settings, lab_file)
+        if isinstance(settings, RouterFile):
+            yield from _router(lab, name, settings, lab_file)
+        else:
+            yield from _virtual_router(name, lab_file)
+    for name, phone in lab.phones.items():
+        if phone.driver == "virtual":
+            yield _virtual_phone(name)
     for name, place in lab.places().items():
         if not isinstance(place, RouterFile):
             yield from _linux(lab, name, place, lab_file)
+
+
+def _virtual_router(name: str, lab_file: str) -> Iterator[Check]:
+    """What it is made of; nothing is booted."""
+    what = f"router {name}"
+    missing = [program for program in OF_VIRTUAL_ROUTER if program.find() is None]
+    for program in missing:
+        yield Check(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+    if missing:
+        return
+    try:
+        found = describe_image()
+    except MplabError as error:
+        yield Check(what, "missing", str(error), "see the message")
+        return
+    made_of = ", ".join(f"{part} {version}" for part, version in found.items())
+    yield Check(what, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
+
+
+def _virtual_phone(name: str) -> Check:
+    """What it needs is what every virtual lab needs."""
+    what = f"phone {name}"
+    try:
+        check_namespaces()
+    except MplabError as error:
+        return Check(what, "missing", str(error), "see the message")
+    return Check(what, "ok", "virtual: 'mplab doctor' checks what it needs")
 
 
 def _linux(lab: LabFile, name: str, settings: ServerFile | PhoneShellFile, lab_file: str) -> Iterator[Check]:

@@ -150,7 +150,7 @@ def _determinants(
         "scenario": {"name": scenario.name, "parameters": scenario.to_json()["parameters"]},
         "transport": {"name": transport.name, "options": transport.to_json()["options"]},
         "link": _link_determinants(link),
-        "lab": experiment.lab,
+        "lab": experiment.lab.determinants(),
         "congestion_control": experiment.congestion_control,
         "tolerance": experiment.tolerance.to_json(),
         "capture": experiment.capture,

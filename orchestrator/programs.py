@@ -114,6 +114,11 @@ FIREFOX = Program(
     "firefox", ("firefox-esr", "firefox"), ("--version",), "firefox-esr", "the other browser of the phone"
 )
 """Of scenarios that declare ``browser = "firefox"`` alone."""
+UML = Program("user-mode-linux", ("linux.uml",), ("--version",), "user-mode-linux", "a virtual router's kernel")
+DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtual router's SSH server")
+DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
+BUSYBOX = Program("busybox", ("busybox",), ("--help",), "busybox-static", "a virtual router's shell")
+TC = Program("tc", ("tc",), ("-V",), "iproute2", "a virtual router's traffic control")
 CERTUTIL = Program("certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA")
 
 ALL: tuple[Program, ...] = (
@@ -134,6 +139,8 @@ ALL: tuple[Program, ...] = (
     CHROMEDRIVER,
     CERTUTIL,
 )
+OF_VIRTUAL_ROUTER: tuple[Program, ...] = (UML, DROPBEAR, DROPBEARKEY, BUSYBOX, TC)
+"""What only labs with a virtual router need."""
 FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
 """What only scenarios with a user interface need."""
 

@@ -9,7 +9,8 @@ from typing import Any
 from orchestrator.catalog import catalog
 from orchestrator.cell import Cell, CellJob, CellReport
 from orchestrator.errors import InterruptedRunError
-from orchestrator.lab.virtual import VirtualLab
+from orchestrator.lab.make import make_lab
+from orchestrator.lab.protocol import Lab
 from orchestrator.plan import CellSpec
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import explained
@@ -29,7 +30,9 @@ class Run:
     def __init__(self, path: Path) -> None:
         self._directory = RunDirectory.open(path)
         self._manifest = self._directory.read_manifest()
-        self._experiment: Experiment = load_experiment(self._directory.experiment_file, catalog=catalog())
+        self._experiment: Experiment = load_experiment(
+            self._directory.experiment_file, catalog=catalog(), lab=self._directory.lab_use()
+        )
         self._plan = self._manifest.to_plan()
         self._stopping = False
 
@@ -59,14 +62,17 @@ class Run:
     def _execute(self, events: EventLog) -> None:
         todo = self._cells_to_run()
         logs = self._directory.path / "logs"
-        lab = VirtualLab(
+        lab = make_lab(
+            self._experiment.lab,
             seed=self._experiment.seed,
             congestion_control=self._experiment.congestion_control,
             logs=logs,
             services=[load_service(name) for name in self._services()],
+            run_id=self._directory.run_id,
         )
         events.append("run_started", cells=len(todo))
         with lab:
+            events.append("lab_up", **lab.describe())
             for spec in todo:
                 self._run_cell(lab, spec, events)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
@@ -81,7 +87,7 @@ class Run:
         complete = self._directory.complete_cells()
         return [cell for cell in self._plan.cells if cell.id not in complete]
 
-    def _run_cell(self, lab: VirtualLab, spec: CellSpec, events: EventLog) -> None:
+    def _run_cell(self, lab: Lab, spec: CellSpec, events: EventLog) -> None:
         attempts: list[AttemptRecord] = []
         while True:
             directory, attempt = self._directory.begin_attempt(spec.id)
@@ -103,7 +109,7 @@ class Run:
 
     def _attempt(
         self,
-        lab: VirtualLab,
+        lab: Lab,
         spec: CellSpec,
         events: EventLog,
         directory: Path,

@@ -7,8 +7,9 @@ from typing import TypeAlias
 from matplotlib.lines import Line2D
 
 from analysis.figures.style import INK, MARKER_SIZE, MAX_FACETS, QUIET, Canvas, Drawing, panel_title, percent_axis
+from analysis.order import Labels
 from analysis.result import Analysis
-from analysis.statistics import Comparison, Group, Labels, Series
+from analysis.statistics import Comparison, Group, Series
 from analysis.text import slug
 
 ORDER = 10

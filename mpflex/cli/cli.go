@@ -59,6 +59,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(agentCommand(), proxyCommand(), checkCommand(), statusCommand(), policyCommand(), udpEchoCommand(), udpJitterCommand())
+	root.AddCommand(agentCommand(), proxyCommand(), checkCommand(), statusCommand(), policyCommand(), udpEchoCommand(), udpJitterCommand(),
+		loggerCommand(), collectorCommand())
 	return root
 }

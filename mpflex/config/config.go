@@ -1,4 +1,4 @@
-// Package config reads the files of agent and proxy. They are strict: a key
+// Package config reads the files of agent, proxy, logger and collector. They are strict: a key
 // that is not known, a value of the wrong kind or an address without a port is
 // refused with the file and the key.
 package config
@@ -336,6 +336,8 @@ func article(t reflect.Type) string {
 		return "a list"
 	case reflect.String:
 		return "a string"
+	case reflect.Bool:
+		return "true or false"
 	}
 	if t == reflect.TypeFor[Address]() {
 		return "a string"
@@ -362,6 +364,9 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 	for i := range t.NumField() {
 		if key := t.Field(i).Tag.Get("json"); key != "-" {
 			fields[key] = t.Field(i).Type
+			if of := t.Field(i).Type; of.Kind() == reflect.Pointer && nested(of.Elem()) {
+				fields[key] = of.Elem()
+			}
 		}
 	}
 	for _, key := range sortedKeys(object) {
@@ -390,7 +395,9 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 
 // nested says whether a key holds an object of this package.
 func nested(t reflect.Type) bool {
-	return strings.HasPrefix(t.Name(), "Proxy") || strings.HasPrefix(t.Name(), "Agent")
+	return slices.ContainsFunc([]string{"Proxy", "Agent", "Logger", "Collector"}, func(program string) bool {
+		return strings.HasPrefix(t.Name(), program)
+	})
 }
 
 // checkList is checkKeys for each object of a list.

@@ -59,6 +59,7 @@ type Set struct {
 	patterns []string
 	reader   *reader
 	changed  chan struct{}
+	noticed  chan struct{}
 	done     chan struct{}
 
 	mu       sync.Mutex // guards what follows
@@ -81,7 +82,7 @@ func Watch(ctx context.Context, patterns []string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{patterns: patterns, reader: reader, changed: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Set{patterns: patterns, reader: reader, changed: make(chan struct{}, 1), noticed: make(chan struct{}, 1), done: make(chan struct{})}
 	notices, err := subscribe()
 	if err != nil {
 		s.polling = err
@@ -113,6 +114,11 @@ func (s *Set) Snapshot() []Interface {
 // compares it with the last (Diff).
 func (s *Set) Changed() <-chan struct{} { return s.changed }
 
+// Noticed is a channel that has an element after each reading, whether the set
+// changed or not: some notice came, of a link, an address or a route. It is for
+// one reader, who looks at more than the set tells.
+func (s *Set) Noticed() <-chan struct{} { return s.noticed }
+
 // Polling is nil while changes are noticed at once. Otherwise it is why they are
 // not: they are found within 1 s.
 func (s *Set) Polling() error {
@@ -142,6 +148,10 @@ func (s *Set) run(ctx context.Context, notices *notices) {
 		notices.drain()
 		start := time.Now()
 		failed = s.read() != nil
+		select {
+		case s.noticed <- struct{}{}:
+		default: // one is waiting to be taken
+		}
 		if !sleep(ctx, max(restTime, restFactor*time.Since(start))) {
 			return
 		}

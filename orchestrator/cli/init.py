@@ -31,7 +31,7 @@ scenarios:                                      # mplab scenarios
 
 _LAB_TEMPLATE = """\
 # yaml-language-server: $schema={schema}
-# A lab of your own: real routers, and the phones behind them.
+# A lab of your own: real routers, and the phones behind them. No router at hand? The virtual one, at the end.
 #   mplab doctor --lab {file}            is everything there, and what to do where it is not
 #   mplab router install {file}          install the dead-man's switch on the routers
 #   mplab router shape {file} phone-1 --link baseline     shape by hand until Ctrl-C
@@ -64,6 +64,15 @@ phones:
     # root_shell: {{command: [adb, -s, SERIAL, shell, su, -c]}}
 # servers:                          # the cellular side: shaped where the proxy runs, or at any Linux server
 #   proxy: {{host: proxy.example.org, interface: eth0}}     # without host: this machine
+
+# Without a router: a virtual phone behind a virtual router, which the same driver shapes, on this machine alone.
+# Instead of all the above, and then: mplab run first.yaml --lab {file}
+# routers:
+#   wifi: {{driver: virtual}}
+# phones:
+#   phone-1:
+#     driver: virtual
+#     wifi: {{router: wifi}}          # lte is left out: the link emulator shapes it
 """
 
 

@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from orchestrator.cli import device
 from orchestrator.cli.options import (
     JsonOption,
+    LabOption,
     LinkOrFileOption,
+    PhoneOption,
     TransportOption,
     check_name,
     complete_services,
@@ -20,10 +24,13 @@ from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.cli.run import check_ready
 from orchestrator.lab.enter import lab_process
 from orchestrator.lab.find import enter_argv, find_node, running_nodes
+from orchestrator.lab.needs import programs_of_lab
 from orchestrator.services import load_service, service_names
+from orchestrator.spec.labuse import VIRTUAL_NAME, find_lab
 from orchestrator.transport import NAMES
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
+app.add_typer(device.app, name="device")
 
 
 @app.command()
@@ -31,6 +38,8 @@ def up(
     *,
     link: LinkOrFileOption = "baseline",
     transport: TransportOption = "mptcp",
+    lab: LabOption = "",
+    phone: PhoneOption = "",
     services: Annotated[
         str,
         typer.Option(
@@ -44,12 +53,14 @@ def up(
     as_json: JsonOption = False,
 ) -> None:
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
-    condition = link_entry(link)
+    use = find_lab(lab or VIRTUAL_NAME, Path(), phone)
+    condition = link_entry(link, use)
     check_name("transport", transport, NAMES)
     wanted = service_names() if services == "all" else [name for name in services.split(",") if name]
     for name in wanted:
         check_name("service", name, service_names())
-    check_ready(needs_ui=False, further=[program for name in wanted for program in load_service(name).programs])
+    further = [program for name in wanted for program in load_service(name).programs]
+    check_ready(needs_ui=False, further=[*further, *programs_of_lab(use)])
     settings = {
         "link": condition,
         "transport": transport,
@@ -57,6 +68,8 @@ def up(
         "seed": seed,
         "keep": keep,
         "services": sorted(set(wanted)),
+        "lab_file": lab if use.file is not None else "",
+        "phone": use.phone,
     }
     command = [sys.executable, "-m", "orchestrator.inside", "lab", json.dumps(settings)]
     read_end, write_end = os.pipe()
@@ -76,13 +89,16 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
         print_json(facts)
         return
     out.print(f"lab {facts['lab']} is up: {facts['transport']} over {facts['link']}", style="bold")
-    rows = table("interface", "RTT (ms)", "down (kbit/s)", "up (kbit/s)")
+    rows = table("interface", "shaped at", "RTT (ms)", "down (kbit/s)", "up (kbit/s)")
+    where = facts["where"] if isinstance(facts["where"], dict) else {}
     measured = facts["measured"]
     if isinstance(measured, dict):
         for name, path in measured.items():
             rates = ("not measured" if path[key] is None else f"{path[key]:.0f}" for key in ("down_kbps", "up_kbps"))
-            rows.add_row(name, f"{path['rtt_ms_median']:.2f}", *rates)
+            rows.add_row(name, where.get(name, ""), f"{path['rtt_ms_median']:.2f}", *rates)
     out.print(rows)
+    for name, router in facts["routers"].items() if isinstance(facts["routers"], dict) else ():
+        out.print(f"router {name}: {', '.join(router.values())}", markup=False)
     services = facts["services"] if isinstance(facts["services"], dict) else {}
     for name, hosts in services.items():
         out.print(f"service {name}: {', '.join(f'{host} {address}' for host, address in hosts.items())}")

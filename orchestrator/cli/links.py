@@ -10,7 +10,7 @@ from orchestrator.cli.linkdrawing import TITLES, text_drawing, write_figure
 from orchestrator.cli.options import JsonOption, complete_links
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.errors import InputError
-from orchestrator.shaper.abilities import SHAPERS
+from orchestrator.shaper.abilities import LINKEM
 from orchestrator.spec.abilities import refusals
 from orchestrator.spec.direction import WAYS, Direction, Queue
 from orchestrator.spec.link import LinkCondition, file_of, list_links, load_link, load_links, read_link_file
@@ -92,7 +92,7 @@ def show(
     if link.changes:
         _print_changes(link)
     _print_drawing(link)
-    for problem in refusals(link, SHAPERS["virtual"]):
+    for problem in refusals(link, LINKEM):
         err.print(f"! {problem}", style="yellow", markup=False, soft_wrap=True)
     if plot is not None:
         out.print(f"\nDrawn: {plot}", markup=False, soft_wrap=True)
@@ -218,7 +218,7 @@ def _linted(file: Path) -> dict[str, Any]:
         links = read_link_file(file, LINKS_DIR)
     except InputError as error:
         return {"file": str(file), "conditions": [], "problems": str(error).splitlines(), "notes": []}
-    notes = [f"{file}: {problem}" for link in links for problem in refusals(link, SHAPERS["virtual"])]
+    notes = [f"{file}: {problem}" for link in links for problem in refusals(link, LINKEM)]
     return {
         "file": str(file),
         "conditions": [link.name for link in links],

@@ -9,6 +9,7 @@ import typer
 from analysis.errors import AnalysisError
 from orchestrator.cli import (
     analyze,
+    compare,
     doctor,
     figures,
     init,
@@ -16,11 +17,14 @@ from orchestrator.cli import (
     links,
     lists,
     plan,
+    proxy,
     report,
+    results,
     router,
     run,
     scenarios,
     status,
+    trend,
 )
 from orchestrator.cli.output import err
 from orchestrator.errors import MplabError
@@ -45,7 +49,11 @@ app.command("status")(status.status)
 app.command("analyze")(analyze.analyze)
 app.command("figures")(figures.figures)
 app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("trend")(trend.trend)
+app.add_typer(results.app, name="results")
 app.add_typer(lab.app, name="lab")
+app.add_typer(proxy.app, name="proxy")
 app.add_typer(router.app, name="router")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(links.app, name="links")

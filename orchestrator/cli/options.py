@@ -7,12 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestrator.catalog import LINKS_DIR, scenario_names
+from orchestrator.catalog import LINKS_DIR, catalog, scenario_names
 from orchestrator.errors import InputError
+from orchestrator.record import RunDirectory
 from orchestrator.services import service_names
 from orchestrator.shaper.abilities import SHAPERS
+from orchestrator.spec import Experiment, load_experiment
 from orchestrator.spec.abilities import refusals
 from orchestrator.spec.check import raise_lines
+from orchestrator.spec.labuse import VIRTUAL, LabUse, find_lab, use_lab
 from orchestrator.spec.link import LinkCondition, link_names, load_link, read_link_file
 from orchestrator.spec.suggest import unknown
 from orchestrator.spec.yaml import load_yaml
@@ -27,6 +30,13 @@ RunsOption = Annotated[
     Path, typer.Option("--runs", help="Folder that holds the runs.", envvar="MPLAB_RUNS", show_default=True)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+
+LabOption = Annotated[
+    str, typer.Option("--lab", metavar="FILE", help="Lab file (YAML), or 'virtual'.", show_default=False)
+]
+PhoneOption = Annotated[
+    str, typer.Option("--phone", metavar="NAME", help="A phone of the lab file, when it has several.")
+]
 
 RUNS = Path("runs")
 
@@ -73,24 +83,47 @@ def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
         raise InputError(unknown(what, found, names))
 
 
-def check_shapeable(link: LinkCondition) -> None:
-    """Raise InputError when the virtual lab cannot make a link condition."""
-    raise_lines([f"link '{link.name}': {problem}" for problem in refusals(link, SHAPERS["virtual"])])
+def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
+    """Raise InputError when a lab cannot make a link condition."""
+    raise_lines([f"link '{link.name}': {problem}" for problem in refusals(link, lab.abilities(SHAPERS))])
 
 
-def link_entry(given: str) -> str | dict[str, Any]:
+def load(file: Path, lab: str = "", phone: str = "") -> Experiment:
+    """An experiment, in the lab that its file names, or in another one.
+
+    The experiment file of a run directory is run in that run's lab.
+
+    Args:
+        file: the experiment file.
+        lab: path of a lab file, or ``virtual``; "": what the experiment file says.
+        phone: of the lab file.
+
+    Raises:
+        InputError: one of the files is wrong.
+    """
+    directory = RunDirectory(file.parent)
+    if lab:
+        use = find_lab(lab, Path(), phone)
+    elif file.name == directory.experiment_file.name and directory.manifest_file.is_file():
+        use = directory.lab_use() if not phone else use_lab(directory.lab_file, phone)
+    else:
+        return load_experiment(file, catalog=catalog(), phone=phone)
+    return load_experiment(file, catalog=catalog(), lab=use)
+
+
+def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
     """What an experiment file would say for a link condition: its name, or all of it when `given` is a file's path.
 
     Raises:
-        InputError: no such condition, several, the file is wrong, or the virtual lab cannot make it.
+        InputError: no such condition, several, the file is wrong, or the lab cannot make it.
     """
     if os.sep not in given and not given.endswith((".yaml", ".yml")):
-        check_shapeable(load_link(given, LINKS_DIR))
+        check_shapeable(load_link(given, LINKS_DIR), lab)
         return given
     first, *others = read_link_file(Path(given), LINKS_DIR)
     if others:
         raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
-    check_shapeable(first)
+    check_shapeable(first, lab)
     return {"name": Path(given).stem, **load_yaml(Path(given)).data}
 
 

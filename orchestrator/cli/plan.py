@@ -1,10 +1,10 @@
 """``mplab plan``."""
 
-from orchestrator.catalog import catalog
-from orchestrator.cli.options import ExperimentFile, JsonOption
+from orchestrator.cli.budgets import check_budgets
+from orchestrator.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.plan import Plan, make_plan
-from orchestrator.spec import Experiment, load_experiment
+from orchestrator.spec import Experiment
 from orchestrator.transport import missing_reason
 
 
@@ -14,18 +14,23 @@ def plan_of(experiment: Experiment) -> Plan:
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
 
 
-def plan(file: ExperimentFile, as_json: JsonOption = False) -> None:
+def plan(file: ExperimentFile, lab: LabOption = "", phone: PhoneOption = "", as_json: JsonOption = False) -> None:
     """Show what an experiment would run, in which order, and for how long; nothing is touched."""
-    experiment = load_experiment(file, catalog=catalog())
+    experiment = load(file, lab, phone)
+    check_budgets(experiment)
     made = plan_of(experiment)
     if as_json:
-        print_json({"experiment": experiment.to_json(), "plan": made.to_json()})
+        described = {"experiment": experiment.to_json(), "lab": experiment.lab.to_json(), "plan": made.to_json()}
+        print_json(described)
         return
     rows = table("#", "block", "scenario", "transport", "link", "seed")
     for cell in made.cells:
         rows.add_row(str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}")
     out.print(rows)
     out.print(f"\n{len(made.cells)} cells, about {duration(made.estimate_s)}")
+    if experiment.lab.places():
+        where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
+        out.print(f"shaped at {where}", markup=False)
     announce_skipped(made)
 
 

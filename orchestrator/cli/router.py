@@ -13,7 +13,7 @@ import typer
 from orchestrator.catalog import LINKS_DIR
 from orchestrator.cli.options import JsonOption, check_name, complete_links
 from orchestrator.cli.output import out, print_json
-from orchestrator.errors import LabNotReadyError
+from orchestrator.errors import InputError, LabNotReadyError
 from orchestrator.shaper.abilities import TC
 from orchestrator.shaper.openwrt import guard as installed
 from orchestrator.shaper.places import full_name, held_places, open_shell, state_directory, undo_directory
@@ -35,11 +35,14 @@ LabArgument = Annotated[Path, typer.Argument(help="Lab file (YAML).", show_defau
 RouterOption = Annotated[str, typer.Option("--router", help="One router, server or phone that shapes; all by default.")]
 
 _POLL_S = 1.0
+_VIRTUAL_ALONE = "what is virtual is there inside a lab alone: 'mplab lab up --lab FILE', 'mplab run … --lab FILE'"
 _NOTHING_NEEDED = "nothing needs to be installed: its dead-man's switch runs while it is held"
 
 
 def _names(lab: LabFile, chosen: str) -> list[str]:
     places = lab.places()
+    if chosen in lab.virtual_routers() or not places:
+        raise InputError(f"lab {lab.name}: {_VIRTUAL_ALONE}")
     if chosen:
         check_name("router", chosen, places)
     return [chosen] if chosen else sorted(places)
@@ -148,6 +151,8 @@ def shape(
     condition = load_link(link, LINKS_DIR)
     raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, TC)])
     attached = found.phones[phone]
+    if attached.driver == "virtual":
+        raise InputError(f"lab {found.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
     places = attached.attachments()
     with held_places(found, {place.place(phone) for place in places.values()}, run_id="by-hand") as held:
         shaper = TcShaper(phone, attached, held, _no_probe)

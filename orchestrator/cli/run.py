@@ -6,19 +6,31 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from orchestrator import host
 from orchestrator.catalog import catalog, programs_of
-from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, RunArgument, RunsOption, find_run
+from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
+from orchestrator.cli.options import (
+    RUNS,
+    ExperimentFile,
+    JsonOption,
+    LabOption,
+    PhoneOption,
+    RunArgument,
+    RunsOption,
+    find_run,
+    load,
+)
 from orchestrator.cli.output import duration, err, print_json
 from orchestrator.cli.plan import announce_skipped, plan_of
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
-from orchestrator.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
+from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.lock import resource_lock
 from orchestrator.plan import Plan
 from orchestrator.programs import ALL, FOR_UI, Program
@@ -40,11 +52,17 @@ NoReport = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab an
 
 
 def run(
-    file: ExperimentFile, runs: RunsOption = RUNS, no_report: NoReport = False, as_json: JsonOption = False
+    file: ExperimentFile,
+    *,
+    lab: LabOption = "",
+    phone: PhoneOption = "",
+    runs: RunsOption = RUNS,
+    no_report: NoReport = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run an experiment and make its report."""
-    experiment = load_experiment(file, catalog=catalog())
-    _check_lab(experiment)
+    experiment = load(file, lab, phone)
+    check_budgets(experiment)
     plan = plan_of(experiment)
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
     directory = begin(experiment, plan, runs)
@@ -55,13 +73,13 @@ def run(
 
 def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
     """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
-    directory = RunDirectory.create(runs, experiment.name, experiment.source)
+    directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
             experiment=experiment,
             plan=plan,
-            lab={"kind": experiment.lab},
+            lab={**experiment.lab.to_json(), **_routers(experiment)},
             host=host.describe_host(),
             versions=host.describe_versions(_programs(experiment)),
             git=host.describe_git(),
@@ -81,7 +99,7 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
-    experiment = load_experiment(directory.experiment_file, catalog=catalog())
+    experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
     _check_unchanged(directory, experiment)
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
     with EventLog(directory.events_file) as events:
@@ -91,11 +109,10 @@ def resume(
     _execute(directory, report=not no_report, as_json=as_json)
 
 
-def _check_lab(experiment: Experiment) -> None:
-    if experiment.lab != "virtual":
-        raise InputError(
-            f"{experiment.path}: lab {experiment.lab!r} is not known; allowed: virtual (the lab on this machine)"
-        )
+def _routers(experiment: Experiment) -> dict[str, Any]:
+    """What the virtual routers of a run are made of."""
+    names = experiment.lab.virtual_routers()
+    return {"routers": {name: describe_image() for name in names}} if names else {}
 
 
 def check_ready(*, needs_ui: bool, further: Iterable[Program] = ()) -> None:
@@ -113,7 +130,9 @@ def _needs_ui(experiment: Experiment) -> bool:
 
 
 def _programs(experiment: Experiment) -> list[Program]:
-    return [program for use in experiment.scenarios for program in programs_of(catalog().scenarios[use.name])]
+    """What this run needs beside what every lab needs."""
+    found = [program for use in experiment.scenarios for program in programs_of(catalog().scenarios[use.name])]
+    return [*found, *programs_of_lab(experiment.lab)]
 
 
 def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
@@ -133,6 +152,8 @@ def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
+        if cases := budget_cases(directory.path):
+            write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
     _finish(directory.path, progress, report=report, as_json=as_json)
 
 
@@ -190,4 +211,7 @@ def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -
         )
     elif report:
         print_summary(path)
-    raise typer.Exit(0 if progress.ok == progress.total else 1)
+    if progress.ok != progress.total:
+        raise typer.Exit(1)
+    if report and (broken := broken_budgets(path)):
+        raise GateError(f"{path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")

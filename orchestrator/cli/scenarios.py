@@ -17,6 +17,7 @@ from orchestrator.cli.options import (
     link_entry,
 )
 from orchestrator.cli.output import duration, err, out, print_json, table
+from orchestrator.cli.record import record
 from orchestrator.scenario import Scenario, cpus_of
 from orchestrator.spec.explain import parameters_of
 from orchestrator.transport import NAMES
@@ -30,6 +31,9 @@ _BETTER = {"lower": "less", "higher": "more", "neither": "neither"}
 ScenarioArgument = Annotated[
     str, typer.Argument(help="Name of a scenario.", show_default=False, autocompletion=complete_scenarios)
 ]
+
+
+app.command()(record)
 
 
 @app.callback()

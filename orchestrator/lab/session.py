@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.catalog import LINKS_DIR
-from orchestrator.lab.virtual import SCRATCH, VirtualLab
+from orchestrator.lab.make import make_lab
+from orchestrator.lab.virtual import SCRATCH
 from orchestrator.services import load_service
 from orchestrator.spec.check import Checker
+from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 from orchestrator.spec.link import LinkCondition, load_link, read_inline_link
 from orchestrator.spec.yaml import parse_yaml
 from orchestrator.transport import transport_named
@@ -29,6 +32,14 @@ class LabSettings:
     keep: bool
     services: tuple[str, ...] = ()
     """Origin services beside web sites and files."""
+    lab_file: str = ""
+    """Its path; "": the virtual lab as it is."""
+    phone: str = ""
+    """Of the lab file."""
+
+    def use(self) -> LabUse:
+        """The lab."""
+        return use_lab(Path(self.lab_file), self.phone) if self.lab_file else VIRTUAL
 
 
 class LabSession:
@@ -45,7 +56,8 @@ class LabSession:
         with ExitStack() as stack:
             logs = SCRATCH / "logs"
             lab = stack.enter_context(
-                VirtualLab(
+                make_lab(
+                    settings.use(),
                     seed=settings.seed,
                     congestion_control=settings.congestion_control,
                     logs=logs,
@@ -62,10 +74,11 @@ class LabSession:
             agent.start()
             active = agent.check(subflows=transport.expected_subflows)
             self._facts = {
-                "nodes": sorted(lab.nodes),
+                **lab.describe(),
                 "link": condition.name,
                 "transport": settings.transport,
                 "measured": {interface: vars(found) for interface, found in measured.items()},
+                "where": {interface: lab.shaper.where(interface) for interface in paths},
                 "active": dict(active),
                 "services": {name: dict(load_service(name).hosts) for name in settings.services},
                 "problems": transport.check_active(active),

@@ -19,6 +19,9 @@ DNS: Final = "10.65.0.53"
 ECHO: Final = "10.65.0.7"
 ECHO_PORT: Final = 7007
 """Where the origin answers datagrams (`mpflex udp-echo`)."""
+MANAGEMENT_LAB: Final = "10.67.0.1/30"
+MANAGEMENT_ROUTER: Final = "10.67.0.2/30"
+"""Between a virtual router and the orchestrator, which drives it over SSH; no traffic of phones passes here."""
 ORIGIN_PEER: Final = "10.66.0.1"
 PEER: Final = "10.66.0.2"
 
@@ -123,16 +126,22 @@ def address_commands(node: str) -> list[str]:
         if address := ADDRESSES.get((node, interface)):
             commands.append(f"addr add {address} dev {interface}")
         commands.append(f"link set {interface} up")
+    return commands + [
+        f"neigh replace {address} lladdr {known} dev {interface} nud permanent"
+        for interface, address, known in neighbours_of(node)
+    ]
+
+
+def neighbours_of(node: str) -> list[tuple[str, str, str]]:
+    """What a node knows of others without asking: its interface, their address, their hardware address."""
+    found = []
     for one, other in NEIGHBOURS:
         for (owner, interface), peer in ((one, other), (other, one)):
             if owner == node:
                 address = ADDRESSES[peer].split("/")[0]
                 spare = spare_addresses(peer[1]) if peer[0] == "phone" else []
-                commands += [
-                    f"neigh replace {known} lladdr {mac(*peer)} dev {interface} nud permanent"
-                    for known in (address, *spare)
-                ]
-    return commands
+                found += [(interface, known, mac(*peer)) for known in (address, *spare)]
+    return found
 
 
 ROUTES: Final = {

@@ -5,27 +5,29 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 """
 
 import os
-import platform
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from orchestrator.capture import CapturePoint
 from orchestrator.configs import write_private
 from orchestrator.errors import DeviceError
 from orchestrator.lab import topology
-from orchestrator.lab.nodes import Node, start_node
+from orchestrator.lab.network import make_network
+from orchestrator.lab.nodes import Node
 from orchestrator.origin import Origin
 from orchestrator.phone.netns import NetnsPhone
 from orchestrator.phone.sound import SoundCard
-from orchestrator.programs import ETHTOOL, NFT
 from orchestrator.proxy.process import ProcessProxy
 from orchestrator.services import RunningServices, Service
+from orchestrator.shaper import Shaper
 from orchestrator.shaper.linkem import LinkemShaper
+from orchestrator.spec.labuse import VIRTUAL, LabUse
+from orchestrator.spec.places import VirtualRouterFile
 from orchestrator.transport import Transport
 from orchestrator.transport.agent import Agent
 from orchestrator.ui import UiFactory
@@ -35,6 +37,9 @@ from orchestrator.ui.factory import ChromiumUiFactory
 from orchestrator.ui.firefox_factory import FirefoxUiFactory
 from orchestrator.undo import UndoStack
 
+if TYPE_CHECKING:
+    from orchestrator.lab.router_vm.router import VirtualRouter
+
 SCRATCH = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
 
@@ -42,17 +47,34 @@ _SECRET_BYTES = 32
 
 
 class VirtualLab:
-    """A lab that is up for as long as its context.
+    """`Lab` on this machine alone: a lab that is up for as long as its context.
 
     Args:
         seed: of the link emulator.
         congestion_control: pinned on every socket between agent and proxy.
         logs: host folder for the logs of the lab's programs.
         services: what the origin has beside web sites and files.
+        use: which of its parts others take the place of.
+        run_id: of the run, for messages to others.
     """
 
-    def __init__(self, *, seed: int, congestion_control: str, logs: Path, services: Sequence[Service] = ()) -> None:
+    scratch = SCRATCH
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        congestion_control: str,
+        logs: Path,
+        services: Sequence[Service] = (),
+        use: LabUse = VIRTUAL,
+        run_id: str = "",
+    ) -> None:
         self._seed = seed
+        self._use = use
+        self._run_id = run_id
+        self._router: VirtualRouter | None = None
+        self._facts: dict[str, dict[str, str]] = {}
         self.congestion_control = congestion_control
         self._logs = logs
         self._wanted = tuple(services)
@@ -81,42 +103,27 @@ class VirtualLab:
     def _prepare_scratch(self) -> None:
         SCRATCH.mkdir(mode=0o700)
         (SCRATCH / "tmp").mkdir()
+        Path("/run/lock").mkdir(exist_ok=True)  # what is locked in here is this lab's own
         os.environ["TMPDIR"] = str(SCRATCH / "tmp")
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
         self._logs.mkdir(parents=True, exist_ok=True)
 
     def _make_network(self) -> None:
-        resolv = SCRATCH / "resolv.conf"
-        resolv.write_text(f"nameserver {topology.DNS}\noptions timeout:5 attempts:1\n")
-        nsswitch = SCRATCH / "nsswitch.conf"
-        nsswitch.write_text("passwd: files\ngroup: files\nhosts: files dns\n")
-        hosts = SCRATCH / "hosts"
-        hosts.write_text(f"127.0.0.1 localhost {platform.node()}\n")
-        target = Path("/etc/resolv.conf").resolve()
-        if target.is_relative_to("/run"):  # the host's is in /run, which the lab has emptied
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.touch()
-        for name in topology.NODES:
-            files = {resolv: target, nsswitch: Path("/etc/nsswitch.conf"), hosts: Path("/etc/hosts")}
-            self.nodes[name] = start_node(name, binds=files if name in {"phone", "peer"} else {})
-        root = Node("lab", os.getpid())
-        root.ip("link set lo up", *topology.wire_commands({name: node.pid for name, node in self.nodes.items()}))
-        for name, node in self.nodes.items():
-            self._configure(name, node)
+        routers = self._use.virtual_routers()
+        self.nodes = make_network(SCRATCH, replaced=["router"] if routers else [])
+        for node in self.nodes.values():
+            self._pin_congestion_control(node)
+        for name, settings in routers.items():
+            self._boot_router(name, settings)
 
-    def _configure(self, name: str, node: Node) -> None:
-        node.sysctl(_sysctls(name))
-        for interface in topology.interfaces_of(name):
-            node.run([str(ETHTOOL.path()), "-K", interface, "tso", "off", "gso", "off", "gro", "off"])
-        node.ip(*topology.address_commands(name))
-        if name == "phone":
-            node.ip(*topology.phone_route_commands(topology.WLAN))
-            node.run([str(NFT.path()), "-f", "-"], stdin=topology.REDIRECT_RULES)
-        elif routes := topology.ROUTES.get(name):
-            node.ip(*routes)
-        if name == "proxy" and Path("/proc/sys/net/mptcp/enabled").exists():
-            node.ip("mptcp limits set subflow 4 add_addr_accepted 0")
-        self._pin_congestion_control(node)
+    def _boot_router(self, name: str, settings: VirtualRouterFile) -> None:
+        """Let it boot while the services start."""
+        from orchestrator.lab.router_vm.router import VirtualRouter  # noqa: PLC0415 - slow to import, needed by few labs
+
+        log = self._logs / f"router-{name}.log"
+        self._router = VirtualRouter(name, settings, node=self.nodes["router"], directory=SCRATCH, log=log)
+        self._stack.callback(self._router.stop)
+        self._router.start()
 
     def _pin_congestion_control(self, node: Node) -> None:
         """Pin the default of the node's own sockets (nginx, curl) too.
@@ -135,15 +142,15 @@ class VirtualLab:
         self._stack.callback(self.origin.stop)
         self._stack.callback(self.services.stop)
         self.services.start(self._logs)
-        self.shaper = LinkemShaper(
+        emulator = LinkemShaper(
             air=nodes["air"],
             phone=nodes["phone"],
             proxy=nodes["proxy"],
             directory=SCRATCH,
             wan_delay_ms={**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()},
         )
-        self._stack.callback(self.shaper.stop)
-        self.shaper.start(seed=self._seed)
+        self._stack.callback(emulator.stop)
+        emulator.start(seed=self._seed)
         self.proxy = ProcessProxy(
             nodes["proxy"],
             directory=SCRATCH,
@@ -155,6 +162,25 @@ class VirtualLab:
         self._stack.callback(self.proxy.stop)
         self.proxy.start()
         self.phone = NetnsPhone(nodes["phone"], topology.PHONE_INTERFACES, directory=SCRATCH / "phone")
+        self.shaper = self._make_shaper(emulator)
+
+    def _make_shaper(self, emulator: LinkemShaper) -> Shaper:
+        """The emulator alone, or with a router for some of the paths."""
+        if self._router is None:
+            return emulator
+        from orchestrator.lab.router_vm.shaping import held_router  # noqa: PLC0415 - slow to import
+
+        self._facts = {self._router.name: self._router.wait()}
+        held = held_router(self._use, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
+        return self._stack.enter_context(held)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The nodes; of each virtual router, kernel, tc and busybox."""
+        return {"nodes": sorted(self.nodes), "routers": self._facts}
+
+    def origin_logs(self) -> list[Path]:
+        """Of the origin's web server."""
+        return self.origin.logs
 
     def capture_points(self) -> list[CapturePoint]:
         """Every place where a cell's packets are captured."""
@@ -242,19 +268,6 @@ class VirtualLab:
         if not self.proxy.status()["running"]:
             raise DeviceError("proxy", "mpflex proxy has ended by itself; see logs/proxy.log")
         self.origin.check_alive()
-
-
-def _sysctls(name: str) -> dict[str, object]:
-    values: dict[str, object] = {
-        # Nothing learnt in one cell (ssthresh, RTT) carries over to the next.
-        "net.ipv4.tcp_no_metrics_save": 1,
-        # Two interfaces on one host: answers leave by the route table, not by where the question came in.
-        "net.ipv4.conf.all.rp_filter": 0,
-        "net.ipv4.conf.default.rp_filter": 0,
-        "net.ipv4.ip_forward": int(name in {"router", "proxy"}),
-    }
-    if Path("/proc/sys/net/ipv6").exists():
-        values |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
-    if name in {"phone", "proxy"} and Path("/proc/sys/net/mptcp/enabled").exists():
-        values["net.mptcp.enabled"] = 1
-    return values
+        if self._router is not None:
+            self._router.check_alive()
+        self.shaper.check_alive()

@@ -19,9 +19,11 @@ class LabAuthority:
 
     Args:
         directory: where certificates go, mode 0700; `ca_pem` in it is the authority's certificate.
+        valid_for: how long its certificates are valid.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, valid_for: timedelta = VALID_FOR) -> None:
+        self._valid_for = valid_for
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._directory = directory
         self._authority = trustme.CA(organization_name="mplab", organization_unit_name="lab authority")
@@ -29,9 +31,9 @@ class LabAuthority:
         self._authority.cert_pem.write_to_path(str(self.ca_pem))
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed), valid for 30 days."""
+        """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed)."""
         now = datetime.now(UTC)
-        leaf = self._authority.issue_cert(*host_names, not_before=now - _CLOCK_SLACK, not_after=now + VALID_FOR)
+        leaf = self._authority.issue_cert(*host_names, not_before=now - _CLOCK_SLACK, not_after=now + self._valid_for)
         path = self.issued(name)
         path.touch(mode=0o600)
         leaf.private_key_and_cert_chain_pem.write_to_path(str(path))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.configs import render
+from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.sites import (
     APP_HOSTS,
     DATA_DIR,
@@ -20,6 +21,9 @@ from orchestrator.origin.sites import (
     SiteIndex,
 )
 
+ACCESS_LOG, ERROR_LOG = "access.jsonl", "nginx-error.log"
+"""What nginx writes down, below its prefix."""
+
 _HTTP2_DIRECTIVE_SINCE = (1, 25, 1)
 _ERROR_LOG_OPTION_SINCE = (1, 19, 5)
 
@@ -31,7 +35,7 @@ class ServerBlock:
     names: tuple[str, ...]
     addresses: tuple[str, ...]
     http2: bool
-    certificate: Path
+    certificate: str
 
 
 def version_tuple(version: str) -> tuple[int, ...]:
@@ -45,7 +49,14 @@ def has_http2_directive(version: str) -> bool:
 
 
 def nginx_conf(
-    *, prefix: Path, index: SiteIndex, files: Path, certificates: Mapping[str, Path], version: str, servers: str = ""
+    *,
+    prefix: Path,
+    index: SiteIndex,
+    files: Path,
+    certificates: Mapping[str, Path],
+    version: str,
+    servers: str = "",
+    installed: Installed = THIS_MACHINE,
 ) -> str:
     """nginx.conf for nginx `version`.
 
@@ -55,24 +66,29 @@ def nginx_conf(
         prefix: folder for everything that nginx writes.
         certificates: site slug → file with key and certificate chain.
         servers: further ``server`` blocks.
+        installed: where nginx runs.
     """
     return render(
         DATA_DIR,
         "nginx.conf.j2",
-        prefix=prefix,
-        files=files,
+        prefix=installed.path(prefix),
+        access_log=installed.path(prefix / ACCESS_LOG),
+        error_log=installed.path(prefix / ERROR_LOG),
+        files=installed.path(files),
         file_hosts=(FILE_HOST, *APP_HOSTS),
-        sites=index.root,
+        sites=installed.path(index.root),
         servers=servers,
         http2_directive=has_http2_directive(version),
-        blocks=[_block(site, protocol, certificates) for site in index for protocol in PROTOCOLS],
+        blocks=[
+            _block(site, protocol, installed.path(certificates[site.slug])) for site in index for protocol in PROTOCOLS
+        ],
     )
 
 
-def nginx_argv(nginx: Path, prefix: Path, version: str) -> list[str]:
+def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed = THIS_MACHINE) -> list[str]:
     """The command that runs nginx in the foreground."""
-    argv = [str(nginx), "-p", str(prefix), "-c", str(prefix / "nginx.conf")]
-    early_log = ["-e", str(prefix / "nginx-error.log")]
+    argv = [nginx, "-p", installed.path(prefix), "-c", installed.path(prefix / "nginx.conf")]
+    early_log = ["-e", installed.path(prefix / ERROR_LOG)]
     return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
 
 
@@ -90,12 +106,12 @@ def records(index: SiteIndex) -> list[tuple[str, str]]:
     return pairs
 
 
-def _block(site: BuiltSite, protocol: Protocol, certificates: Mapping[str, Path]) -> ServerBlock:
+def _block(site: BuiltSite, protocol: Protocol, certificate: str) -> ServerBlock:
     # The HTTP/2 sites share the wildcard address; nginx finds the more exact ones of the HTTP/1.1 sites by itself.
     addresses: Sequence[str] = ["0.0.0.0"] if protocol == "h2" else site.addresses(protocol)  # noqa: S104
     return ServerBlock(
         names=tuple(site.host_names(protocol)),
         addresses=tuple(addresses),
         http2=protocol == "h2",
-        certificate=certificates[site.slug],
+        certificate=certificate,
     )

@@ -3,13 +3,15 @@
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.errors import DeviceError, last_words
+from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.lab import topology
-from orchestrator.origin.certificates import LabAuthority, nss_database
-from orchestrator.origin.config import dnsmasq_conf, nginx_argv, nginx_conf
+from orchestrator.origin.certificates import VALID_FOR, LabAuthority, nss_database
+from orchestrator.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
 from orchestrator.origin.files import build_files
 from orchestrator.origin.generate import DEFAULT_SEED, build_sites
 from orchestrator.origin.sites import ECHO_ADDRESS, SUFFIX, SiteIndex, delay_by_prefix
@@ -67,6 +69,8 @@ class Origin:
         cache: folder in which generated content is kept.
         seed: of the generated sites.
         additions: what else nginx and dnsmasq carry, or None.
+        installed: where the servers run.
+        valid_for: how long certificates are valid.
     """
 
     def __init__(
@@ -76,11 +80,15 @@ class Origin:
         cache: Path = CACHE_DIR,
         seed: int = DEFAULT_SEED,
         additions: Additions | None = None,
+        installed: Installed = THIS_MACHINE,
+        valid_for: timedelta = VALID_FOR,
     ) -> None:
         self.directory = directory
         self._cache = cache
         self._seed = seed
         self._additions = additions
+        self._installed = installed
+        self._valid_for = valid_for
         self._running: dict[str, tuple[ServerProcess, Path]] = {}
         self._authority: LabAuthority | None = None
         self._index: SiteIndex | None = None
@@ -93,28 +101,33 @@ class Origin:
         return self._index
 
     @property
-    def ca_pem(self) -> Path:
-        """Certificate of the lab's authority (after `prepare`)."""
+    def authority(self) -> LabAuthority:
+        """The lab's authority (after `prepare`)."""
         if self._authority is None:
             raise RuntimeError("origin: prepare() comes first")
-        return self._authority.ca_pem
+        return self._authority
+
+    @property
+    def ca_pem(self) -> Path:
+        """Certificate of the lab's authority (after `prepare`)."""
+        return self.authority.ca_pem
 
     @property
     def access_log(self) -> Path:
         """One JSON object per request, written when it has ended."""
-        return self.directory / "access.jsonl"
+        return self.directory / ACCESS_LOG
 
     @property
     def logs(self) -> list[Path]:
         """What the web server writes down: requests, and problems."""
-        return [self.access_log, self.directory / "nginx-error.log"]
+        return [self.access_log, self.directory / ERROR_LOG]
 
     def prepare(self) -> None:
         """Generate what is not there yet; write certificates and configurations."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._index = build_sites(self._cache, self._seed)
         files = build_files(self._cache)
-        self._authority = LabAuthority(self.directory / "certificates")
+        self._authority = LabAuthority(self.directory / "certificates", valid_for=self._valid_for)
         certificates = {
             site.slug: self._authority.issue(site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()])
             for site in self._index
@@ -128,22 +141,24 @@ class Origin:
             index=self._index,
             files=files,
             certificates=certificates,
-            version=NGINX.version(),
+            version=self._installed.version(NGINX),
             servers=servers,
+            installed=self._installed,
         )
         (self.directory / "nginx.conf").write_text(nginx)
         (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further))
 
     def commands(self) -> dict[str, list[str]]:
         """Program → the command that runs it in the foreground."""
+        where = self._installed
         return {
-            "nginx": nginx_argv(NGINX.path(), self.directory, NGINX.version()),
+            "nginx": nginx_argv(where.program(NGINX), self.directory, where.version(NGINX), installed=where),
             # Not --no-daemon, with which one open TCP connection keeps all others waiting.
             "dnsmasq": [
-                *(str(DNSMASQ.path()), "--keep-in-foreground", "--log-facility=-", "--pid-file="),
-                f"--conf-file={self.directory / 'dnsmasq.conf'}",
+                *(where.program(DNSMASQ), "--keep-in-foreground", "--log-facility=-", "--pid-file="),
+                f"--conf-file={where.path(self.directory / 'dnsmasq.conf')}",
             ],
-            "udp-echo": [str(MPFLEX.path()), "udp-echo", "--listen", f"{ECHO_ADDRESS}:{topology.ECHO_PORT}"],
+            "udp-echo": [where.program(MPFLEX), "udp-echo", "--listen", f"{ECHO_ADDRESS}:{topology.ECHO_PORT}"],
         }
 
     def checks(self) -> dict[str, list[str]]:

@@ -11,9 +11,7 @@ from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.phone.counters import parse_netstat
 from orchestrator.programs import MPFLEX
-
-WEB_PORTS = (53, 80, 443)
-"""Ports of the origin that phones always reach."""
+from orchestrator.proxy.settings import proxy_settings
 
 
 class ProcessProxy:
@@ -44,7 +42,7 @@ class ProcessProxy:
         self._log_file = logs / "proxy.jsonl"
         self._secret_file = secret_file
         self._congestion_control = congestion_control
-        self._ports = (*WEB_PORTS, *ports)
+        self._ports = ports
         self._session: Mapping[str, Any] = {}
         self._process: NodeProcess | None = None
 
@@ -58,17 +56,14 @@ class ProcessProxy:
         config = self._directory / "proxy.json"
         config.write_text(
             json.dumps(
-                {
-                    "listen": self._listen(),
-                    "secret_file": str(self._secret_file),
-                    "allow": [
-                        f"{topology.ORIGIN_NET}:{','.join(map(str, self._ports))}",
-                        f"{topology.ECHO}/32:{topology.ECHO_PORT}",
-                    ],
-                    "congestion_control": self._congestion_control,
-                    "log": str(self._log_file),
-                    "session": self._session,
-                }
+                proxy_settings(
+                    listen=self._listen(),
+                    secret_file=str(self._secret_file),
+                    ports=self._ports,
+                    congestion_control=self._congestion_control,
+                    log=str(self._log_file),
+                    session=self._session,
+                )
             )
         )
         log = self._logs / "proxy.log"

@@ -25,8 +25,18 @@ class _Run:
     started: float | None = None
 
 
-def junit_xml(name: str, events: Iterable[Event]) -> str:
-    """The events of run `name` as JUnit XML.
+@dataclass(frozen=True)
+class Case:
+    """One check that is no cell: ``failure`` and ``skipped`` say why, "" when it is neither."""
+
+    classname: str
+    name: str
+    failure: str = ""
+    skipped: str = ""
+
+
+def junit_xml(name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> str:
+    """The events of run `name` as JUnit XML, and after its cells some further checks.
 
     Every planned cell is a ``testcase``. A failed cell has a ``failure``, an invalid one an ``error`` (what
     was measured is not what was asked), one that did not run is ``skipped``; so is every transport that the
@@ -35,6 +45,11 @@ def junit_xml(name: str, events: Iterable[Event]) -> str:
     run = _read(events)
     cases = [_case(cell, run.finished.get(cell.id)) for cell in run.cells]
     cases += [_skipped_transport(transport, reason) for transport, reason in run.skipped]
+    cases += map(_check, checks)
+    return _document(name, cases, run.started)
+
+
+def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
     totals = {
         "tests": str(len(cases)),
         "failures": _count(cases, "failure"),
@@ -44,16 +59,31 @@ def junit_xml(name: str, events: Iterable[Event]) -> str:
     }
     root = ET.Element("testsuites", {"name": "mplab", **totals})
     suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **totals})
-    if run.started is not None:
-        suite.set("timestamp", datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    if started is not None:
+        suite.set("timestamp", datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
     suite.extend(cases)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def write_junit(path: Path, name: str, events: Iterable[Event]) -> None:
+def checks_xml(name: str, checks: Iterable[Case]) -> str:
+    """Checks as JUnit XML, one ``testcase`` each."""
+    return _document(name, list(map(_check, checks)), None)
+
+
+def _check(check: Case) -> ET.Element:
+    case = ET.Element("testcase", {"classname": _clean(check.classname), "name": _clean(check.name)})
+    if check.failure:
+        message = _clean(check.failure)
+        ET.SubElement(case, "failure", {"message": message, "type": "gate"}).text = message
+    elif check.skipped:
+        ET.SubElement(case, "skipped", {"message": _clean(check.skipped)})
+    return case
+
+
+def write_junit(path: Path, name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> None:
     """Write `junit_xml` to `path`, in place of an earlier one. Raises MplabError."""
-    replace(path, junit_xml(name, events).encode())
+    replace(path, junit_xml(name, events, checks).encode())
 
 
 def _read(events: Iterable[Event]) -> _Run:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from orchestrator.errors import InputError
 from orchestrator.plan import CellSpec, Plan, SkippedTransport
@@ -98,6 +98,27 @@ class ClaimRecord(_Record):
     against_link: str = ""
 
 
+class LimitRecord(_Record):
+    """A number with the unit that the file has."""
+
+    value: float
+    unit: str
+
+
+class BudgetRecord(_Record):
+    """What a metric must keep to; see `orchestrator.spec.budgets.Budget`."""
+
+    metric: str
+    transport: str = ""
+    scenarios: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    labels: dict[str, str] = Field(default_factory=dict)
+    statistic: str = "median"
+    at_most: LimitRecord | None = None
+    at_least: LimitRecord | None = None
+    no_worse_than_percent: float | None = None
+
+
 class ExperimentRecord(_Record):
     """The experiment, fully resolved."""
 
@@ -114,6 +135,7 @@ class ExperimentRecord(_Record):
     retries: int
     cell_timeout_s: float
     claims: tuple[ClaimRecord, ...] = ()
+    budgets: tuple[BudgetRecord, ...] = ()
 
 
 class PlanRecord(_Record):

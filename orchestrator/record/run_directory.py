@@ -8,6 +8,7 @@ from pathlib import Path
 from orchestrator.errors import InputError, MplabError
 from orchestrator.record.files import explained, sync, sync_tree, write_new
 from orchestrator.record.manifest import CellRecord, Manifest, read_record, write_record
+from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 
 _PARTIAL = ".partial"
 _ATTEMPTS = "attempts"
@@ -21,8 +22,8 @@ class RunDirectory:
         self.path = path
 
     @classmethod
-    def create(cls, root: Path, name: str, experiment_source: bytes) -> "RunDirectory":
-        """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file in it, byte for byte.
+    def create(cls, root: Path, name: str, experiment_source: bytes, lab_source: bytes = b"") -> "RunDirectory":
+        """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file in it, byte for byte; and the lab file, if any.
 
         Raises:
             MplabError: it cannot be made ("disk full: …").
@@ -35,6 +36,8 @@ class RunDirectory:
             (path / "cells").mkdir(mode=0o755)
         run = cls(path)
         write_new(run.experiment_file, experiment_source)
+        if lab_source:
+            write_new(run.lab_file, lab_source)
         return run
 
     @classmethod
@@ -60,6 +63,17 @@ class RunDirectory:
     def experiment_file(self) -> Path:
         """The experiment as asked."""
         return self.path / "experiment.yaml"
+
+    @property
+    def lab_file(self) -> Path:
+        """The lab file as asked; not there when the run is in the virtual lab as it is."""
+        return self.path / "lab.yaml"
+
+    def lab_use(self) -> LabUse:
+        """The lab that the run is made in, and its phone. Raises InputError."""
+        if not self.lab_file.is_file():
+            return VIRTUAL
+        return use_lab(self.lab_file, str(self.read_manifest().lab.get("phone", "")))
 
     @property
     def manifest_file(self) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import LabAuthority
 from orchestrator.origin.origin import Host as OriginHost
 from orchestrator.phone import CommandResult
@@ -29,12 +30,14 @@ class ServiceContext:
         cache: folder of this service for content that is kept between labs.
         authority: issues certificates that the phone's browser trusts.
         host: where its programs run.
+        installed: how they see files and each other: what a configuration or a command names goes through it.
     """
 
     directory: Path
     cache: Path
     authority: LabAuthority
     host: Host
+    installed: Installed = THIS_MACHINE
 
 
 class Service(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.errors import DeviceError, LabNotReadyError, last_words
+from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import LabAuthority
 from orchestrator.origin.origin import ServerProcess
 from orchestrator.programs import CHECKOUT
@@ -54,13 +55,23 @@ class RunningServices:
         directory: private folder of this lab.
         host: where they run.
         cache: folder for content that is kept between labs.
+        installed: how their programs see files and each other.
     """
 
-    def __init__(self, services: Sequence[Service], *, directory: Path, host: Host, cache: Path = CACHE_DIR) -> None:
+    def __init__(
+        self,
+        services: Sequence[Service],
+        *,
+        directory: Path,
+        host: Host,
+        cache: Path = CACHE_DIR,
+        installed: Installed = THIS_MACHINE,
+    ) -> None:
         self._services = tuple(services)
         self._directory = directory
         self._host = host
         self._cache = cache
+        self._installed = installed
         self._entries: dict[str, _Entry] = {}
 
     @property
@@ -88,8 +99,9 @@ class RunningServices:
         """
         for service in self._services:
             for program in service.programs:
-                program.path()
-            context = ServiceContext(self._directory / service.name, self._cache / service.name, authority, self._host)
+                self._installed.program(program)
+            folders = self._directory / service.name, self._cache / service.name
+            context = ServiceContext(*folders, authority, self._host, self._installed)
             context.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             context.cache.mkdir(parents=True, exist_ok=True)
             service.prepare(context)
@@ -98,6 +110,14 @@ class RunningServices:
     def nginx(self) -> str:
         """``server`` blocks of all (after `prepare`)."""
         return "\n".join(entry.service.nginx(entry.context) for entry in self._entries.values())
+
+    def commands(self) -> dict[str, list[str]]:
+        """Program → its command, of all (after `prepare`)."""
+        return {
+            program: list(argv)
+            for entry in self._entries.values()
+            for program, argv in entry.service.commands(entry.context).items()
+        }
 
     def start(self, logs: Path) -> None:
         """Start all and wait until each answers.

@@ -1,4 +1,4 @@
-"""What each shaper can do, by the lab that it makes the links of."""
+"""What each shaper can do."""
 
 from collections.abc import Mapping
 
@@ -14,4 +14,4 @@ TC = Abilities(
 )
 """As docs/routers.md has it; what a router, server or phone has of it, it says itself."""
 
-SHAPERS: Mapping[str, Abilities] = {"virtual": LINKEM}
+SHAPERS: Mapping[str, Abilities] = {"linkem": LINKEM, "tc": TC}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, last_words
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
@@ -49,7 +49,7 @@ class LinkemShaper:
         self._directory = directory
         self._wan_delay_ms = dict(wan_delay_ms)
         self._control = directory / "linkem.sock"
-        self._processes: list[NodeProcess] = []
+        self._processes: list[tuple[NodeProcess, Path]] = []
 
     def start(self, *, seed: int) -> None:
         """Start the emulator, every link open, and the probe server."""
@@ -73,16 +73,16 @@ class LinkemShaper:
         process = self._air.spawn(
             [str(LINKEM.path()), "run", "--config", str(path), "--control", str(self._control)], log=log
         )
-        self._processes.append(process)
+        self._processes.append((process, log))
         wait_ready(process, log, name="linkem")
         log = self._directory / "probe-server.log"
         process = self._proxy.spawn([str(LINKEM.path()), "probe-server", "--listen", topology.PROBE_SERVER], log=log)
-        self._processes.append(process)
+        self._processes.append((process, log))
         wait_ready(process, log, name="linkem probe-server")
 
     def stop(self) -> None:
         """End emulator and probe server."""
-        for process in reversed(self._processes):
+        for process, _ in reversed(self._processes):
             process.stop()
         self._processes.clear()
 
@@ -132,6 +132,12 @@ class LinkemShaper:
             for name, value in counters.items()
             if isinstance(value, int)
         }
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when emulator or probe server has ended."""
+        for process, log in self._processes:
+            if (code := process.poll()) is not None:
+                raise DeviceError("linkem", f"{log.stem} has ended by itself ({code})", stderr=last_words(log))
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""

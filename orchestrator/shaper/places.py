@@ -1,12 +1,12 @@
 """What shapes in a lab (routers, servers, phones), held for a run: locked, watched, given back whatever happens."""
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import structlog
 
+from orchestrator.record.state import state_directory as state_home
 from orchestrator.shaper.linux.place import LinuxServer, ShapingPhone, phone_shell, server_shell
 from orchestrator.shaper.openwrt.router import Router
 from orchestrator.shaper.tc.place import Place
@@ -20,8 +20,7 @@ _log = structlog.get_logger(__name__)
 
 def undo_directory() -> Path:
     """``$XDG_STATE_HOME/mplab/undo``, by default in ``~/.local/state``: outlives a reboot, as shaping does."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "mplab" / "undo"
+    return state_home() / "undo"
 
 
 def full_name(lab: LabFile, name: str) -> str:

@@ -55,6 +55,9 @@ class Shaper(Protocol):
     def counters(self) -> Mapping[str, int]:
         """Packets and bytes in, out, dropped, as ``"wlan0.up.packets_in"``."""
 
+    def check_alive(self) -> None:
+        """Raise DeviceError when what shapes has ended, was lost, or no longer does what it was told."""
+
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path end to end, all at once.
 

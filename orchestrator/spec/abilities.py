@@ -1,6 +1,6 @@
 """What a shaper can do, and what of a link condition it has to refuse."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.spec.direction import WAYS, Direction, Discipline
@@ -28,10 +28,18 @@ class Abilities:
     queue_packets: int = 1_000_000
 
 
-def refusals(link: LinkCondition, shaper: Abilities) -> list[str]:
-    """What the shaper cannot do of a condition, each thing once: ``wifi down: … has no queue discipline 'cake'``."""
+def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) -> list[str]:
+    """What of a condition cannot be made, each thing once: ``wifi, down: … has no queue discipline 'cake'``.
+
+    Args:
+        link: the condition.
+        shapers: what shapes both paths; or by path, ``wifi`` and ``lte``: of one that is not there, nothing is refused.
+    """
     found: dict[str, str] = {}
     for where, condition in link.conditions():
+        shaper = shapers if isinstance(shapers, Abilities) else shapers.get(where.split()[0])
+        if shaper is None:
+            continue
         for way in WAYS:
             for text in _refused(condition.way(way), shaper):
                 found.setdefault(text, f"{where}, {way}: {text}")

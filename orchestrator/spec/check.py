@@ -22,6 +22,15 @@ TEXT, MAPPING = "‹text›", "‹mapping›"
 """Tags of the two ways to write a value, which are no keys of the file."""
 
 
+def tag_of(model: type[BaseModel]) -> str:
+    """The tag of a model that is one of several, chosen by what it says of itself."""
+    return f"‹{model.__name__}›"
+
+
+def _untagged(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    return tuple(part for part in loc if not (isinstance(part, str) and part.startswith("‹")))
+
+
 class Checker:
     """Collects what is wrong in one document, so that a user sees all of it at once."""
 
@@ -57,12 +66,13 @@ class Checker:
         values: dict[KeyPath, list[str]] = {}
         for details in error.errors(include_url=False):
             loc = tuple(part for part in details["loc"] if part not in {TEXT, MAPPING})
-            kind, found, path = details["type"], details["input"], (*base, *loc)
+            keys = _untagged(loc)
+            kind, found, path = details["type"], details["input"], (*base, *keys)
             if kind == "missing":
-                self.add(path[:-1], f"key '{loc[-1]}' is missing")
+                self.add(path[:-1], f"key '{keys[-1]}' is missing")
             elif kind == "extra_forbidden":
-                allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(loc) == 1 else ())]
-                problem = unknown("key", str(loc[-1]), allowed)
+                allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(keys) == 1 else ())]
+                problem = unknown("key", str(keys[-1]), allowed)
                 self._problems.add(Problem(self.document.line(path), path_text(path[:-1]), problem))
             elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
                 continue  # too short only without its wrong items, which are named
@@ -170,8 +180,8 @@ def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseMo
         ]
         if below:
             current = below
-        elif isinstance(part, str) and part in {owner.__name__ for owner in current}:
-            current = [owner for owner in current if owner.__name__ == part]
+        elif isinstance(part, str):  # the branch of a union, by its name or its tag
+            current = [owner for owner in current if part in {owner.__name__, tag_of(owner)}] or current
     return current[0] if current else None
 
 

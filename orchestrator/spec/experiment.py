@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
+from orchestrator.spec.budgets import Budget, BudgetsByMetric
+from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.names import Name
 from orchestrator.spec.suggest import show
@@ -93,7 +95,7 @@ class ExperimentFile(BaseModel):
     title: str = Field("", description="For people; default: the name.")
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
-    lab: str = Field("virtual", min_length=1, description="Where it runs.")
+    lab: str = Field("virtual", min_length=1, description="Where it runs: 'virtual', or the path of a lab file.")
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
@@ -103,6 +105,7 @@ class ExperimentFile(BaseModel):
     retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
     cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
     claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
+    budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ class Experiment:
     title: str
     seed: int
     repetitions: int
-    lab: str
+    lab: LabUse
     transports: tuple[TransportUse, ...]
     links: tuple[LinkCondition, ...]
     scenarios: tuple[ScenarioUse, ...]
@@ -201,6 +204,7 @@ class Experiment:
     retries: int = 1
     cell_timeout_s: float = 120.0
     claims: tuple[Claim, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
     def scenario(self, label: str) -> ScenarioUse:
         """The scenario of that label. Raises KeyError."""
@@ -230,4 +234,5 @@ class Experiment:
             "retries": self.retries,
             "cell_timeout_s": self.cell_timeout_s,
             "claims": [claim.to_json() for claim in self.claims],
+            "budgets": [budget.to_json() for budget in self.budgets],
         }

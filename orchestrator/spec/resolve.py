@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from orchestrator.errors import InputError
 from orchestrator.scenario import Scenario
 from orchestrator.spec.abilities import Abilities, refusals
+from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.experiment import (
     MAX_CELLS,
@@ -21,6 +22,7 @@ from orchestrator.spec.experiment import (
     Tolerance,
     TransportUse,
 )
+from orchestrator.spec.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
 from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
 from orchestrator.spec.names import parse_name
 from orchestrator.spec.palette import distinct_styles
@@ -67,7 +69,7 @@ class Catalog:
     scenarios: Mapping[str, Scenario]
     links_dir: Path
     shapers: Mapping[str, Abilities] = field(default_factory=dict)
-    """What makes the links of each lab, by the lab's name, and what it can do; nothing is refused for other labs."""
+    """What makes links, ``linkem`` or ``tc``, and what it can do; nothing is refused for others."""
 
 
 class _NoOptions(BaseModel):
@@ -94,8 +96,14 @@ class _Names:
     links: Sequence[str]
 
 
-def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
+def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, phone: str = "") -> Experiment:
     """The experiment that the file at `path` asks for.
+
+    Args:
+        path: of the file.
+        catalog: what its names may stand for.
+        lab: where it is run, whatever the file says; None: where the file says.
+        phone: of the lab file that the file names; see `orchestrator.spec.labuse.use_lab`.
 
     Raises:
         InputError: with one line for every problem, first line of the file first.
@@ -107,15 +115,17 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
     transports = resolver.transports()
     links = resolver.links()
     scenarios = resolver.scenarios()
+    lab = lab if lab is not None else resolver.lab(path.parent, phone)
     if file is not None:
         resolver.check_combinations(file, scenarios, links)
         resolver.check_changes(file, links)
-        resolver.check_shaper(file, links)
+        resolver.check_shapers(lab, links)
         names = _Names(
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
         )
         resolver.check_claims(file, names)
-    raise_lines([*checker.lines(), *resolver.link_file_problems])
+        budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
+    raise_lines([*checker.lines(), *resolver.file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
     return Experiment(
         path=path,
@@ -124,7 +134,7 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
         title=file.title or file.name,
         seed=file.seed,
         repetitions=file.repetitions,
-        lab=file.lab,
+        lab=lab,
         transports=tuple(transports),
         links=tuple(links),
         scenarios=tuple(use for _, use in scenarios),
@@ -134,6 +144,7 @@ def load_experiment(path: Path, *, catalog: Catalog) -> Experiment:
         retries=file.retries,
         cell_timeout_s=file.cell_timeout,
         claims=tuple(_claim(claim) for claim in file.claims),
+        budgets=tuple(budgets),
     )
 
 
@@ -144,7 +155,8 @@ class _Resolver:
         self._catalog = catalog
         self._checker = checker
         self._data = data
-        self.link_file_problems: list[str] = []
+        self.file_problems: list[str] = []
+        """Of link and lab files that it names."""
         self._link_places: dict[str, KeyPath] = {}
 
     def transports(self) -> list[TransportUse]:
@@ -220,6 +232,17 @@ class _Resolver:
                 self._link_places.setdefault(link.name, path)
         return list(found.values())
 
+    def lab(self, folder: Path, phone: str) -> LabUse:
+        """The lab that the file names, relative to its `folder`; what is wrong with it is noted."""
+        name = self._data.get("lab", VIRTUAL_NAME)
+        try:
+            return find_lab(name, folder, phone) if isinstance(name, str) and name else VIRTUAL
+        except NoSuchLabError as error:
+            self._checker.add(("lab",), str(error))
+        except InputError as error:
+            self.file_problems += str(error).splitlines()
+        return VIRTUAL
+
     def check_combinations(
         self, file: ExperimentFile, scenarios: list[tuple[KeyPath, ScenarioUse]], links: Sequence[LinkCondition]
     ) -> None:
@@ -252,13 +275,11 @@ class _Resolver:
                 )
                 self._checker.add(self._link_places[link.name], text)
 
-    def check_shaper(self, file: ExperimentFile, links: Sequence[LinkCondition]) -> None:
-        """What the shaper of the lab cannot do is said before anything is touched."""
-        shaper = self._catalog.shapers.get(file.lab)
-        if shaper is None:
-            return
+    def check_shapers(self, lab: LabUse, links: Sequence[LinkCondition]) -> None:
+        """What the shapers of the lab cannot do is said before anything is touched."""
+        shapers = lab.abilities(self._catalog.shapers)
         for link in links:
-            for problem in refusals(link, shaper):
+            for problem in refusals(link, shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
 
     def check_claims(self, file: ExperimentFile, names: _Names) -> None:
@@ -290,7 +311,7 @@ class _Resolver:
         except NoSuchLinkError as error:
             self._checker.add(path, str(error))
         except InputError as error:
-            self.link_file_problems += [line for line in str(error).splitlines() if line not in self.link_file_problems]
+            self.file_problems += [line for line in str(error).splitlines() if line not in self.file_problems]
         return ()
 
     def _uses(self, key: str, kind: str, options_word: str) -> Iterator[_Use]:

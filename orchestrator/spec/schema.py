@@ -20,6 +20,7 @@ from orchestrator.spec.lab import (
     RadioFile,
     RouterFile,
     ServerFile,
+    VirtualRouterFile,
 )
 from orchestrator.spec.link import InlineLinkFile, LinkFile
 from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
@@ -51,7 +52,9 @@ def link_schema() -> dict[str, Any]:
 
 def lab_schema() -> dict[str, Any]:
     """Of a lab file. That a phone's router is one of the routers is not in it."""
-    schema = _schema(LabFile, RouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile)
+    schema = _schema(
+        LabFile, RouterFile, VirtualRouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile
+    )
     for entry in schema["properties"].values():
         if "patternProperties" in entry:
             entry["additionalProperties"] = False

@@ -1,38 +1,65 @@
 """What differs between the phones' versions of one app: how it is started and what its elements are called.
 
-A scenario's folder has it in ``app.yaml``, a section for each kind of phone::
+A scenario's folder has it in ``app.yaml``: a section for the virtual phone, where the app is a page, and one for each
+of the Android apps that do the same::
 
     virtual:
       start: "{url}/?account={account}"
       elements:
         post: {css: "#post"}
+    android:
+      facebook:
+        package: com.facebook.katana
+        versions: 480 … 520
+        seen: never on hardware
+        start: com.facebook.katana/.LoginActivity
+        elements:
+          post:
+            - {id: com.facebook.katana:id/composer_post_button}
+            - {text: [Post, Publier, Posten]}
+            - {description: Post}
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.errors import LabNotReadyError
+from orchestrator.errors import InputError
+from orchestrator.spec.check import Checker
+from orchestrator.spec.suggest import unknown
 from orchestrator.spec.yaml import load_yaml
-from orchestrator.ui.protocol import Selector, Ui
+from orchestrator.ui.protocol import By, Selector, Ui
 
 FILE = "app.yaml"
 
-_Text = Annotated[str, Field(min_length=1)]
-_Element = Annotated[dict[Literal["css", "xpath", "id", "text"], _Text], Field(min_length=1, max_length=1)]
+Text = Annotated[str, Field(min_length=1)]
+Way = Annotated[dict[By, Text | tuple[Text, ...]], Field(min_length=1, max_length=1)]
+"""One way to find an element; several values are those of several languages."""
+Ways = Way | Annotated[tuple[Way, ...], Field(min_length=1)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    start: _Text
-    elements: dict[str, _Element]
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-_SECTIONS = TypeAdapter(dict[str, _Section])
+class _Section(_Strict):
+    start: Text
+    elements: dict[str, Ways]
+
+
+class _AndroidSection(_Section):
+    package: Annotated[str, Field(pattern=r"^[A-Za-z]\w*(\.[A-Za-z]\w*)+$")]
+    versions: Text
+    seen: Text
+    note: str = ""
+
+
+class _File(_Strict):
+    virtual: _Section | None = None
+    android: dict[str, _AndroidSection] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,25 +75,83 @@ class App:
     elements: Mapping[str, Selector]
 
 
-def load_app(folder: Path, kind: str = "virtual") -> App:
-    """The version for one kind of phone of the app in a scenario's folder.
+@dataclass(frozen=True)
+class AndroidApp(App):
+    """An app on Android.
+
+    Attributes:
+        package: its name there.
+        versions: those that the selectors were made for, first and last.
+        seen: on which phone and when they were seen to work, or that they were not.
+        note: what a user has to know.
+    """
+
+    package: str
+    versions: str
+    seen: str
+    note: str = ""
+
+
+def load_app(folder: Path) -> App:
+    """The virtual phone's version of the app in a scenario's folder.
 
     Raises:
-        InputError: there is no ``app.yaml``, or it is not YAML.
-        LabNotReadyError: it is wrong, or has no such section.
+        InputError: there is no ``app.yaml``, or it is wrong, or has no such section.
     """
-    path = folder / FILE
-    try:
-        sections = _SECTIONS.validate_python(load_yaml(path).data)
-    except ValidationError as error:
-        raise LabNotReadyError(f"{path}: {error}") from error
-    if kind not in sections:
-        raise LabNotReadyError(f"{path}: there is no section {kind}; there is: {', '.join(sections) or 'none'}")
-    section = sections[kind]
-    elements = {
-        name: Selector(by, value) for name, element in section.elements.items() for by, value in element.items()
+    section = _load(folder / FILE).virtual
+    if section is None:
+        raise InputError(f"{folder / FILE}:1: there is no section virtual")
+    return App(section.start, _elements(section))
+
+
+def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
+    """The Android apps that a scenario can be done with, by name; empty when there are none.
+
+    Raises:
+        InputError: there is no ``app.yaml``, or it is wrong.
+    """
+    return {
+        name: AndroidApp(
+            start=section.start,
+            elements=_elements(section),
+            package=section.package,
+            versions=section.versions,
+            seen=section.seen,
+            note=section.note,
+        )
+        for name, section in _load(folder / FILE).android.items()
     }
-    return App(section.start, elements)
+
+
+def load_android_app(folder: Path, name: str) -> AndroidApp:
+    """One of them. Raises InputError, also when there is none of this name."""
+    apps = load_android_apps(folder)
+    if name not in apps:
+        raise InputError(f"{folder / FILE}: {unknown('Android app', name, apps)}")
+    return apps[name]
+
+
+def selector_of(ways: Ways) -> Selector:
+    """A selector with its fall-backs, as a file has them."""
+    flat = [
+        Selector(by, value)
+        for way in ((ways,) if isinstance(ways, dict) else ways)
+        for by, values in way.items()
+        for value in ((values,) if isinstance(values, str) else values)
+    ]
+    return Selector(flat[0].by, flat[0].value, tuple(flat[1:]))
+
+
+def _load(path: Path) -> _File:
+    checker = Checker(load_yaml(path))
+    found = checker.model(_File, checker.document.data)
+    checker.raise_problems()
+    assert found is not None  # noqa: S101 - its problems would have been raised
+    return found
+
+
+def _elements(section: _Section) -> dict[str, Selector]:
+    return {name: selector_of(ways) for name, ways in section.elements.items()}
 
 
 def keep_screen(ui: Ui, path: Path) -> None:

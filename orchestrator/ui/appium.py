@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -24,7 +25,7 @@ _STATUS_TIMEOUT_S = 2.0
 
 
 class AppiumServer:
-    """Appium with the Chromium driver, up for as long as its context.
+    """Appium with its drivers for Chromium and Android, up for as long as its context.
 
     Args:
         log: file for its output.
@@ -63,7 +64,7 @@ class AppiumServer:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "APPIUM_HOME": str(self._dir)},
+                env={**android_home(), **os.environ, "APPIUM_HOME": str(self._dir)},
                 start_new_session=True,
             )
         try:
@@ -113,6 +114,16 @@ class AppiumServer:
                 return bool(json.load(answer)["value"]["ready"])
         except (OSError, ValueError, KeyError, urllib.error.URLError):
             return False
+
+
+def android_home() -> dict[str, str]:
+    """What tells Appium's driver for Android where an SDK is, when nobody has told it: the one that adb is in.
+
+    Of an SDK it needs nothing but adb, unless it is to install its server on phones.
+    """
+    adb = shutil.which("adb")
+    folder = Path(adb).resolve().parent if adb else None
+    return {"ANDROID_HOME": str(folder.parent)} if folder and folder.name == "platform-tools" else {}
 
 
 __all__ = ["AppiumServer", "ChromiumUi", "ChromiumUiFactory", "free_port"]

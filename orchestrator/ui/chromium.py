@@ -83,7 +83,7 @@ class ChromiumUi:
         """Type text into an element; a secret one comes into no log."""
         with self._step(f"typing into {selector_name(selector)}", timeout_s):
             element = self._find(selector, timeout_s, visible=False)
-            with self._kept_out_of_logs() if secret else contextlib.nullcontext():
+            with kept_out_of_logs(self._driver) if secret else contextlib.nullcontext():
                 element.send_keys(text)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
@@ -176,18 +176,6 @@ class ChromiumUi:
         except FAILURES as error:
             self._fail(what, error)
 
-    @contextlib.contextmanager
-    def _kept_out_of_logs(self) -> Iterator[None]:
-        """Requests of which Appium logs no value."""
-        # Appium's client takes further headers from the class of its connection.
-        connection: Any = type(self._driver.command_executor)
-        before = connection.extra_headers
-        connection.extra_headers = {**before, _SENSITIVE: "true"}
-        try:
-            yield
-        finally:
-            connection.extra_headers = before
-
     def _fail(self, what: str, error: Exception) -> NoReturn:
         if self.browser_pid is None:
             raise StepError(f"browser: {what}: the browser has ended") from error
@@ -202,10 +190,10 @@ class ChromiumUi:
         return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
-        by, value = locator(selector)
+        locators = [locator(one) for one in selector.alternatives]
         deadline = time.monotonic() + timeout_s
         while True:
-            found = self._driver.find_elements(by, value)
+            found = [element for by, value in locators for element in self._driver.find_elements(by, value)]
             element = next((item for item in found if not visible or item.is_displayed()), None)
             if element is not None:
                 return element
@@ -213,6 +201,19 @@ class ChromiumUi:
                 state = "there, but not visible" if found else "not there"
                 raise WebDriverException(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
+
+
+@contextlib.contextmanager
+def kept_out_of_logs(driver: Remote) -> Iterator[None]:
+    """Requests of which Appium logs no value."""
+    # Appium's client takes further headers from the class of its connection.
+    connection: Any = type(driver.command_executor)
+    before = connection.extra_headers
+    connection.extra_headers = {**before, _SENSITIVE: "true"}
+    try:
+        yield
+    finally:
+        connection.extra_headers = before
 
 
 def _first_line(error: Exception) -> str:

@@ -19,7 +19,8 @@ class OpenApps:
 
         Args:
             factory: opens the apps.
-            screenshots: gets ``end.png`` and ``end.html`` of an app that was open when a step of the cell failed.
+            screenshots: gets ``end.png`` and ``end.html`` (Android: ``end.xml``) of an app that was open when a step of
+                the cell failed.
         """
 
         @contextmanager

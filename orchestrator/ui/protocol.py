@@ -6,13 +6,28 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+By = Literal["css", "xpath", "id", "text", "description", "contains"]
+
 
 @dataclass(frozen=True)
 class Selector:
-    """How to find an element: ``css`` or ``xpath`` (``id``, ``text`` on Android)."""
+    """How to find an element, and how else, when it cannot be found that way.
 
-    by: Literal["css", "xpath", "id", "text"]
+    Attributes:
+        by: ``css`` or ``xpath`` (browsers only); ``id``, ``text``, ``description`` (for screen readers), or
+            ``contains``: a part of text or description.
+        value: what it is.
+        otherwise: further ways, the best one first: apps change, and speak more than one language.
+    """
+
+    by: By
     value: str
+    otherwise: tuple["Selector", ...] = ()
+
+    @property
+    def alternatives(self) -> tuple["Selector", ...]:
+        """Every way, this one first."""
+        return Selector(self.by, self.value), *self.otherwise
 
 
 @dataclass(frozen=True)

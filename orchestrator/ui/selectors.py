@@ -13,6 +13,10 @@ def locator(selector: Selector) -> tuple[str, str]:
         return "css selector", f"[id={json.dumps(selector.value)}]"
     if selector.by == "text":
         return "xpath", f"//*[normalize-space(text())={_xpath_literal(selector.value)}]"
+    if selector.by == "description":
+        return "css selector", f"[aria-label={json.dumps(selector.value)}]"
+    if selector.by == "contains":
+        return "xpath", f"//*[text()[contains(normalize-space(.), {_xpath_literal(selector.value)})]]"
     return "css selector", selector.value
 
 
@@ -24,5 +28,7 @@ def _xpath_literal(text: str) -> str:
 
 
 def selector_name(selector: Selector) -> str:
-    """What messages call it: ``css 'h1'``."""
-    return f"{selector.by} {selector.value!r}"
+    """What messages call it: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
+    others = len(selector.otherwise)
+    ways = f" (or {others} other way{'s' if others > 1 else ''})" if others else ""
+    return f"{selector.by} {selector.value!r}{ways}"

@@ -46,11 +46,11 @@ class DashService:
             "nginx.conf.j2",
             sites=[site.name for site in SITES],
             addresses=self.hosts,
-            certificate=context.authority.issued(self.name),
-            www=HERE / "www",
-            library=LIBRARY,
-            content=build_content(context.cache),
-            http2_directive=has_http2_directive(NGINX.version()),
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            www=context.installed.path(HERE / "www"),
+            library=context.installed.path(LIBRARY),
+            content=context.installed.path(build_content(context.cache)),
+            http2_directive=has_http2_directive(context.installed.version(NGINX)),
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -58,16 +57,18 @@ class FeedService:
             app_address=self.hosts[APP_HOST],
             pictures_host=PICTURES_HOST,
             pictures_address=self.hosts[PICTURES_HOST],
-            certificate=context.authority.issued(self.name),
-            http2_directive=has_http2_directive(NGINX.version()),
-            www=FOLDER / "www",
-            pictures=_index(context).parent,
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            http2_directive=has_http2_directive(context.installed.version(NGINX)),
+            www=context.installed.path(FOLDER / "www"),
+            pictures=context.installed.path(_index(context).parent),
             port=PORT,
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """The server."""
-        return {"feed": [sys.executable, "-I", str(FOLDER / "server.py"), str(PORT), str(_index(context))]}
+        where = context.installed
+        server, index = where.path(FOLDER / "server.py"), where.path(_index(context))
+        return {"feed": [where.python(), "-I", server, str(PORT), index]}
 
     def check(self, context: ServiceContext) -> None:
         """The server answers through nginx."""

@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +25,6 @@ RADIO_KBPS = 128
 
 RADIO = Melody.composed(seed=6, duration_s=240)
 """What the station plays, again and again."""
-
-_UNPRIVILEGED = 65534
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class IcecastService:
             host=RADIO_HOST,
             address=self.hosts[RADIO_HOST],
             port=PORT,
-            directory=context.directory,
+            directory=context.installed.path(context.directory),
             burst_bytes=BURST_BYTES,
             queue_bytes=QUEUE_BYTES,
             source_password=password,
@@ -88,17 +85,19 @@ class IcecastService:
             radio_address=self.hosts[RADIO_HOST],
             music_host=MUSIC_HOST,
             music_address=self.hosts[MUSIC_HOST],
-            www=FOLDER / "www",
-            tracks=context.cache / "tracks",
+            www=context.installed.path(FOLDER / "www"),
+            tracks=context.installed.path(context.cache / "tracks"),
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """Icecast, which refuses to be root and so gets another number, and its source."""
-        as_nobody = [str(UNSHARE.path()), "--user", f"--map-user={_UNPRIVILEGED}", f"--map-group={_UNPRIVILEGED}", "--"]
-        source = [sys.executable, str(FOLDER / "source.py"), str(FFMPEG.path()), str(context.cache / "radio.mp3")]
+        where = context.installed
+        station = [where.program(ICECAST), "-c", where.path(context.directory / "icecast.xml")]
+        sound = [where.path(context.cache / "radio.mp3"), str(RADIO_KBPS)]
+        to = [self.hosts[RADIO_HOST], str(PORT), MOUNT, where.path(_password_file(context))]
         return {
-            "icecast": [*as_nobody, str(ICECAST.path()), "-c", str(context.directory / "icecast.xml")],
-            "icecast-source": [*source, self.hosts[RADIO_HOST], str(PORT), MOUNT, str(_password_file(context))],
+            "icecast": [*where.unprivileged(), *station],
+            "icecast-source": [where.python(), "-I", where.path(FOLDER / "source.py"), *sound, *to],
         }
 
     def check(self, context: ServiceContext) -> None:

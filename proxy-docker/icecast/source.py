@@ -1,17 +1,21 @@
-"""The radio station's source: MP3 from ffmpeg, at the pace of the sound, to Icecast.
+"""The radio station's source: MP3 of a constant rate, at the pace of the sound, to Icecast.
 
-``python source.py FFMPEG FILE ADDRESS PORT MOUNT PASSWORD_FILE``; runs until SIGTERM. ffmpeg could speak to Icecast
-itself, but takes the password from its command line alone, and prints it.
+``python source.py FILE KBPS ADDRESS PORT MOUNT PASSWORD_FILE``; runs until SIGTERM. FILE is whole frames of 24 ms
+(48 kHz) that join from end to start. ffmpeg could do it, but takes passwords from its command line alone, and prints
+them.
 """
 
 import base64
+import itertools
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 from types import FrameType
+
+FRAME_S = 0.024
+"""1152 samples at 48 kHz."""
 
 _CONNECT_TIMEOUT_S = 10.0
 _RETRY_S = 0.05
@@ -48,28 +52,30 @@ def _begin(address: str, port: int, mount: str, password: str) -> socket.socket:
     return connection
 
 
+def _play(connection: socket.socket, sound: bytes, kbps: int) -> None:
+    """Send frame after frame when its time has come, again and again; late frames follow at once."""
+    frame_bytes = round(kbps * 1000 * FRAME_S / 8)
+    frames = [sound[at : at + frame_bytes] for at in range(0, len(sound), frame_bytes)]
+    begin = time.monotonic()
+    for number, frame in enumerate(itertools.cycle(frames)):
+        time.sleep(max(0.0, begin + number * FRAME_S - time.monotonic()))
+        connection.sendall(frame)
+
+
 def main(argv: list[str]) -> None:
-    """Relay until told to stop; ends with an error when ffmpeg or Icecast does."""
-    ffmpeg, file, address, port, mount, password_file = argv
+    """Play until told to stop; ends with an error when Icecast does."""
+    file, kbps, address, port, mount, password_file = argv
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, stop)
     connection = _begin(address, int(port), mount, Path(password_file).read_text(encoding="ascii").strip())
     print("source: connected", flush=True)
-    command = [ffmpeg, "-v", "warning", "-nostdin", "-re", "-stream_loop", "-1", "-i", file, "-c", "copy"]
-    command += ["-write_xing", "0", "-id3v2_version", "0", "-flush_packets", "1", "-f", "mp3", "pipe:1"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as encoder:
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            encoder.kill()
-            sys.exit(0)
-
-        signal.signal(signal.SIGTERM, stop)
-        assert encoder.stdout is not None  # noqa: S101 - PIPE was asked for
-        try:
-            while block := encoder.stdout.read1(_BLOCK):  # type: ignore[attr-defined]
-                connection.sendall(block)
-        except OSError as error:
-            encoder.kill()
-            sys.exit(f"source: Icecast has ended the connection: {error}")
-    sys.exit(f"source: ffmpeg has ended ({encoder.returncode})")
+    try:
+        _play(connection, Path(file).read_bytes(), int(kbps))
+    except OSError as error:
+        sys.exit(f"source: Icecast has ended the connection: {error}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ class IperfService:
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """The server."""
-        return {"iperf3": [str(IPERF3.path()), "--server", "--bind", ADDRESS, "--port", str(PORT), "--forceflush"]}
+        iperf3 = context.installed.program(IPERF3)
+        return {"iperf3": [iperf3, "--server", "--bind", ADDRESS, "--port", str(PORT), "--forceflush"]}
 
     def check(self, context: ServiceContext) -> None:
         """It serves a test of one block, from the origin itself."""

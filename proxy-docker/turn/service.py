@@ -42,7 +42,8 @@ class TurnService:
         context.authority.issue(self.name, [HOST])
         (context.directory / "rooms").mkdir(exist_ok=True)
         values = {"user": USER, "password": password, "realm": TURN_HOST, "port": self.ports[0]}
-        text = render(HERE, "turnserver.conf.j2", directory=context.directory, address=self.hosts[TURN_HOST], **values)
+        directory = context.installed.path(context.directory)
+        text = render(HERE, "turnserver.conf.j2", directory=directory, address=self.hosts[TURN_HOST], **values)
         write_private(context.directory / "turnserver.conf", text)
         server = {
             "urls": f"turn:{TURN_HOST}:{self.ports[0]}?transport=tcp",
@@ -61,14 +62,15 @@ class TurnService:
             "nginx.conf.j2",
             host=HOST,
             address=self.hosts[HOST],
-            certificate=context.authority.issued(self.name),
-            www=HERE / "www",
-            directory=context.directory,
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            www=context.installed.path(HERE / "www"),
+            directory=context.installed.path(context.directory),
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """coturn."""
-        return {"turn": [str(TURNSERVER.path()), "-c", str(context.directory / "turnserver.conf")]}
+        where = context.installed
+        return {"turn": [where.program(TURNSERVER), "-c", where.path(context.directory / "turnserver.conf")]}
 
     def check(self, context: ServiceContext) -> None:
         """It answers by TCP, and wants credentials."""

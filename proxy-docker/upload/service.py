@@ -1,6 +1,5 @@
 """The service `upload`: a file store."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -35,14 +34,15 @@ class UploadService:
             FOLDER,
             "nginx.conf.j2",
             hosts=self.hosts,
-            certificate=context.authority.issued(self.name),
-            www=FOLDER / "www",
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            www=context.installed.path(FOLDER / "www"),
             port=PORT,
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """The server behind nginx."""
-        return {"upload": [sys.executable, "-I", str(FOLDER / "server.py"), str(PORT)]}
+        where = context.installed
+        return {"upload": [where.python(), "-I", where.path(FOLDER / "server.py"), str(PORT)]}
 
     def check(self, context: ServiceContext) -> None:
         """The server answers through nginx."""

@@ -43,19 +43,25 @@ class XmppService:
         members = "".join(f"{name}@{DOMAIN}={shown}\n" for name, shown in NAMES.items())
         (context.directory / "groups.txt").write_text(f"[Contacts]\n{members}")
         context.authority.issue(self.name, [DOMAIN, MEDIA])
-        configuration = render(HERE, "prosody.cfg.lua.j2", directory=context.directory, **self._addresses())
+        directory = context.installed.path(context.directory)
+        configuration = render(HERE, "prosody.cfg.lua.j2", directory=directory, **self._addresses())
         (context.directory / "prosody.cfg.lua").write_text(configuration)
 
     def nginx(self, context: ServiceContext) -> str:
         """The page, the WebSocket, and the pictures."""
-        certificate = context.authority.issued(self.name)
         return render(
-            HERE, "nginx.conf.j2", certificate=certificate, www=HERE / "www", library=LIBRARY, **self._addresses()
+            HERE,
+            "nginx.conf.j2",
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            www=context.installed.path(HERE / "www"),
+            library=context.installed.path(LIBRARY),
+            **self._addresses(),
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """Prosody."""
-        return {"prosody": [str(PROSODY.path()), "-F", "--config", str(context.directory / "prosody.cfg.lua")]}
+        configuration = context.installed.path(context.directory / "prosody.cfg.lua")
+        return {"prosody": [context.installed.program(PROSODY), "-F", "--config", configuration]}
 
     def check(self, context: ServiceContext) -> None:
         """Both names answer with TLS: the page is whole, Prosody stands behind the WebSocket and the pictures."""

@@ -112,12 +112,12 @@ def test_the_password_is_in_private_files_alone(station: Station) -> None:
 
 def test_a_station_without_a_source_is_noticed(station: Station) -> None:
     station.services.check(["icecast"])
-    (encoder,) = [
+    (source,) = [
         process
         for process in psutil.Process().children(recursive=True)
-        if process.name() == "ffmpeg" and "-stream_loop" in process.cmdline()
+        if any(part.endswith("/icecast/source.py") for part in process.cmdline())
     ]
-    encoder.send_signal(signal.SIGKILL)
+    source.send_signal(signal.SIGKILL)
     with pytest.raises(DeviceError, match=r"icecast-source has ended|no source: the station is silent"):
         _check_for(station, seconds=20)
 

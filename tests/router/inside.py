@@ -7,19 +7,17 @@ when the virtual machine has been started, and stays until it is killed.
 import json
 import os
 import sys
-import time
+import threading
 from pathlib import Path
 
-from orchestrator.lab.nodes import Node, NodeProcess, start_node
-from tests.router.image import build
+from orchestrator.lab.nodes import Node, start_node
+from orchestrator.lab.router_vm.image import Port, build
+from orchestrator.lab.router_vm.machine import VirtualMachine
 
 ROOT = Path("/run/router")
 """The router's root file system: in the tmpfs of the lab."""
 
 LOG = Path("/run/router.log")
-MEMORY = "96M"
-_FIRST = ("nice", "-n", "-15")
-"""A router is a machine of its own: where this user may, other programs of the host do not keep it waiting."""
 _TAP_PACKETS = 10_000
 """Wait for the virtual machine while it does not run: a process like others, on a busy host."""
 LAN, WAN, SECOND_LAN = "vec0", "vec1", "vec2"
@@ -74,43 +72,21 @@ def _routes(node: Node, interface: str, address: str, gateway: str) -> None:
     node.ip(*lines)
 
 
-def boot(router: Node) -> NodeProcess:
-    """Start the virtual machine."""
-    nets = [
-        f"vec{number}:transport=tap,ifname=tap-{name},depth=128,mac=02:66:00:00:00:0{number + 1}"
-        for number, name in enumerate(_GATEWAYS)
-    ]
-    return router.spawn(
-        [
-            *(
-                *_FIRST,
-                "/usr/bin/linux.uml",
-                f"mem={MEMORY}",
-                "umid=router",
-                "uml_dir=/run/uml/",
-                "root=/dev/root",
-                "quiet",
-                "noreboot",
-            ),
-            *("rootfstype=hostfs", f"rootflags={ROOT}", "rw", "init=/sbin/init", *nets),
-            *("con0=null,fd:1", "con=null", "ssl=null"),
-        ],
-        log=LOG,
-        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - where the machine's memory is, in the lab's tmpfs
-    )
+PORTS = [
+    Port(f"vec{number}", f"{gateway}/24", f"02:66:00:00:00:0{number + 1}", f"transport=tap,ifname=tap-{name}")
+    for number, (name, gateway) in enumerate(_GATEWAYS.items())
+]
 
 
 def main() -> None:
     """Bring all up; stay."""
     settings = json.loads(sys.argv[1])
     ROOT.mkdir()
-    host_key = build(ROOT, client_key=settings["client_key"])
+    host_key = build(ROOT, client_key=settings["client_key"], ports=PORTS)
     router = _make_network()
     print(json.dumps({"host_key": host_key}), flush=True)
-    while True:  # when it ends, it was rebooted
-        machine = boot(router)
-        while machine.poll() is None:
-            time.sleep(0.1)
+    VirtualMachine("router", router, root=ROOT, ports=PORTS, log=LOG).start()
+    threading.Event().wait()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from orchestrator.lab.enter import IN_LAB_VARIABLE, unshare_argv
 from orchestrator.lab.find import enter_argv, find_node
 from orchestrator.lab.nodes import Node
-from tests.router import image
+from orchestrator.lab.router_vm import image
 from tests.router.inside import ROOT
 
 _PACKAGES = {

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from orchestrator.cell import Cell, CellReport
-from orchestrator.errors import CheckError, StepError
+from orchestrator.errors import CheckError, DeviceError, StepError
 from orchestrator.scenario import Checking
 from orchestrator.undo import UndoStack
 
@@ -68,6 +68,8 @@ def test_a_scenario_may_find_a_cell_invalid_at_any_step(error: Exception, outcom
     cell: Any = Cell.__new__(Cell)
     cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
     cell._undo = UndoStack()
+    cell._causes = []
+    cell._lab = SimpleNamespace(check_alive=lambda: None)
     undone = []
 
     def steps() -> None:
@@ -81,3 +83,23 @@ def test_a_scenario_may_find_a_cell_invalid_at_any_step(error: Exception, outcom
 
 def test_a_scenario_without_it_is_none_that_checks() -> None:
     assert not isinstance(SimpleNamespace(run=None), Checking)
+
+
+def test_a_part_of_the_lab_that_was_lost_is_named_before_what_the_cell_met() -> None:
+    def lost() -> None:
+        raise DeviceError("router wifi", "was rebooted in the middle")
+
+    for error, reasons in (
+        (StepError("curl: timed out"), ["router wifi: was rebooted in the middle", "curl: timed out"]),
+        (DeviceError("router wifi", "was rebooted in the middle"), ["router wifi: was rebooted in the middle"]),
+    ):
+        cell: Any = Cell.__new__(Cell)
+        cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
+        cell._undo, cell._causes, cell._lab = UndoStack(), [], SimpleNamespace(check_alive=lost)
+
+        def steps(error: Exception = error) -> None:
+            raise error
+
+        cell._run_steps = steps
+        report = cell.run()
+        assert (report.outcome, report.reasons) == ("failed", reasons)

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from orchestrator.errors import LabNotReadyError
 from orchestrator.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed, make_plan
 from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, Tolerance, TransportUse
+from orchestrator.spec.lab import LabFile
+from orchestrator.spec.labuse import VIRTUAL, LabUse
 
 
 class Parameters(BaseModel):
@@ -27,6 +29,9 @@ def transport(label: str, options: BaseModel | None = None) -> TransportUse:
     return TransportUse(label, label.partition("-")[0], options, "#000000", "o", label)
 
 
+BENCH = LabFile.model_validate({"mplab": 1, "name": "bench", "phones": {"one": {"driver": "virtual"}}})
+
+
 def experiment(
     *, scenarios: int = 2, transports: int = 3, links: int = 2, repetitions: int = 3, seed: int = 1
 ) -> Experiment:
@@ -38,7 +43,7 @@ def experiment(
         title="Example",
         seed=seed,
         repetitions=repetitions,
-        lab="virtual",
+        lab=VIRTUAL,
         transports=tuple(transport(f"t{n}", Options()) for n in range(transports)),
         links=tuple(LinkCondition(f"l{n}", "", "", path, path) for n in range(links)),
         scenarios=tuple(ScenarioUse(f"s{n}", f"s{n}", Parameters(), 60.0, 10.0 * (n + 1)) for n in range(scenarios)),
@@ -134,7 +139,7 @@ ONE = experiment(scenarios=1, transports=1, links=1, repetitions=1)
         {"tolerance": Tolerance(10.0, 11.0)},
         {"congestion_control": "bbr"},
         {"capture": "payload"},
-        {"lab": "bench"},
+        {"lab": LabUse(BENCH, phone="one")},
         {"seed": 2},
     ],
 )

@@ -47,7 +47,8 @@ class Hold:
         self._watches_itself = watches_itself
         self._boot = ""
         self._lost = ""
-        self._dropped = False
+        self._dropped = ""
+        """Why the connection is lost; what became of the place, `check_alive` finds out."""
         self._given_back = False
         self._stop = threading.Event()
         self._heart: threading.Thread | None = None
@@ -104,7 +105,7 @@ class Hold:
     def keep(self, boot: str) -> None:
         """Send the heartbeat from now on; `boot` is the kernel's boot id when it was taken."""
         self._boot = boot
-        self._lost, self._dropped = "", False
+        self._lost = self._dropped = ""
         self._stop = threading.Event()
         self._heart = threading.Thread(target=self._beat, args=(self._stop,), name=f"{self.name} heart", daemon=True)
         self._heart.start()
@@ -120,8 +121,8 @@ class Hold:
         while not stop.wait(every_s):
             try:
                 self._check_held()
-            except ConnectionLostError:
-                self._dropped = True  # why, `check_alive` finds out
+            except ConnectionLostError as error:
+                self._dropped = str(error)
                 return
             except PlaceError as error:
                 self._lost = str(error)
@@ -139,7 +140,7 @@ class Hold:
     @property
     def seems_lost(self) -> bool:
         """Whether it is known already that it was lost."""
-        return bool(self._lost) or self._dropped or not self.shell.alive
+        return bool(self._lost or self._dropped) or not self.shell.alive
 
     def check_alive(self) -> None:
         """Raise PlaceError when it was lost since it was taken: rebooted, unreachable, given back by itself."""
@@ -148,8 +149,11 @@ class Hold:
         if not self._dropped:
             try:
                 self._check_held()
-            except ConnectionLostError:
-                self._dropped = True
+            except ConnectionLostError as error:
+                self._dropped = str(error)
+            except PlaceError as error:
+                self._lost = str(error)  # the heartbeat would find it out later: it is to be held anew before that
+                raise
         if self._dropped:
             self._explain_loss()
 
@@ -169,7 +173,8 @@ class Hold:
             raise PlaceError(self.name, f"lost while shaping: {text}") from error
         if boot != self._boot:
             raise PlaceError(self.name, _REBOOTED)
-        raise PlaceError(self.name, "the connection was lost while shaping, and is back")
+        why = self._dropped.removeprefix(f"{self.name}: ")
+        raise PlaceError(self.name, f"the connection was lost while shaping, and is back: {why}")
 
     def _boot_now(self) -> str:
         return self.shell.script("cat /proc/sys/kernel/random/boot_id").stdout.strip()

@@ -1,5 +1,6 @@
 """The `Shaper` of a phone whose paths are shaped by traffic control: at routers, at servers, on the phone itself."""
 
+import time
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,6 +13,10 @@ from orchestrator.spec.lab import PhoneFile
 from orchestrator.spec.path import PathCondition
 
 Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
+
+
+_BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
+"""How long a router that is rebooted may take."""
 
 
 class TcShaper:
@@ -43,7 +48,8 @@ class TcShaper:
         `seed` is used where kernel and tc take one (Linux 6.7); chance is the kernel's elsewhere.
 
         Raises:
-            LabNotReadyError: a path that is shaped nowhere, or a condition that cannot be given there.
+            LabNotReadyError: a path that is shaped nowhere, a condition that cannot be given there; a place that was
+                lost and does not come back.
             PlaceError: one refused; nothing stays applied on any.
         """
         if core_rtt_ms:
@@ -51,7 +57,7 @@ class TcShaper:
                 f"{self._phone}: a round-trip time behind the proxy cannot be added by what is in front of it"
             )
         for place in self._held():
-            place.renew()
+            _renew(place)
         try:
             for interface, condition in conditions.items():
                 self.change(interface, condition, seed=seed)
@@ -98,6 +104,7 @@ class TcShaper:
 
     def counters(self) -> Mapping[str, int]:
         """``"wlan0.up.packets_out"``, from the queues' own counters."""
+        self.check_alive()
         counters = {place.name: place.counters() for place, _ in self._places.values()}
         return {
             f"{interface}.{name}": value
@@ -105,11 +112,29 @@ class TcShaper:
             for name, value in counters[place.name].get(self._key(interface), {}).items()
         }
 
-    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure every path end to end, from the phone."""
+    def check_alive(self) -> None:
+        """Raise PlaceError when a place was lost: rebooted, unreachable, given back by itself."""
         for place in self._held():
             place.check_alive()
+
+    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
+        """Measure every path end to end, from the phone."""
+        self.check_alive()
         return self._prober(conditions)
 
     def _held(self) -> list[Place]:
         return list(dict.fromkeys(place for place, _ in self._places.values()))
+
+
+def _renew(place: Place) -> None:
+    """Hold a place that was lost anew; one that boots just now is waited for."""
+    deadline = time.monotonic() + _BACK_TIMEOUT_S
+    while True:
+        try:
+            place.renew()
+        except LabNotReadyError:
+            if place.shell.alive or time.monotonic() > deadline:
+                raise  # it answers, and is somebody else's; or it does not come back
+            time.sleep(_BACK_POLL_S)
+        else:
+            return

@@ -56,6 +56,11 @@ class Synthetic:
     retried: Sequence[int] = ()
     name: str = "demo"
     claims: Sequence[Mapping[str, Any]] = ()
+    budgets: Sequence[Mapping[str, Any]] = ()
+    day: int = 22
+    """Of September 2026: when it was run, part of its name and of all chance in it but the order of the cells."""
+    slower: Mapping[str, float] = field(default_factory=dict)
+    """By what factor transports take longer."""
     manifest_changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -65,7 +70,7 @@ class Synthetic:
     def build(self) -> Path:
         """Write everything; returns the run directory."""
         write_scenario(self.root / "ui-scenarios", "toy", TOY_SCORES)
-        run_id = f"20260922T101500Z-{self.name}-abc123"
+        run_id = f"202609{self.day:02}T101500Z-{self.name}-abc123"
         run = self.root / run_id
         run.mkdir(parents=True)
         cells = self._plan()
@@ -140,6 +145,7 @@ class Synthetic:
                 "congestion_control": "cubic",
                 "retries": 1,
                 "claims": list(self.claims),
+                "budgets": list(self.budgets),
             },
             "plan": {"cells": cells, "estimate_s": 90.0, "skipped": list(self.skipped)},
             "lab": "virtual",
@@ -152,7 +158,7 @@ class Synthetic:
             },
             "versions": {"mplab": "0.1.0", "python": "3.11.7", "linkem": "go1.27.3", "packages": {"polars": "2.1.0"}},
             "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False},
-            "started": "2026-09-22T10:15:00Z",
+            "started": f"2026-09-{self.day:02}T10:15:00Z",
             "from_the_future": {"unknown": True},
         }
         manifest.update(self.manifest_changes)
@@ -161,7 +167,8 @@ class Synthetic:
         (run / "cells").mkdir()
 
     def _write_cell(self, run: Path, spec: Mapping[str, Any], outcome: str, clock: float) -> None:
-        rng = random.Random(f"{self.seed} {spec['id']}")  # noqa: S311  # noqa: S311
+        day = "" if self.day == 22 else f" {self.day}"
+        rng = random.Random(f"{self.seed} {spec['id']}{day}")  # noqa: S311
         folder = run / "cells" / (spec["id"] + (".partial" if outcome == "partial" else ""))
         folder.mkdir()
         if outcome == "partial":
@@ -170,6 +177,7 @@ class Synthetic:
         for label in self.labels:
             base = BASE_SECONDS.get(label, 1.0 + len(label) / 10)
             seconds = base * FACTOR.get(spec["transport"], 0.7) * rng.uniform(0.93, 1.12)
+            seconds *= self.slower.get(spec["transport"], 1.0)
             lines.append({"t": clock, "event": "done", "size": label, "seconds": seconds, "bits": base * 6.1e6})
         (folder / "scenario.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         reasons = [] if outcome == "ok" else [f"<{outcome}> because of cell {spec['index']}"]

@@ -289,6 +289,25 @@ def test_the_csv_files_hold_the_numbers(three: Path) -> None:
         assert sum(1 for _ in csv.DictReader(file)) == 9 * 7
 
 
+def test_each_contrast_has_a_row_of_its_own(three: Path) -> None:
+    groups = summary_json(three)["metrics"]
+    contrasts = [one for group in groups for one in group["contrasts"]]
+    assert len(contrasts) == 6 * 2, "flows have no better side"
+    with (three / "report" / "data" / "contrasts.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["shift"]) for row in rows] == [one["shift"] for one in contrasts]
+    for one in contrasts:
+        assert one["interval"][0] <= one["shift"] <= one["interval"][1]
+        assert one["interval_method"] == "BCa bootstrap"
+        assert one["p"] <= one["p_bh"] <= one["p_holm"] <= 1
+        assert one["least_p"] == 0.25
+    with (three / "report" / "data" / "quantiles.csv").open(newline="") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == 5 * len(contrasts)
+    text = page_of(three).text
+    assert "Each contrast tests, distributions, repetitions needed" in text
+    assert "signed rank, exact" in text
+
+
 def test_rows_for_a_terminal(three: Path) -> None:
     rows = summary(three)
     assert rows[0].headline

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from analysis.metric import Metric, Value
+from analysis.order import label_sort_key
 from analysis.run import Run, read_run
 from analysis.scores import CellScores
 from analysis.shares import interface_shares
-from analysis.statistics import Group, label_sort_key, summarise
+from analysis.statistics import Group, summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 TIME = Metric("time", "Time", "s", "lower", headline=True)

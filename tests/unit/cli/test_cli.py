@@ -15,7 +15,10 @@ from orchestrator.cli.output import duration
 from orchestrator.errors import InputError
 from orchestrator.spec.lab import load_lab
 
-VERBS = "init doctor plan run resume status analyze figures report lab router scenarios links transports".split()  # noqa: SIM905
+VERBS = [
+    *"init doctor plan run resume status analyze figures report".split(),  # noqa: SIM905
+    *"compare trend results lab router scenarios links transports".split(),  # noqa: SIM905
+]
 DEMO = str(Path(__file__).parents[3] / "experiments" / "demo.yaml")
 
 
@@ -37,7 +40,18 @@ def test_every_verb_explains_itself(verb: str) -> None:
 
 
 def test_every_verb_that_reads_has_json() -> None:
-    for verb in ("doctor", "plan", "status", "report", "analyze", "scenarios", "links", "transports"):
+    for verb in (
+        "doctor",
+        "plan",
+        "status",
+        "report",
+        "analyze",
+        "compare",
+        "trend",
+        "scenarios",
+        "links",
+        "transports",
+    ):
         assert "--json" in mplab(verb, "--help").stdout, verb
 
 

@@ -49,8 +49,8 @@ def test_nginx_writes_below_its_prefix_alone(index: SiteIndex, certificates: dic
 
 
 def test_early_errors_of_nginx_go_to_the_prefix_where_it_can() -> None:
-    assert "-e" not in nginx_argv(Path("/usr/sbin/nginx"), Path("/prefix"), "1.18.0")
-    assert "-e" in nginx_argv(Path("/usr/sbin/nginx"), Path("/prefix"), "1.22.1")
+    assert "-e" not in nginx_argv("/usr/sbin/nginx", Path("/prefix"), "1.18.0")
+    assert "-e" in nginx_argv("/usr/sbin/nginx", Path("/prefix"), "1.22.1")
     assert version_tuple("1.22.1-9+deb12u3") == (1, 22, 1)
 
 

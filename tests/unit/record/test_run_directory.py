@@ -14,6 +14,7 @@ from orchestrator.record import CellRecord, Manifest, RunDirectory
 from orchestrator.record.manifest import GitRecord, HostRecord, LinkAsked, LinkMeasured, LinkProof, utc_now
 from orchestrator.scenario import Parameters
 from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, TransportUse
+from orchestrator.spec.labuse import VIRTUAL
 
 STARTED = "2026-03-01T12:00:00Z"
 
@@ -41,7 +42,7 @@ def manifest(run: RunDirectory) -> Manifest:
         title="Demo",
         seed=1,
         repetitions=2,
-        lab="virtual",
+        lab=VIRTUAL,
         transports=(TransportUse("mptcp", "mptcp", None, "#009e73", "D", "Multipath TCP"),),
         links=(LinkCondition("baseline", "Baseline", "a paper", path, path),),
         scenarios=(ScenarioUse("web", "web", Parameters(), 60.0, 20.0),),

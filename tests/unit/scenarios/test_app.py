@@ -1,13 +1,15 @@
 """What the files of selectors and start commands may say."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from orchestrator.catalog import SCENARIOS_DIR
-from orchestrator.errors import InputError, LabNotReadyError
+from orchestrator.errors import InputError
 from orchestrator.ui import Selector
-from orchestrator.ui.app import FILE, load_app
+from orchestrator.ui.app import FILE, load_android_app, load_android_apps, load_app
+from orchestrator.ui.dialogs import load_dialogs
 
 GOOD = """\
 virtual:
@@ -15,32 +17,52 @@ virtual:
   elements:
     post: {css: "#post"}
 android:
-  start: com.example/.Main
-  elements:
-    post: {id: post_button}
+  example:
+    package: com.example
+    versions: 1 … 2
+    seen: never on hardware
+    start: com.example/.Main
+    elements:
+      post: [{id: post_button}, {text: [Post, Posten]}, {description: Post}]
 """
 
 
 def test_each_kind_of_phone_has_its_section(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(GOOD)
     assert load_app(tmp_path).elements == {"post": Selector("css", "#post")}
-    android = load_app(tmp_path, "android")
-    assert (android.start, android.elements) == ("com.example/.Main", {"post": Selector("id", "post_button")})
+    android = load_android_app(tmp_path, "example")
+    ways = (Selector("text", "Post"), Selector("text", "Posten"), Selector("description", "Post"))
+    assert (android.start, android.package) == ("com.example/.Main", "com.example")
+    assert android.elements == {"post": Selector("id", "post_button", ways)}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GOOD.replace("virtual", "other"), "there is no section virtual; there is: other, android"),
-        (GOOD.replace("css", "class"), "Input should be 'css', 'xpath', 'id' or 'text'"),
-        (GOOD.replace('{css: "#post"}', '{css: "#a", id: b}'), "at most 1 item"),
-        (GOOD.replace('"{url}/"', '""'), "at least 1 character"),
-        (GOOD.replace("start", "begin"), "Field required"),
+        (GOOD.replace("virtual", "other"), "app.yaml:1: unknown key 'other'. Allowed: android, virtual"),
+        (
+            GOOD.replace("css", "class"),
+            "virtual.elements.post: found 'class'. Did you mean 'css'? Allowed: css, xp",
+        ),
+        (GOOD.replace('{css: "#post"}', '{css: "#a", id: b}'), "app.yaml:4: virtual.elements.post: found 2: at most 1"),
+        (GOOD.replace('"{url}/"', '""'), "app.yaml:2: virtual.start: empty: at least 1 needed"),
+        (GOOD.replace("  start:", "  begin:", 1), "app.yaml:1: virtual: key 'start' is missing"),
+        (GOOD.replace("com.example\n", "example\n"), "app.yaml:7: android.example.package: found 'example'"),
+        (GOOD.replace("    seen: never on hardware\n", ""), "app.yaml:6: android.example: key 'seen' is missing"),
     ],
 )
 def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(LabNotReadyError, match=message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        load_app(tmp_path)
+
+
+def test_app_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(GOOD)
+    with pytest.raises(InputError, match=r"unknown Android app 'exmple'\. Did you mean 'example'"):
+        load_android_app(tmp_path, "exmple")
+    (tmp_path / FILE).write_text("android: {}\n")
+    with pytest.raises(InputError, match="no section virtual"):
         load_app(tmp_path)
 
 
@@ -49,8 +71,54 @@ def test_no_file(tmp_path: Path) -> None:
         load_app(tmp_path)
 
 
-def test_files_of_the_scenarios() -> None:
-    folders = [path.parent for path in SCENARIOS_DIR.glob(f"*/{FILE}")]
-    assert {"dropbox", "drive", "facebook"} <= {folder.name for folder in folders}
-    for folder in folders:
-        assert load_app(folder).elements, folder
+VIRTUAL = sorted(path.parent.name for path in SCENARIOS_DIR.glob(f"*/{FILE}") if "virtual:" in path.read_text())
+PACKAGES = {
+    "com.dropbox.android",
+    "com.google.android.apps.docs",
+    "com.google.android.youtube",
+    "com.dailymotion.dailymotion",
+    "org.mozilla.firefox",
+    "com.android.chrome",
+    "com.facebook.katana",
+    "com.facebook.orca",
+    "com.whatsapp",
+    "org.thoughtcrime.securesms",
+    "com.spotify.music",
+    "tunein.player",
+    "org.linphone",
+}
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+def test_files_of_the_scenarios(name: str) -> None:
+    assert load_app(SCENARIOS_DIR / name).elements
+
+
+def test_android_apps_of_the_scenarios() -> None:
+    apps = [app for path in SCENARIOS_DIR.glob(f"*/{FILE}") for app in load_android_apps(path.parent).values()]
+    assert {app.package for app in apps} == PACKAGES
+    for app in apps:
+        assert app.start in {app.package, "{url}"}
+        assert all(way.by not in {"css", "xpath"} for one in app.elements.values() for way in one.alternatives)
+        ids = [way.value for one in app.elements.values() for way in one.alternatives if way.by == "id"]
+        assert all(":id/" in value or value.isupper() for value in ids), app.package
+
+
+def test_dialogs_are_closed_by_what_apps_on_android_have() -> None:
+    dialogs = load_dialogs()
+    assert {"consent-google", "rate-me", "update-system", "sim-toolkit"} <= {dialog.name for dialog in dialogs}
+    for dialog in dialogs:
+        selectors = [*dialog.when, dialog.tap]
+        assert all(way.by not in {"css", "xpath"} for one in selectors for way in one.alternatives), dialog.name
+
+
+def test_wrong_dialogs(tmp_path: Path) -> None:
+    path = tmp_path / "dialogs.yaml"
+    path.write_text("dialogs:\n  rate:\n    title: Rate\n    seen: never\n    when: []\n    tapp: {text: No}\n")
+    with pytest.raises(InputError) as caught:
+        load_dialogs(path)
+    assert str(caught.value).splitlines() == [
+        f"{path}:2: dialogs.rate: key 'tap' is missing",
+        f"{path}:5: dialogs.rate.when: empty: at least 1 needed",
+        f"{path}:6: dialogs.rate: unknown key 'tapp'. Did you mean 'tap'? Allowed: packages, seen, tap, title, when",
+    ]

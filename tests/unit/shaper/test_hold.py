@@ -1,5 +1,6 @@
 """Who holds a machine: one run, by one of its names, with a real shell in a network of its own."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,3 +82,19 @@ def test_what_a_silent_owner_left_is_taken_over(shell: CommandShell, tmp_path: P
     assert next_run.change(f"cat /sys/class/net/{DEVICE}/ifalias", "a look") == f"{next_run.owner} router wifi\n"
     next_run.give_back()
     assert DEVICE not in devices(shell)
+
+
+def test_what_was_given_back_by_itself_is_known_to_be_lost_when_that_was_seen(
+    shell: CommandShell, tmp_path: Path
+) -> None:
+    held = hold_on(shell, tmp_path, "router wifi", "a")
+    held.take()
+    held.keep(shell.script("cat /proc/sys/kernel/random/boot_id").stdout.strip())
+    held.check_alive()
+    before = held.seems_lost
+    shutil.rmtree(tmp_path / "router-wifi")
+    for _ in range(2):
+        with pytest.raises(PlaceError, match="router wifi: has taken the shaping back by itself"):
+            held.check_alive()
+    assert (before, held.seems_lost) == (False, True)
+    held.stop_beating()

@@ -84,4 +84,4 @@ def test_an_experiment_that_asks_for_it_is_wrong(catalog: Catalog, load: Callabl
     link = "{name: fair, extends: baseline, wifi: {queue: {discipline: cake}}}"
     path = load(links=f"[baseline, {link}]").path
     with pytest.raises(InputError, match=r"example\.yaml:4: links\[1\]: link 'fair': wifi, down: .* 'cake'"):
-        load_experiment(path, catalog=replace(catalog, shapers={"virtual": LINKEM}))
+        load_experiment(path, catalog=replace(catalog, shapers={"linkem": LINKEM}))

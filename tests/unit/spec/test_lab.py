@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.shaper.places import interfaces_of
-from orchestrator.spec.lab import LabFile, load_lab
+from orchestrator.spec.lab import LabFile, RouterFile, load_lab
 
 
 def written(tmp_path: Path) -> tuple[Path, LabFile]:
@@ -34,6 +34,7 @@ def test_what_it_has_as_comments_is_allowed_too(tmp_path: Path) -> None:
         lines.append(begin + rest if option and "known_hosts" not in rest and "lte" not in rest else line)
     file.write_text("\n".join(lines).replace("SHA256:…", "SHA256:" + "A" * 43))
     router = load_lab(file).routers["wifi"]
+    assert isinstance(router, RouterFile)
     assert router.radio is not None
     assert (router.radio.channel, router.radio.tx_power_dbm, router.radio.ssid) == (36, 10, "mplab")
     assert router.host_key is not None

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.errors import InputError
 from orchestrator.spec import Experiment, Queue, Tolerance
+from orchestrator.spec.labuse import VIRTUAL
 from orchestrator.spec.palette import distinct_styles
 
 Load = Callable[..., Experiment]
@@ -17,18 +18,19 @@ Load = Callable[..., Experiment]
 def test_defaults(load: Load) -> None:
     experiment = load()
     assert experiment.title == experiment.name == "example"
-    assert (experiment.seed, experiment.repetitions, experiment.lab) == (1, 1, "virtual")
+    assert (experiment.seed, experiment.repetitions, experiment.lab) == (1, 1, VIRTUAL)
     assert experiment.tolerance == Tolerance(10.0, 10.0)
     assert (experiment.congestion_control, experiment.capture) == ("cubic", "headers")
     assert (experiment.retries, experiment.cell_timeout_s) == (1, 120.0)
 
 
 def test_everything_said(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text("mplab: 1\nname: bench\nphones: {one: {driver: virtual}}\n")
     experiment = load(
         title="A title",
         seed="7",
         repetitions="3",
-        lab="bench",
+        lab="lab.yaml",
         tolerance="{rtt: 5 %, rate: 20 %}",
         congestion_control="bbr",
         capture="off",
@@ -36,7 +38,7 @@ def test_everything_said(load: Load, tmp_path: Path) -> None:
         cell_timeout="5 min",
     )
     assert (experiment.title, experiment.seed, experiment.repetitions) == ("A title", 7, 3)
-    assert (experiment.lab, experiment.congestion_control, experiment.capture) == ("bench", "bbr", "off")
+    assert (experiment.lab.phone, experiment.congestion_control, experiment.capture) == ("one", "bbr", "off")
     assert experiment.tolerance == Tolerance(5.0, 20.0)
     assert (experiment.retries, experiment.cell_timeout_s) == (0, 300.0)
     assert experiment.source == (tmp_path / "example.yaml").read_bytes()

@@ -1,0 +1,208 @@
+"""The tables over many runs: their columns, types, units and meanings.
+
+docs/results.md is checked against them, frames and the index are made with them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+Type = type[pl.DataType] | pl.DataType
+TIME = pl.Datetime("us", "UTC")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column."""
+
+    name: str
+    type: Type
+    doc: str
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """One table over many runs."""
+
+    name: str
+    doc: str
+    fields: tuple[Field, ...]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Type by column."""
+        return {field.name: field.type for field in self.fields}
+
+
+def _text(name: str, doc: str) -> Field:
+    return Field(name, pl.String, doc)
+
+
+def _whole(name: str, doc: str) -> Field:
+    return Field(name, pl.Int64, doc)
+
+
+def _real(name: str, doc: str) -> Field:
+    return Field(name, pl.Float64, doc)
+
+
+def _truth(name: str, doc: str) -> Field:
+    return Field(name, pl.Boolean, doc)
+
+
+_RUN = _text("run_id", "name of the run")
+_CELL = _text("cell", "id of the cell")
+_OF_CELL = (
+    _RUN,
+    _CELL,
+    _text("scenario", "label of the scenario"),
+    _text("transport", "label of the transport"),
+    _text("link", "name of the link condition"),
+    _whole("block", "block of the plan"),
+    _whole("repetition", "repetition, from 1"),
+)
+_OF_METRIC = (
+    _text("metric", "name of the metric"),
+    _text("unit", "of value; empty for a number alone"),
+    _text("labels", "values of its labels, joined by ` · `"),
+)
+
+RUNS = ResultTable(
+    "runs",
+    "One row per run that can be read.",
+    (
+        _RUN,
+        _text("path", "run directory"),
+        _text("experiment", "name of the experiment"),
+        _text("title", "its title"),
+        Field("started", TIME, "when the run began (UTC)"),
+        _real("duration_s", "from its first event to its last, s"),
+        _whole("seed", "of the experiment"),
+        _whole("repetitions", "that were planned"),
+        _text("lab", "kind of lab"),
+        _text("mplab", "version that ran it"),
+        _text("kernel", "of the host"),
+        _text("commit", "of the source; null when unknown"),
+        _truth("dirty", "whether the source had local changes"),
+        _truth("finished", "whether its last word is that it ended"),
+        _truth("complete", "whether every planned cell has an outcome"),
+        _whole("ok", "cells"),
+        _whole("invalid", "cells"),
+        _whole("failed", "cells"),
+        _whole("partial", "cells cut off"),
+        _whole("missing", "cells not run"),
+        _truth("analysed", "whether it has a report"),
+    ),
+)
+CELLS = ResultTable(
+    "cells",
+    "One row per planned cell.",
+    (
+        *_OF_CELL,
+        _whole("index", "place in the plan"),
+        _whole("seed", "of all chance in the cell"),
+        _text("outcome", "`ok`, `invalid`, `failed`, `partial`, `missing`"),
+        _text("reasons", "sentences, joined by `; `"),
+        _text("warnings", "what disturbed it, joined by `; `"),
+        _whole("attempt", "the one that counts, from 1"),
+        Field("started", TIME, "when it began (UTC)"),
+        _real("duration_s", "all of its steps, s"),
+        _truth("overloaded", "whether the host was; null when nobody looked"),
+    ),
+)
+VALUES = ResultTable(
+    "values", "One row per value of an ok cell.", (*_OF_CELL, *_OF_METRIC, _real("value", "what was measured"))
+)
+STATISTICS = ResultTable(
+    "statistics",
+    "One row per transport's series in a run's report.",
+    (
+        _RUN,
+        _text("scenario", "label of the scenario"),
+        _text("link", "name of the link condition"),
+        *_OF_METRIC,
+        _text("title", "of the metric"),
+        _text("better", "`lower`, `higher`, `neither`"),
+        _truth("headline", "whether it is one of the first"),
+        _text("transport", "label of the transport"),
+        _whole("cells", "ok cells"),
+        _whole("n", "values"),
+        _real("median", "of the values"),
+        _real("q1", "first quartile"),
+        _real("q3", "third quartile"),
+        _real("mean", "of the values"),
+        _real("sd", "standard deviation, n - 1"),
+        _real("min", "least"),
+        _real("max", "most"),
+        _real("low", "95 % interval of the median"),
+        _real("high", "its other end"),
+        _text("baseline", "best single path; null for itself"),
+        _real("gain", "G against it; null for single paths"),
+        _real("gain_low", "95 % interval of G"),
+        _real("gain_high", "its other end"),
+        _truth("best", "whether its median is the best"),
+    ),
+)
+CONTRASTS = ResultTable(
+    "contrasts",
+    "One row per transport against another in a run's report; reports of an older mplab have none.",
+    (
+        _RUN,
+        _text("scenario", "label of the scenario"),
+        _text("link", "name of the link condition"),
+        *_OF_METRIC,
+        _text("transport", "label of the transport"),
+        _text("reference", "label of what it is compared with"),
+        _whole("pairs", "blocks that both have"),
+        _real("shift", "Hodges-Lehmann estimate, in unit"),
+        _real("low", "95 % interval of the shift"),
+        _real("high", "its other end"),
+        _real("p", "signed-rank test, alone"),
+        _real("p_holm", "corrected by Holm's method"),
+        _real("p_bh", "corrected by Benjamini and Hochberg's"),
+        _real("dominance", "of the blocks, -1 … 1"),
+        _real("cliffs_delta", "of all values, -1 … 1"),
+        _whole("needed", "repetitions to see such an effect"),
+    ),
+)
+LINKS = ResultTable(
+    "links",
+    "One row per quantity of a link that was probed.",
+    (
+        _RUN,
+        _CELL,
+        _text("link", "name of the link condition"),
+        _text("interface", "of the phone"),
+        _text("quantity", "rate or round-trip time, with its direction"),
+        _real("asked", "kbit/s or ms"),
+        _real("measured", "kbit/s or ms"),
+        _real("deviation", "(measured - asked) / asked"),
+    ),
+)
+STEPS = ResultTable(
+    "steps",
+    "One row per step of a cell.",
+    (_RUN, _CELL, _text("step", "its name"), _real("seconds", "how long it took, s")),
+)
+
+RESULT_TABLES: dict[str, ResultTable] = {
+    table.name: table for table in (RUNS, CELLS, VALUES, STATISTICS, CONTRASTS, LINKS, STEPS)
+}
+"""All of them, by name."""
+
+
+def markdown() -> str:
+    """The tables as docs/results.md shows them."""
+    parts = []
+    for table in RESULT_TABLES.values():
+        rows = "\n".join(f"| `{field.name}` | {_TYPES[str(field.type)]} | {field.doc} |" for field in table.fields)
+        parts.append(f"### {table.name}\n\n{table.doc}\n\n| column | type | |\n| --- | --- | --- |\n{rows}\n")
+    return "\n".join(parts)
+
+
+_TYPES = {"String": "text", "Int64": "whole number", "Float64": "number", "Boolean": "truth", str(TIME): "time"}
+
+
+if __name__ == "__main__":
+    print(markdown())

@@ -1,0 +1,21 @@
+"""p-values of many contrasts, corrected for their number."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Adjusted so that no true null hypothesis of the family is rejected with more than the level (Holm 1979)."""
+    found = np.asarray(values, dtype=float)
+    order = np.argsort(found, kind="stable")
+    steps = np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1))
+    adjusted = np.empty_like(found)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(p) for p in adjusted]
+
+
+def benjamini_hochberg(values: Sequence[float]) -> list[float]:
+    """Adjusted so that of those rejected the level at most is wrong, on average (Benjamini & Hochberg 1995)."""
+    return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []

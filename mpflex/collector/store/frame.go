@@ -1,0 +1,140 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// prefix begins the header of a batch; no record has this kind.
+const prefix = `{"kind":"batch",`
+
+// headerMost bounds a header, in bytes.
+const headerMost = 1024
+
+// header is the line before the lines of a batch.
+type header struct {
+	Kind     string  `json:"kind"` // "batch"
+	ID       string  `json:"id"`
+	Received float64 `json:"received"` // unix seconds
+	Lines    int     `json:"lines"`
+	Bytes    int64   `json:"bytes"`  // of the lines
+	SHA256   string  `json:"sha256"` // of the lines
+}
+
+// frame is a batch as it is stored.
+func frame(id string, content []byte, sum [sha256.Size]byte, received float64) ([]byte, error) {
+	line, err := json.Marshal(header{"batch", id, received, bytes.Count(content, []byte("\n")), int64(len(content)), hex.EncodeToString(sum[:])})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(line, '\n'), content...), nil
+}
+
+// parseHeader reads a header, with its line end.
+func parseHeader(line []byte) (h header, sum [sha256.Size]byte, ok bool) {
+	if !bytes.HasPrefix(line, []byte(prefix)) || !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &h) != nil {
+		return h, sum, false
+	}
+	raw, err := hex.DecodeString(h.SHA256)
+	if err != nil || len(raw) != len(sum) || h.ID == "" || h.Bytes <= 0 {
+		return h, sum, false
+	}
+	copy(sum[:], raw)
+	return h, sum, true
+}
+
+// found is a batch in a file.
+type found struct {
+	id  string
+	sum [sha256.Size]byte
+}
+
+// walk reads which batches a file holds. With verify their content is compared
+// with its hash. Whole is up to where the file is whole batches, and what could
+// not be read before that is damage.
+func walk(file *os.File, verify bool) (all []found, whole int64, damage []int64, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	size := info.Size()
+	for at := int64(0); at < size; {
+		f, end, ok, err := batchAt(file, at, size, verify)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		if ok {
+			all, at, whole = append(all, f), end, end
+			continue
+		}
+		next, err := search(file, at+1, size)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		if next < 0 {
+			break
+		}
+		damage = append(damage, at)
+		at = next
+	}
+	return all, whole, damage, nil
+}
+
+// batchAt reads the batch that begins at an offset.
+func batchAt(file *os.File, at, size int64, verify bool) (f found, end int64, ok bool, err error) {
+	line, err := bufio.NewReaderSize(io.NewSectionReader(file, at, headerMost), headerMost).ReadSlice('\n')
+	if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+		return found{}, 0, false, nil
+	}
+	if err != nil {
+		return found{}, 0, false, err
+	}
+	h, sum, ok := parseHeader(line)
+	begin := at + int64(len(line))
+	if !ok || h.Bytes > size-begin {
+		return found{}, 0, false, nil
+	}
+	end = begin + h.Bytes
+	if verify {
+		hash := sha256.New()
+		if _, err := io.Copy(hash, io.NewSectionReader(file, begin, h.Bytes)); err != nil {
+			return found{}, 0, false, err
+		}
+		if !bytes.Equal(hash.Sum(nil), sum[:]) {
+			return found{}, 0, false, nil
+		}
+	}
+	return found{h.ID, sum}, end, true, nil
+}
+
+// search returns where the next batch that is whole begins, after something that
+// is none; -1 if there is none.
+func search(file *os.File, from, size int64) (int64, error) {
+	r := bufio.NewReaderSize(io.NewSectionReader(file, from, size-from), 64<<10)
+	at := from
+	fresh := false // whether at is the beginning of a line
+	for {
+		line, err := r.ReadSlice('\n')
+		if fresh && bytes.HasPrefix(line, []byte(prefix)) {
+			_, _, ok, failed := batchAt(file, at, size, true)
+			if failed != nil || ok {
+				return at, failed
+			}
+		}
+		at += int64(len(line))
+		fresh = len(line) > 0 && line[len(line)-1] == '\n'
+		switch {
+		case errors.Is(err, io.EOF):
+			return -1, nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return -1, fmt.Errorf("searching: %w", err)
+		}
+	}
+}

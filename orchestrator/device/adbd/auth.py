@@ -1,0 +1,55 @@
+"""Which hosts a device trusts: challenges, signatures and public keys of adb.
+
+A key is 2048-bit RSA, written as Android's own structure in base64: its length in words, a Montgomery constant, modulus
+and R² little-endian, the exponent; then a space and ``user@host``.
+"""
+
+import base64
+import binascii
+import os
+import struct
+from collections.abc import Iterable
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
+
+TOKEN, SIGNATURE, PUBLIC_KEY = 1, 2, 3
+"""First argument of AUTH."""
+
+TOKEN_BYTES = 20
+_MODULUS_BYTES = 256
+_STRUCTURE = struct.Struct(f"<II{_MODULUS_BYTES}s{_MODULUS_BYTES}sI")
+
+
+def new_token() -> bytes:
+    """A challenge; it takes the place of a SHA-1 hash in the signature."""
+    return os.urandom(TOKEN_BYTES)
+
+
+def parse_public_key(text: str) -> rsa.RSAPublicKey:
+    """The key in a line of ``adbkey.pub``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        structure = base64.b64decode(text.split(maxsplit=1)[0], validate=True)
+        words, _constant, modulus, _square, exponent = _STRUCTURE.unpack(structure)
+    except (IndexError, binascii.Error, struct.error):
+        raise ValueError("not a public key of adb: a line of ~/.android/adbkey.pub is needed") from None
+    if words * 4 != _MODULUS_BYTES:
+        raise ValueError(f"a key of {words * 32} bits: adb's have 2048")
+    return rsa.RSAPublicNumbers(exponent, int.from_bytes(modulus, "little")).public_key()
+
+
+def signed_by(token: bytes, signature: bytes, keys: Iterable[str]) -> str | None:
+    """Which of `keys` has signed `token`, or None."""
+    for text in keys:
+        try:
+            parse_public_key(text).verify(signature, token, padding.PKCS1v15(), Prehashed(hashes.SHA1()))  # noqa: S303 - adb's
+        except (InvalidSignature, ValueError):
+            continue
+        return text
+    return None

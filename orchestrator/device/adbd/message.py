@@ -1,0 +1,65 @@
+"""Messages of adb's protocol: a header of six little-endian words, and a payload (protocol.txt)."""
+
+import asyncio
+import struct
+from dataclasses import dataclass
+
+_HEADER = struct.Struct("<6I")
+_MASK = 0xFFFFFFFF
+
+SYNC, CNXN, AUTH, OPEN, OKAY, CLSE, WRTE = (
+    int.from_bytes(name, "little") for name in (b"SYNC", b"CNXN", b"AUTH", b"OPEN", b"OKAY", b"CLSE", b"WRTE")
+)
+_KNOWN = {SYNC, CNXN, AUTH, OPEN, OKAY, CLSE, WRTE}
+
+VERSION_WITH_CHECKSUM = 0x01000000
+VERSION = 0x01000001
+"""From this version on, nobody counts the bytes of a payload together: TCP and USB do."""
+MAX_PAYLOAD = 1024 * 1024
+MAX_PAYLOAD_V1 = 4096
+"""What a peer may be sent before it has said what it takes."""
+
+
+class ProtocolError(Exception):
+    """The other side does not speak adb's protocol: the connection is closed."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message.
+
+    Attributes:
+        command: ``CNXN``, ``OPEN``, …
+        arg0: the sender's stream, mostly.
+        arg1: the receiver's stream, mostly.
+        payload: at most what the receiver has allowed.
+    """
+
+    command: int
+    arg0: int
+    arg1: int
+    payload: bytes = b""
+
+    def encode(self, *, checksum: bool = False) -> bytes:
+        """As it is sent; `checksum` for peers before version 0x01000001."""
+        check = sum(self.payload) & _MASK if checksum else 0
+        header = _HEADER.pack(self.command, self.arg0, self.arg1, len(self.payload), check, self.command ^ _MASK)
+        return header + self.payload
+
+
+async def read_message(reader: asyncio.StreamReader, *, checksum: bool) -> Message:
+    """The next message.
+
+    Raises:
+        ProtocolError: it is not one.
+        asyncio.IncompleteReadError: the other side has closed.
+    """
+    command, arg0, arg1, length, check, magic = _HEADER.unpack(await reader.readexactly(_HEADER.size))
+    if magic != command ^ _MASK or command not in _KNOWN:
+        raise ProtocolError(f"no message of adb's protocol begins with 0x{command:08x}")
+    if length > MAX_PAYLOAD:
+        raise ProtocolError(f"a payload of {length} bytes: at most {MAX_PAYLOAD}")
+    payload = await reader.readexactly(length)
+    if checksum and command not in {CNXN, AUTH} and sum(payload) & _MASK != check:
+        raise ProtocolError("the checksum of a payload is wrong")
+    return Message(command, arg0, arg1, payload)

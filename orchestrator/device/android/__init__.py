@@ -1,0 +1,1 @@
+"""The phone behind adb: its state, and what its commands answer."""

@@ -1,0 +1,280 @@
+"""Commands of the device that its own process answers: who calls, with which streams; what comes back.
+
+The applet sends one packet, with its three standard streams beside it, and waits for an exit code.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import select
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+_LOG = logging.getLogger(__name__)
+_LARGEST_REQUEST = 256 * 1024
+_STREAMS = 3
+_WRITERS = 64
+_CAP_SYS_ADMIN = 1 << 21
+_EXIT_KILLED = 128 + signal.SIGKILL
+
+
+class CommandError(Exception):
+    """A command fails: `text` on its standard error, and an exit code."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(text)
+        self.text = text
+        self.code = code
+
+
+class Call:
+    """One command that somebody has called on the device.
+
+    Attributes:
+        argv: its name and arguments.
+        cwd: folder it was called in.
+        env: environment of who calls.
+        uid: user; root is 0.
+        root: it has root's rights, not only root's number.
+        streams: descriptors of standard input, output and error.
+        writers: threads that wait for slow readers.
+        handles_signals: set by a handler that uses `wait_signal`; other handlers are cancelled by a signal.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        streams: tuple[int, int, int],
+        writers: ThreadPoolExecutor,
+        *,
+        cwd: str = "/",
+        env: Mapping[str, str] | None = None,
+        uid: int = 2000,
+        root: bool = False,
+    ) -> None:
+        self.argv = list(argv)
+        self.cwd = cwd
+        self.env = dict(env or {})
+        self.uid = uid
+        self.root = root
+        self.streams = streams
+        self.writers = writers
+        self.handles_signals = False
+        self._signals: asyncio.Queue[int] = asyncio.Queue()
+
+    async def out(self, data: str | bytes) -> None:
+        """Write to its standard output. Raises BrokenPipeError when nobody reads it."""
+        await self._write(self.streams[1], data)
+
+    async def err(self, data: str | bytes) -> None:
+        """Write to its standard error."""
+        await self._write(self.streams[2], data)
+
+    async def read(self) -> bytes:
+        """The next bytes of its standard input; b"" at its end."""
+        return await asyncio.get_running_loop().run_in_executor(self.writers, os.read, self.streams[0], 65536)
+
+    async def read_all(self, limit: int | None = None) -> bytes:
+        """Its standard input to the end, or `limit` bytes of it."""
+        parts, size = [], 0
+        while (limit is None or size < limit) and (block := await self.read()):
+            parts.append(block)
+            size += len(block)
+        return b"".join(parts)
+
+    def signalled(self, number: int) -> None:
+        """A signal has reached it."""
+        self._signals.put_nowait(number)
+
+    async def wait_signal(self) -> int:
+        """The next signal that reaches it."""
+        return await self._signals.get()
+
+    async def _write(self, descriptor: int, data: str | bytes) -> None:
+        raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+        if raw:
+            await asyncio.get_running_loop().run_in_executor(self.writers, _write_all, descriptor, raw)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+Handler = Callable[[Call], Awaitable[int]]
+"""Answers a call; returns the exit code."""
+
+
+class CallServer:
+    """Takes calls at a unix socket while it runs.
+
+    Args:
+        path: of the socket.
+        handlers: command name → what answers it.
+    """
+
+    def __init__(self, path: Path, handlers: Mapping[str, Handler]) -> None:
+        self._path = path
+        self._handlers = handlers
+        self._socket: socket.socket | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="streams")
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        self._socket.bind(str(self._path))
+        self._path.chmod(0o666)
+        self._socket.listen(128)
+        asyncio.get_running_loop().add_reader(self._socket, self._accept)
+
+    async def stop(self) -> None:
+        """Stop listening; end what is being answered."""
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._writers.shutdown(wait=False, cancel_futures=True)
+
+    def _accept(self) -> None:
+        assert self._socket is not None  # noqa: S101 - its own reader calls
+        with contextlib.suppress(BlockingIOError):
+            conn, _address = self._socket.accept()
+            task = asyncio.create_task(self._serve(conn))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, conn: socket.socket) -> None:
+        conn.setblocking(False)
+        streams: list[int] = []
+        try:
+            await _readable(conn)
+            packet, streams, _flags, _address = socket.recv_fds(conn, _LARGEST_REQUEST, _STREAMS)
+            if not packet or len(streams) != _STREAMS:
+                return
+            call = _call_from(packet, streams, conn, self._writers)
+            code = await self._answer(call, conn)
+            with contextlib.suppress(OSError):
+                conn.send(str(code).encode())
+        except (OSError, ValueError) as error:
+            _LOG.debug("a call was lost: %s", error)
+        finally:
+            conn.close()
+            for descriptor in streams:
+                os.close(descriptor)
+
+    async def _answer(self, call: Call, conn: socket.socket) -> int:
+        handler = self._handlers.get(call.argv[0])
+        if handler is None:
+            await call.err(f"{call.argv[0]}: not found\n")
+            return 127
+        work = asyncio.ensure_future(_run(handler, call))
+        listen = asyncio.ensure_future(_listen(call, conn))
+        reader_gone = asyncio.ensure_future(_no_reader(call.streams[1]))
+        try:
+            await asyncio.wait({work, listen, reader_gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                work.cancel()
+            return await work
+        except asyncio.CancelledError:
+            return listen.result() if listen.done() and not listen.cancelled() else _EXIT_KILLED
+        finally:
+            for task in (work, listen, reader_gone):
+                task.cancel()
+
+
+async def _run(handler: Handler, call: Call) -> int:
+    try:
+        return await handler(call)
+    except CommandError as error:
+        await call.err(error.text + "\n" if error.text else "")
+        return error.code
+    except OSError as error:
+        _LOG.debug("%s: %s", call.argv, error)
+        return 1
+    except Exception:
+        _LOG.exception("command %s failed", call.argv)
+        with contextlib.suppress(OSError):
+            await call.err(f"{call.argv[0]}: internal error of the emulated device\n")
+        return 255
+
+
+async def _listen(call: Call, conn: socket.socket) -> int:
+    """Until the caller is gone: what its exit code would be. A handler that waits for signals gets them first."""
+    while True:
+        await _readable(conn)
+        try:
+            packet = conn.recv(16)
+        except OSError:
+            packet = b""
+        if not packet:
+            return _EXIT_KILLED
+        number = int(packet)
+        if not call.handles_signals:
+            return 128 + number
+        call.signalled(number)
+
+
+async def _readable(sock: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(sock, partial(_settle, ready))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(sock)
+
+
+async def _no_reader(descriptor: int) -> None:
+    """Until nobody reads what is written to a pipe; for ever when it is a file or a terminal."""
+    loop = asyncio.get_running_loop()
+    gone: asyncio.Future[None] = loop.create_future()
+    poll = select.epoll()
+    try:
+        try:
+            poll.register(descriptor, 0)  # errors are always told
+        except PermissionError:  # a regular file
+            await gone
+        loop.add_reader(poll.fileno(), partial(_settle, gone))
+        try:
+            await gone
+        finally:
+            loop.remove_reader(poll.fileno())
+    finally:
+        poll.close()
+
+
+def _call_from(packet: bytes, streams: Sequence[int], conn: socket.socket, writers: ThreadPoolExecutor) -> Call:
+    request = json.loads(packet)
+    credentials = conn.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, uid = (int.from_bytes(credentials[at : at + 4], "little", signed=True) for at in (0, 4))
+    given = (streams[0], streams[1], streams[2])
+    root = uid == 0 and _has_rights(pid)
+    env = {str(key): str(value) for key, value in request["env"].items()}
+    argv = [str(word) for word in request["argv"]]
+    return Call(argv, given, writers, cwd=request["cwd"], env=env, uid=uid, root=root)
+
+
+def _has_rights(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    line = next((line for line in status.splitlines() if line.startswith("CapEff:")), "CapEff: 0")
+    return bool(int(line.split()[1], 16) & _CAP_SYS_ADMIN)
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

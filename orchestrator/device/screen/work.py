@@ -1,0 +1,80 @@
+"""Programs that apps run: real work in the device's network."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+_LINE_END = re.compile(rb"[\r\n]+")
+_READ_BYTES = 65_536
+_STOP_S = 2.0
+
+
+class Work:
+    """One program that runs.
+
+    Its output goes to a file without a name, so that a program whose app nobody looks at never waits for a reader.
+
+    Args:
+        argv: the command; ``python`` is this interpreter.
+        environment: beside that of the device.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
+        self._read = 0
+        self._rest = b""
+        self.last_line = ""
+        command = [sys.executable if word == "python" else word for word in argv]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+        except OSError:
+            self._output.close()
+            raise
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self._process.poll()
+
+    def lines(self) -> list[str]:
+        """What it has written since the last call, whole lines; curl ends those of a progress bar with CR."""
+        if self._output.closed:
+            return []
+        ended = self.poll() is not None
+        found: list[str] = []
+        while new := os.pread(self._output.fileno(), _READ_BYTES, self._read):
+            self._read += len(new)
+            *whole, self._rest = _LINE_END.split(self._rest + new)
+            found += [line.decode(errors="replace") for line in whole]
+        if ended and self._rest:
+            found.append(self._rest.decode(errors="replace"))
+            self._rest = b""
+        shown = [line.strip() for line in found if line.strip()]
+        if shown:
+            self.last_line = shown[-1]
+        return shown
+
+    def stop(self) -> None:
+        """End it and what it has started: SIGTERM, then SIGKILL."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_S)
+                break
+        self._output.close()

@@ -1,0 +1,64 @@
+"""Which screen and which agents a device gets."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from orchestrator.device.android.model import PhoneModel
+from orchestrator.device.apps import ready_apps
+from orchestrator.device.screen import HomeScreen, Screen, ScriptedScreen, load_script
+from orchestrator.device.screen.agents import Agents
+from orchestrator.device.screen.automation import automation_agents
+from orchestrator.device.screen.facts import DeviceFacts
+from orchestrator.device.settings import DeviceSettings
+from orchestrator.programs import NSENTER
+
+_SDCARD = "/sdcard"
+
+
+def make_screen(
+    settings: DeviceSettings, model: PhoneModel, runtime: Path, system_pid: Callable[[], int]
+) -> tuple[Screen, Agents]:
+    """The screen of a device, and the UI frameworks' programs that know it.
+
+    Args:
+        settings: of the device.
+        model: what it is.
+        runtime: its files, as its own process sees them.
+        system_pid: its first process, once it is up.
+    """
+    width, height = model.screen.width, model.screen.height
+    screen: Screen = HomeScreen(width, height)
+    if settings.apps:
+        screen = ScriptedScreen(
+            [*ready_apps(), *(load_script(Path(path)) for path in settings.app_files)],
+            width=width,
+            height=height,
+            enter=lambda: _network(settings, system_pid()),
+            folder=lambda name: _folder(runtime, name),
+            variables=dict(settings.app_variables),
+        )
+    facts = DeviceFacts(
+        product=model.product,
+        sdk=model.sdk,
+        width=width,
+        height=height,
+        density=model.screen.density,
+        model=model.model,
+        manufacturer=model.manufacturer,
+        release=str(model.android),
+    )
+    return screen, automation_agents(screen, facts)
+
+
+def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
+    """What runs an app's program in the device's network, with the name server of the node that it lives on."""
+    pid = settings.network_pid
+    return [str(NSENTER.path()), f"--target={pid or system_pid}", "--net", *(["--mount"] if pid else []), "--"]
+
+
+def _folder(runtime: Path, name: str) -> Path | None:
+    """A folder of the device's storage, by a path that holds in every mount namespace of this lab."""
+    if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
+        return None
+    return Path(f"/proc/{os.getpid()}/root{runtime}") / "data/media/0" / name.removeprefix(_SDCARD).lstrip("/")

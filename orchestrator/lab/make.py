@@ -1,0 +1,30 @@
+"""From a lab that is asked for to one that can be brought up."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.lab.protocol import Lab
+from orchestrator.lab.virtual import VirtualLab
+from orchestrator.services import Service
+from orchestrator.spec.labuse import LabUse
+
+_LABS = {"virtual": VirtualLab}
+"""The phone's driver → what makes a lab around it."""
+
+
+def make_lab(
+    use: LabUse, *, seed: int, congestion_control: str, logs: Path, services: Sequence[Service] = (), run_id: str = ""
+) -> Lab:
+    """A lab, to be entered.
+
+    Args:
+        use: which.
+        seed: of what is chance in its shapers.
+        congestion_control: pinned on every socket between agent and proxy.
+        logs: host folder for the logs of the lab's programs.
+        services: what the origin has beside web sites and files.
+        run_id: of the run, for messages to others.
+    """
+    return _LABS[use.kind](
+        seed=seed, congestion_control=congestion_control, logs=logs, services=services, use=use, run_id=run_id
+    )

@@ -1,0 +1,132 @@
+"""compose, whichever is installed: v2 (``docker compose``) or Debian's 1.29 (``docker-compose``)."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.services.registry import SERVICES_DIR
+
+FILE = SERVICES_DIR / "compose.yaml"
+ENV_FILE = SERVICES_DIR / ".env"
+_TIMEOUT_S = 1800.0
+
+_TAKEN = re.compile(
+    r"Bind for (?P<bind>\S+) failed: port is already allocated|(?P<listen>\d[\d.]+:\d+)[^\n]*address already in use"
+)
+_NO_ADDRESS = re.compile(r"(?P<address>\d[\d.]+):\d+[^\n]*cannot assign requested address")
+_NO_REGISTRY = re.compile(
+    r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image", re.I
+)
+_OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
+_NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
+
+
+def profiles(file: Path = FILE) -> list[str]:
+    """All profiles of the compose file, in its order."""
+    services: Mapping[str, Any] = YAML(typ="safe").load(file)["services"]
+    return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
+
+
+def default_settings(file: Path = ENV_FILE) -> dict[str, str]:
+    """What ``.env`` says."""
+    lines = [line.strip() for line in file.read_text().splitlines()]
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+@cache
+def compose_command() -> tuple[str, ...]:
+    """What starts compose.
+
+    Raises:
+        LabNotReadyError: none is installed.
+    """
+    for command in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(command[0]) is None:
+            continue
+        done = subprocess.run([*command, "version"], capture_output=True, text=True, timeout=30, check=False)
+        if done.returncode == 0:
+            return command
+    raise LabNotReadyError(
+        "neither 'docker compose' nor 'docker-compose' was found; install it: apt-get install docker-compose"
+    )
+
+
+def run_compose(
+    arguments: Sequence[str],
+    *,
+    url: str,
+    settings: Mapping[str, str],
+    chosen: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    """Run compose on our file.
+
+    Args:
+        arguments: what it shall do.
+        url: of the engine.
+        settings: variables of the file; they go before ``.env``.
+        chosen: profiles.
+        say: told each line that compose prints.
+
+    Raises:
+        LabNotReadyError: it failed; one sentence says why.
+    """
+    argv = [*compose_command(), "--file", str(FILE), "--project-directory", str(FILE.parent)]
+    argv += [*(f"--profile={name}" for name in chosen), *arguments]
+    environment = {**os.environ, "DOCKER_HOST": url, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
+    environment |= {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"} if _no_buildx() else {}
+    lines: list[str] = []
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
+        assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            say(line.rstrip())
+        code = process.wait(_TIMEOUT_S)
+    if code != 0:
+        raise LabNotReadyError(why_failed("\n".join(lines)) or f"compose {arguments[0]} failed ({code})")
+
+
+@cache
+def _no_buildx() -> bool:
+    if shutil.which("docker") is None:
+        return True
+    done = subprocess.run(["docker", "buildx", "version"], capture_output=True, timeout=30, check=False)
+    return done.returncode != 0
+
+
+def why_failed(output: str) -> str:
+    """One sentence for what compose said."""
+    if found := _TAKEN.search(output):
+        bind = found["bind"] or found["listen"]
+        return f"port {bind} is taken by another program; end it, or choose other addresses (listen, .env)"
+    if found := _NO_ADDRESS.search(output):
+        return f"{found['address']} is no address of the engine's host; 'listen' names the addresses of that server"
+    if _OVERLAP.search(output):
+        return "a network of the lab is taken on the engine's host; choose MPLAB_FRONT_1 and MPLAB_FRONT_2 (.env)"
+    if found := _NO_VOLUME.search(output):
+        return f"the volume {found['volume']} is not there; 'mplab proxy prepare' makes it"
+    if _NO_REGISTRY.search(output):
+        return f"an image is missing and no registry gave it: {_last(output)}; 'mplab proxy prepare' builds all images"
+    return f"compose: {_last(output)}"
+
+
+def _last(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"error|failed|cannot|denied", line, re.I)]
+    return (errors or lines or ["no reason given"])[-1][:300]

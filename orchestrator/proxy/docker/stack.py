@@ -1,0 +1,257 @@
+"""The containers of a lab: prepared, started, looked at, stopped."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import ImageNotFound, NotFound
+from docker.models.containers import Container
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.proxy.docker.base import Say, ensure_base
+from orchestrator.proxy.docker.compose import default_settings, profiles, run_compose
+from orchestrator.proxy.docker.engine import connected, engine_url
+from orchestrator.proxy.docker.render import Rendered, load_rendered, rendered
+from orchestrator.proxy.docker.volumes import LABEL, fill_volumes, volume_names
+from orchestrator.record.state import state_directory
+
+PROJECT_LABEL, SERVICE_LABEL = "com.docker.compose.project", "com.docker.compose.service"
+DEFAULT_PROFILES = ("proxy", "origin", "dns")
+
+_READY_TIMEOUT_S = 120.0
+_POLL_S = 0.25
+_LOG_LINES = 5
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """What a lab has, and where.
+
+    Attributes:
+        engine: URL of the engine; "": ``DOCKER_HOST``, or this machine's.
+        project: name of the compose project.
+        profiles: what is started.
+        listen: up to two addresses of the server at which phones reach the proxy; none: loopback.
+        signal: addresses that MPTCP advertises to phones.
+        congestion_control: of the proxy's sockets towards phones; "": the system's.
+        variables: further variables of the compose file.
+    """
+
+    engine: str = ""
+    project: str = "mplab"
+    profiles: tuple[str, ...] = DEFAULT_PROFILES
+    listen: tuple[str, ...] = ()
+    signal: tuple[str, ...] = ()
+    congestion_control: str = "cubic"
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """Variables of the compose file that differ from ``.env``."""
+        found = {"COMPOSE_PROJECT_NAME": self.project, **self.variables}
+        found |= {f"MPLAB_LISTEN_{number}": address for number, address in enumerate(self.listen, 1)}
+        if self.signal:
+            found["MPLAB_MPTCP_SIGNAL"] = " ".join(self.signal)
+        return found
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """How one container is.
+
+    Attributes:
+        service: its name in the compose file.
+        id: of the container.
+        state: ``running``, ``exited``, …
+        health: ``healthy``, ``starting``, ``unhealthy``, or "" when nobody asks it.
+        image: digest of its image.
+        restarts: how often it had to be started again.
+        out_of_memory: whether its memory was not enough.
+        ports: where it listens on the engine's host.
+    """
+
+    service: str
+    id: str
+    state: str
+    health: str
+    image: str
+    restarts: int
+    out_of_memory: bool
+    ports: tuple[str, ...]
+
+    @property
+    def well(self) -> bool:
+        """Runs, and answers when asked."""
+        return self.state == "running" and self.health in {"healthy", ""}
+
+
+def _silent(_line: str) -> None:
+    pass
+
+
+class DockerStack:
+    """Proxy and origin services on one engine.
+
+    Args:
+        settings: what, and where.
+        say: told what is done, a line each.
+        detail: told what compose prints.
+    """
+
+    def __init__(self, settings: StackSettings, *, say: Say = _silent, detail: Callable[[str], None] = _silent) -> None:
+        self.settings = settings
+        self.url = engine_url(settings.engine)
+        self._say = say
+        self._detail = detail
+
+    @property
+    def directory(self) -> Path:
+        """Where its configurations and secrets are kept on this machine."""
+        return state_directory() / "proxy" / self.settings.project
+
+    def render(self, *, renew: bool = False) -> Rendered:
+        """Configurations and content for its containers, made when they are not there yet, or old."""
+        settings = self.settings
+        return rendered(
+            self.directory, congestion_control=settings.congestion_control, listen=settings.listen, renew=renew
+        )
+
+    def last_rendered(self) -> Rendered | None:
+        """What `render` made last, or None."""
+        return load_rendered(self.directory)
+
+    def prepare(self, *, renew: bool = False, build: bool = True) -> Rendered:
+        """Have base image, images, configurations and content in the engine.
+
+        Raises:
+            LabNotReadyError: one of them cannot be had.
+        """
+        with self._engine() as client:
+            if build:
+                ensure_base(client, self._base, self._say)
+                self._say("images: building")
+                self._compose("build", chosen=self._with_net())
+            self._say("configurations and content: making what is not there yet")
+            made = self.render(renew=renew)
+            image = self.image("net")
+            _require(client, image)
+            fill_volumes(client, self.settings.project, image, made, self._say)
+        return made
+
+    def up(self, *, renew: bool = False, build: bool = True) -> list[ServiceState]:
+        """Prepare and start; returns when every service answers.
+
+        Raises:
+            LabNotReadyError: it cannot be started, or a service does not answer within two minutes.
+        """
+        made = self.prepare(renew=renew, build=build)
+        self._say("containers: starting")
+        self._compose("up", "--detach", "--no-build", config=made.digest)
+        with self._engine() as client:
+            return self._wait(client)
+
+    def down(self, *, volumes: bool = False) -> None:
+        """Stop and remove the containers and networks of the project; with `volumes`, what they have stored, too."""
+        with self._engine() as client:
+            # compose 1.29 refuses to parse a file whose external volumes are gone only at 'up': 'down' always works.
+            self._compose("down", "--remove-orphans", *(["--volumes"] if volumes else []), chosen=profiles())
+            if volumes:
+                for name in volume_names(self.settings.project):
+                    try:
+                        client.volumes.get(name).remove()
+                    except NotFound:
+                        continue
+
+    def status(self) -> list[ServiceState]:
+        """All its containers, by name of the service."""
+        with self._engine() as client:
+            return self._states(client)
+
+    def logs(self, service: str = "", *, lines: int = 100) -> Iterator[tuple[str, str]]:
+        """The last lines of each service, or of one: (service, line)."""
+        with self._engine() as client:
+            for container in self._containers(client):
+                name = container.labels[SERVICE_LABEL]
+                if service in {"", name}:
+                    text = container.logs(tail=lines).decode(errors="replace")
+                    yield from ((name, line) for line in text.splitlines())
+
+    @contextmanager
+    def _engine(self) -> Iterator[DockerClient]:
+        with connected(self.url) as client:
+            yield client
+
+    @property
+    def _base(self) -> str:
+        return self.settings.variables.get("MPLAB_BASE") or default_settings()["MPLAB_BASE"]
+
+    def image(self, name: str) -> str:
+        """Name and tag of one of our images."""
+        return f"mplab/{name}:{self.settings.variables.get('MPLAB_TAG', 'latest')}"
+
+    def _with_net(self) -> tuple[str, ...]:
+        """The image that fills volumes is of the profile `proxy`."""
+        return tuple(dict.fromkeys(("proxy", *self.settings.profiles)))
+
+    def _compose(self, *arguments: str, config: str = "", chosen: Sequence[str] = ()) -> None:
+        settings = self.settings.environment() | ({"MPLAB_CONFIG": config} if config else {})
+        run_compose(
+            arguments, url=self.url, settings=settings, chosen=chosen or self.settings.profiles, say=self._detail
+        )
+
+    def _containers(self, client: DockerClient) -> list[Container]:
+        found = client.containers.list(
+            all=True, filters={"label": [f"{PROJECT_LABEL}={self.settings.project}", SERVICE_LABEL]}
+        )
+        return sorted(found, key=lambda container: str(container.labels[SERVICE_LABEL]))
+
+    def _states(self, client: DockerClient) -> list[ServiceState]:
+        return [state_of(container.labels[SERVICE_LABEL], container.attrs) for container in self._containers(client)]
+
+    def _wait(self, client: DockerClient) -> list[ServiceState]:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while True:
+            states = self._states(client)
+            if all(state.well for state in states):
+                return states
+            bad = [state for state in states if state.restarts > 1 or state.health == "unhealthy"]
+            if bad or time.monotonic() > deadline:
+                raise LabNotReadyError(self._complaint(bad or [state for state in states if not state.well]))
+            time.sleep(_POLL_S)
+
+    def _complaint(self, bad: Sequence[ServiceState]) -> str:
+        first = bad[0]
+        why = "its memory was not enough" if first.out_of_memory else first.health or first.state
+        said = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
+        last = " | ".join(said)
+        return f"{first.service} does not come up ({why}); its last words: {last or 'none'}"
+
+
+def state_of(service: str, attributes: Mapping[str, Any]) -> ServiceState:
+    """What the engine says of a container."""
+    state = attributes["State"]
+    bound = attributes["NetworkSettings"]["Ports"] or {}
+    ports = [f"{host['HostIp']}:{host['HostPort']}" for hosts in bound.values() for host in hosts or []]
+    return ServiceState(
+        service,
+        attributes["Id"],
+        state["Status"],
+        state.get("Health", {}).get("Status", ""),
+        attributes["Image"],
+        attributes["RestartCount"],
+        state["OOMKilled"],
+        tuple(sorted(ports)),
+    )
+
+
+def _require(client: DockerClient, image: str) -> None:
+    try:
+        client.images.get(image)
+    except ImageNotFound as error:
+        raise LabNotReadyError(f"{image} is not in the engine; 'mplab proxy prepare' builds it") from error
+
+
+__all__ = ["DEFAULT_PROFILES", "LABEL", "DockerStack", "ServiceState", "StackSettings"]

@@ -1,0 +1,44 @@
+"""What `mpflex proxy` is configured with, wherever it runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.lab import topology
+
+WEB_PORTS = (53, 80, 443)
+"""Ports of the origin that phones always reach."""
+
+
+def proxy_settings(
+    *,
+    listen: Mapping[str, str],
+    secret_file: str,
+    ports: Sequence[int],
+    congestion_control: str,
+    log: str,
+    session: Mapping[str, Any],
+    **others: Any,  # noqa: ANN401 - what mpflex's own configuration has
+) -> dict[str, Any]:
+    """The proxy's configuration: it carries to the origin, and to nobody else.
+
+    Args:
+        listen: transport → address with port.
+        secret_file: the secret shared with the agents.
+        ports: of the origin's services that phones reach, beside those of the web.
+        congestion_control: pinned on every socket towards the phone; "": the system's.
+        log: of connections.
+        session: settings for sessions.
+        others: further keys.
+    """
+    return {
+        "listen": dict(listen),
+        "secret_file": secret_file,
+        "allow": [
+            f"{topology.ORIGIN_NET}:{','.join(map(str, (*WEB_PORTS, *ports)))}",
+            f"{topology.ECHO}/32:{topology.ECHO_PORT}",
+        ],
+        "congestion_control": congestion_control,
+        "log": log,
+        "session": dict(session),
+        **others,
+    }

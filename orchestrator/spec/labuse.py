@@ -1,0 +1,143 @@
+"""The lab that a run is made in: this machine alone, or one phone of a lab file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import InputError
+from orchestrator.spec.abilities import Abilities
+from orchestrator.spec.check import Checker
+from orchestrator.spec.lab import INTERFACES, AttachmentFile, LabFile, VirtualRouterFile, read_lab
+from orchestrator.spec.suggest import unknown
+
+VIRTUAL_NAME = "virtual"
+"""What an experiment file calls the lab that needs no lab file."""
+
+LINKEM, TC = "linkem", "tc"
+"""What shapes a path: the link emulator, or a router's traffic control."""
+
+
+@dataclass(frozen=True)
+class LabUse:
+    """A lab with the phone that is used.
+
+    Attributes:
+        file: as written; None: the virtual lab as it is.
+        source: the file, byte for byte.
+        phone: its name in the file.
+    """
+
+    file: LabFile | None = None
+    source: bytes = b""
+    phone: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The phone's driver, which makes the lab."""
+        return (self.file.phones[self.phone].driver or "") if self.file is not None else VIRTUAL_NAME
+
+    def _attachments(self) -> dict[str, AttachmentFile]:
+        return self.file.phones[self.phone].attachments() if self.file is not None else {}
+
+    def places(self) -> dict[str, str]:
+        """The phone's interface → what shapes it beside the link emulator: ``{"wlan0": "router wifi"}``."""
+        return {interface: place.full_name(self.phone) for interface, place in self._attachments().items()}
+
+    def where(self) -> dict[str, str]:
+        """Interface → where its path is shaped, as in ``cell.json``: ``router wifi (tc)``, ``linkem``."""
+        places = self.places()
+        return {i: f"{places[i]} ({TC})" if i in places else LINKEM for i in INTERFACES.values()}
+
+    def virtual_routers(self) -> dict[str, VirtualRouterFile]:
+        """Those that the lab boots: the ones that the phone is behind."""
+        routers = self.file.virtual_routers() if self.file is not None else {}
+        used = {place.router for place in self._attachments().values()}
+        return {name: router for name, router in routers.items() if name in used}
+
+    def abilities(self, shapers: Mapping[str, Abilities]) -> dict[str, Abilities]:
+        """Path (``wifi``, ``lte``) → what its shaper can do; of a kind that is not in `shapers`, nothing is known."""
+        found = {}
+        for path, interface in INTERFACES.items():
+            place = self.places().get(interface, "")
+            kind = TC if place else LINKEM
+            if kind in shapers:
+                found[path] = replace(shapers[kind], title=self.where()[interface]) if place else shapers[kind]
+        return found
+
+    def determinants(self) -> str | dict[str, Any]:
+        """What of the lab a cell's result may depend on."""
+        if self.file is None:
+            return VIRTUAL_NAME
+        routers = {name: router.model_dump(mode="json") for name, router in self.virtual_routers().items()}
+        return {"phone": self.file.phones[self.phone].model_dump(mode="json", exclude_none=True), "routers": routers}
+
+    def to_json(self) -> dict[str, Any]:
+        """``lab`` in manifest.json: kind, and with a lab file its content, the phone, and where each path is shaped."""
+        if self.file is None:
+            return {"kind": self.kind}
+        content = self.file.model_dump(mode="json", exclude_none=True)
+        return {"kind": self.kind, "phone": self.phone, "paths": self.where(), "file": content}
+
+
+VIRTUAL = LabUse()
+"""What there is on this machine alone."""
+
+
+class NoSuchLabError(InputError):
+    """No lab of that name, no file at that path."""
+
+
+def use_lab(path: Path, phone: str = "") -> LabUse:
+    """One phone of a lab file.
+
+    Args:
+        path: of the file.
+        phone: its name; "": the only one.
+
+    Raises:
+        InputError: the file is wrong, has no such phone, or several and none was chosen; runs cannot use the phone.
+    """
+    lab, document = read_lab(path)
+    checker = Checker(document)
+    if phone and phone not in lab.phones:
+        checker.add(("phones",), unknown("phone", phone, lab.phones))
+    elif not lab.phones:
+        checker.add((), "no phone: a run needs one, below 'phones'")
+    elif not phone and len(lab.phones) > 1:
+        checker.add(("phones",), f"several phones: choose one, --phone {' or --phone '.join(lab.phones)}")
+    chosen = phone or next(iter(lab.phones), "")
+    if not checker.lines() and lab.phones[chosen].driver is None:
+        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual")
+    if lab.proxy is not None:
+        checker.add(
+            ("proxy",), "a run cannot use a proxy of its own yet, only 'mplab proxy' can: leave it out for runs"
+        )
+    checker.raise_problems()
+    return LabUse(lab, document.source, chosen)
+
+
+def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
+    """The lab that an experiment file or an option means: ``virtual``, or the path of a lab file.
+
+    Args:
+        name: as given.
+        folder: that a relative path begins at.
+        phone: see `use_lab`.
+
+    Raises:
+        NoSuchLabError: there is no such file.
+        InputError: see `use_lab`.
+    """
+    if name == VIRTUAL_NAME:
+        if phone:
+            raise InputError(f"--phone {phone}: of a lab file; the virtual lab has one phone")
+        return VIRTUAL
+    path = Path(name).expanduser()
+    path = path if path.is_absolute() else folder / path
+    if not path.is_file():
+        raise NoSuchLabError(
+            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine alone), or the path "
+            "of a lab file"
+        )
+    return use_lab(path, phone)

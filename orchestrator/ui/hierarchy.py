@@ -1,0 +1,155 @@
+"""Android's element tree, as ``uiautomator dump``, uiautomator2 and Appium write it, as nodes.
+
+The first two write every element as ``<node class="android.widget.TextView" …>``, Appium as
+``<android.widget.TextView class="android.widget.TextView" …>``; the attributes are the same.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.sax.saxutils import quoteattr
+
+_BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
+FLAGS = (
+    "checkable",
+    "checked",
+    "clickable",
+    "enabled",
+    "focusable",
+    "focused",
+    "scrollable",
+    "long-clickable",
+    "password",
+    "selected",
+)
+_UNREADABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold (§2.2)."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A rectangle in pixels; right and bottom are outside."""
+
+    left: int = 0
+    top: int = 0
+    right: int = 0
+    bottom: int = 0
+
+    @property
+    def center(self) -> tuple[int, int]:
+        """Where a finger goes."""
+        return (self.left + self.right) // 2, (self.top + self.bottom) // 2
+
+    @property
+    def area(self) -> int:
+        """Pixels."""
+        return max(0, self.right - self.left) * max(0, self.bottom - self.top)
+
+    def holds(self, x: int, y: int) -> bool:
+        """Whether a point is inside."""
+        return self.left <= x < self.right and self.top <= y < self.bottom
+
+    def within(self, other: "Bounds") -> "Bounds":
+        """What both have in common; of no area when nothing."""
+        left, top = max(self.left, other.left), max(self.top, other.top)
+        return Bounds(left, top, max(left, min(self.right, other.right)), max(top, min(self.bottom, other.bottom)))
+
+    def __str__(self) -> str:
+        """As in a dump: ``[0,0][1080,2340]``."""
+        return f"[{self.left},{self.top}][{self.right},{self.bottom}]"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One element.
+
+    Attributes:
+        kind: its class, ``android.widget.Button``.
+        package: of the app it belongs to.
+        resource_id: ``com.dropbox.android:id/fab``; "" without.
+        text: as shown; of an empty field, its hint.
+        description: for screen readers (``content-desc``).
+        hint: of a field.
+        bounds: where it is.
+        flags: those of `FLAGS` that are true.
+        children: in the order in which they are drawn.
+    """
+
+    kind: str = ""
+    package: str = ""
+    resource_id: str = ""
+    text: str = ""
+    description: str = ""
+    hint: str = ""
+    bounds: Bounds = Bounds()
+    flags: frozenset[str] = frozenset({"enabled"})
+    children: tuple["Node", ...] = field(default=())
+
+    def walk(self) -> Iterator["Node"]:
+        """This element and all below, as they stand in the file."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def label(self) -> str:
+        """What a user would call it: text, else description."""
+        return self.text or self.description
+
+
+def parse_hierarchy(xml: str) -> tuple[Node, ...]:
+    """The windows of a dump, nodes as above.
+
+    Raises:
+        ValueError: it is no such XML.
+    """
+    try:
+        root = ET.fromstring(xml)  # noqa: S314 - Python's expat refuses what expands; it comes from our own device
+    except ET.ParseError as error:
+        raise ValueError(f"the element tree is not XML: {error}") from error
+    return tuple(_node(element) for element in root)
+
+
+def _node(element: ET.Element) -> Node:
+    found = _BOUNDS.fullmatch(element.get("bounds", ""))
+    return Node(
+        kind=element.get("class", "") or element.tag,
+        package=element.get("package", ""),
+        resource_id=element.get("resource-id", ""),
+        text=element.get("text", ""),
+        description=element.get("content-desc", ""),
+        hint=element.get("hint", ""),
+        bounds=Bounds(*(int(number) for number in found.groups())) if found else Bounds(),
+        flags=frozenset(name for name in FLAGS if element.get(name) == "true"),
+        children=tuple(_node(child) for child in element),
+    )
+
+
+def write_hierarchy(windows: tuple[Node, ...], *, by_class: bool = False) -> str:
+    """Nodes as XML.
+
+    Args:
+        windows: the roots.
+        by_class: elements are named after their class, as Appium does.
+    """
+    body = "".join(_written(node, index, by_class=by_class) for index, node in enumerate(windows))
+    return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{body}</hierarchy>"
+
+
+def _written(node: Node, index: int, *, by_class: bool) -> str:
+    attributes = {
+        "index": str(index),
+        "text": node.text,
+        "resource-id": node.resource_id,
+        "class": node.kind,
+        "package": node.package,
+        "content-desc": node.description,
+        **{name: "true" if name in node.flags else "false" for name in FLAGS},
+        **({"hint": node.hint} if node.hint else {}),
+        "bounds": str(node.bounds),
+    }
+    written = " ".join(f"{name}={quoteattr(_UNREADABLE.sub('?', value))}" for name, value in attributes.items())
+    tag = re.sub(r"[^\w.-]", ".", node.kind) if by_class else "node"
+    inner = "".join(_written(child, number, by_class=by_class) for number, child in enumerate(node.children))
+    return f"<{tag} {written}>{inner}</{tag}>" if inner else f"<{tag} {written} />"

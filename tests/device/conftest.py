@@ -1,0 +1,159 @@
+"""Emulated devices, and a stock adb with a server of its own: nobody else's is touched."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import adbutils
+import pytest
+
+from orchestrator.device import Device, DeviceSettings
+from orchestrator.device.system.toolbox import NEEDED
+from orchestrator.errors import MplabError
+from orchestrator.lab.enter import check_namespaces
+
+TIMEOUT_S = 30.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _device_is_possible() -> None:
+    try:
+        for program in NEEDED:
+            program.path()
+        check_namespaces()
+    except MplabError as error:
+        pytest.skip(str(error))
+
+
+@dataclass(frozen=True)
+class Adb:
+    """Stock adb: its own server, its own key."""
+
+    port: int
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "HOME": str(self.home), "ANDROID_ADB_SERVER_PORT": str(self.port)}
+
+    @property
+    def key(self) -> str:
+        """Its public key."""
+        return (self.home / ".android" / "adbkey.pub").read_text().strip()
+
+    def __call__(
+        self, *arguments: str, stdin: bytes = b"", serial: str = "", timeout_s: float = TIMEOUT_S
+    ) -> subprocess.CompletedProcess[bytes]:
+        which = ["-s", serial] if serial else []
+        return subprocess.run(
+            ["adb", "-P", str(self.port), *which, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            env=self.environment,
+        )
+
+    def text(self, *arguments: str, serial: str = "") -> str:
+        """What it prints on standard output."""
+        return self(*arguments, serial=serial).stdout.decode()
+
+    def state(self, serial: str) -> str:
+        """``device``, ``offline``, ``unauthorized``; "" when it is not listed."""
+        lines = self.text("devices").splitlines()
+        return next((line.split("\t")[1] for line in lines if line.startswith(f"{serial}\t")), "")
+
+    def connect(self, device: Device, state: str = "device") -> str:
+        """Connect, and wait for a state; the serial that adb gives it."""
+        self("connect", device.address)
+        wait_until(lambda: self.state(device.address) == state, f"{device.address} is {state}")
+        return device.address
+
+    def reconnect(self, device: Device) -> str:
+        """Connect again what has gone away."""
+
+        def back() -> bool:
+            self("disconnect", device.address)
+            self("connect", device.address)
+            return self.state(device.address) == "device"
+
+        wait_until(back, f"{device.address} is back")
+        return device.address
+
+
+@pytest.fixture(scope="session")
+def adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
+    found = start_adb(tmp_path_factory.mktemp("home"))
+    with found as running:
+        yield running
+
+
+class start_adb:  # noqa: N801 - read as a verb
+    """An adb server as a child of this process."""
+
+    def __init__(self, home: Path) -> None:
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            port = sock.getsockname()[1]
+        self.adb = Adb(port, home)
+
+    def __enter__(self) -> Adb:
+        with (self.adb.home / "server.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                ["adb", "-P", str(self.adb.port), "nodaemon", "server"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self.adb.environment,
+            )
+        wait_until(lambda: _listens(self.adb.port), "the adb server listens")
+        return self.adb
+
+    def __exit__(self, *_error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="session")
+def client(adb: Adb) -> adbutils.AdbClient:
+    return adbutils.AdbClient(host="127.0.0.1", port=adb.port)
+
+
+@pytest.fixture(scope="module")
+def phone(adb: Adb) -> Iterator[Device]:
+    """A rooted Android 13 that is connected, for tests that leave it as it was."""
+    with Device(DeviceSettings(phone="android-13", apps=False)) as device:
+        adb.connect(device)
+        wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
+        yield device
+
+
+Shell = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture
+def shell(adb: Adb, phone: Device) -> Shell:
+    """Runs a command line on the phone."""
+
+    def run(command: str, *, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return adb("shell", command, stdin=stdin, serial=phone.address)
+
+    return run
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S) -> None:
+    """Wait, bounded, until `condition` holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {timeout_s:g} s: {what}")
+        time.sleep(0.05)

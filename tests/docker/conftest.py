@@ -1,0 +1,80 @@
+"""An engine with the stack's images, and a phone with two paths; skipped, with the reason, where there can be none."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docker import DockerClient
+
+from orchestrator.proxy.docker import DockerStack, StackSettings
+from tests.docker.engine import Engine, why_not
+from tests.docker.phone import PhoneNode
+
+EVERYTHING = ("proxy", "origin", "dns", "shadowsocks", "icecast", "xmpp", "turn", "iperf", "collector", "capture")
+SERVER_ADDRESSES = ("198.51.100.1", "203.0.113.1")
+"""Of the engine's host, towards the phone: one for each path."""
+
+
+def congestion_control() -> str:
+    """What containers may choose here."""
+    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().split()
+    return "cubic" if "cubic" in allowed else "reno"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.delenv("DOCKER_HOST", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    if reason := why_not():
+        pytest.skip(reason)
+    with Engine(tmp_path_factory.mktemp("docker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def client(engine: Engine) -> Iterator[DockerClient]:
+    found = DockerClient(base_url=engine.url)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def bridge_stack(engine: Engine) -> DockerStack:
+    """Everything, as a lab on one machine has it: the phone is on the same two networks as the proxy."""
+    signal = ("172.31.252.2",)
+    settings = StackSettings(engine.url, profiles=EVERYTHING, signal=signal, congestion_control=congestion_control())
+    return DockerStack(settings, say=_say)
+
+
+@pytest.fixture(scope="session")
+def server_stack(engine: Engine) -> DockerStack:
+    """The proxy of a server with two addresses of its own."""
+    settings = StackSettings(
+        engine.url,
+        profiles=("proxy", "origin", "dns"),
+        listen=SERVER_ADDRESSES,
+        signal=SERVER_ADDRESSES[1:],
+        congestion_control=congestion_control(),
+    )
+    return DockerStack(settings, say=_say)
+
+
+@pytest.fixture
+def phone(tmp_path: Path) -> Iterator[PhoneNode]:
+    with PhoneNode(tmp_path / "phone", os.getpid()) as node:
+        yield node
+
+
+_BEGIN = time.monotonic()
+
+
+def _say(line: str) -> None:
+    print(f"[{time.monotonic() - _BEGIN:6.1f} s] {line}", flush=True)  # the log of a test that fails

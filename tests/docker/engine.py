@@ -1,0 +1,165 @@
+"""A Docker engine of the tests' own, in network, mount and PID namespaces of its own: nothing of the host's is touched.
+
+Images stay in ``build/docker`` for the next time; everything else goes with the engine.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from filelock import FileLock
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.nodes import Node
+from orchestrator.programs import CHECKOUT
+from orchestrator.proxy.docker.base import CACHE_DIR, SUITE
+from orchestrator.proxy.docker.compose import compose_command
+
+DATA_ROOT = CHECKOUT / "build" / "docker"
+FOR_BASE = {} if (CACHE_DIR / f"{SUITE}.tar").exists() else {"mmdebstrap": "mmdebstrap"}
+PROGRAMS = {
+    "dockerd": "docker.io",
+    "docker-init": "tini",
+    "slirp4netns": "slirp4netns",
+    "iptables": "iptables",
+    **FOR_BASE,
+}
+"""Program → its Debian package."""
+
+_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin", "/usr/local/sbin"])
+_READY_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 30.0
+_LOCK_TIMEOUT_S = 240.0
+_SCRIPT = """
+set -e
+mount -t tmpfs tmpfs /run
+ip link set lo up
+exec dockerd "$@"
+"""
+
+
+def why_not() -> str:
+    """Why no engine can be started here; "" when it can."""
+    if os.geteuid() != 0:
+        return "a Docker engine of the tests' own needs root"
+    missing = [package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None]
+    try:
+        compose_command()
+    except LabNotReadyError:
+        missing.append("docker-compose")
+    return f"not installed: {', '.join(missing)}" if missing else ""
+
+
+class Engine:
+    """Runs for as long as its context.
+
+    Args:
+        directory: for its socket and log.
+        data_root: where images are.
+    """
+
+    def __init__(self, directory: Path, data_root: Path = DATA_ROOT) -> None:
+        self.socket = directory / "docker.sock"
+        self.log = directory / "dockerd.log"
+        self._directory = directory
+        self._data_root = data_root
+        self._stack = ExitStack()
+        self._pid = 0
+
+    @property
+    def url(self) -> str:
+        """For ``DOCKER_HOST``."""
+        return f"unix://{self.socket}"
+
+    @property
+    def node(self) -> Node:
+        """The engine's host: its network, and its mounts."""
+        return Node("engine", self._pid)
+
+    def __enter__(self) -> Self:
+        """Start it, with a way out through this host's own sockets, and wait until it answers."""
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it, and what it ran with it."""
+        self._stack.close()
+
+    def _start(self) -> None:
+        self._data_root.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._data_root.with_suffix(".lock"))
+        self._stack.enter_context(lock.acquire(timeout=_LOCK_TIMEOUT_S))
+        for folder in ("containers", "network", "volumes"):  # what an engine that was killed has left
+            shutil.rmtree(self._data_root / folder, ignore_errors=True)
+        argv = [
+            *("--data-root", str(self._data_root), "--exec-root", "/run/docker", "--pidfile", "/run/docker.pid"),
+            *("-H", self.url, "--cgroup-parent", f"/mplab-test-{os.getpid()}"),
+            *("--exec-opt", "native.cgroupdriver=cgroupfs", "--storage-driver", "overlay2"),
+            *("--bip", "172.26.0.1/24", "--default-address-pool", "base=172.27.0.0/16,size=24"),
+        ]
+        process = self._spawn(
+            [
+                *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
+                *("sh", "-c", _SCRIPT, "dockerd", *argv),
+            ]
+        )
+        self._pid = self._first_child(process)
+        self._spawn(["slirp4netns", "--configure", "--mtu=65520", "--disable-host-loopback", str(self._pid), "tap0"])
+        self._wait(process)
+
+    def _spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PATH": _PATH},
+                start_new_session=True,
+            )
+        self._stack.callback(_end, process, self)
+        return process
+
+    def _first_child(self, process: subprocess.Popen[bytes]) -> int:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while time.monotonic() < deadline and process.poll() is None:
+            if found := children.read_text().split():
+                return int(found[0])
+            time.sleep(0.02)
+        raise RuntimeError(f"no engine: {self.log.read_text()[-500:]}")
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while time.monotonic() < deadline and process.poll() is None:
+            if "API listen on" in self.log.read_text():
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the engine does not answer: {self.log.read_text()[-1500:]}")
+
+    def end_gently(self, process: subprocess.Popen[bytes]) -> None:
+        """SIGTERM to the engine itself when `process` is what started it, else to `process`."""
+        with suppress(ProcessLookupError, FileNotFoundError):
+            is_engine = str(self._pid) in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            os.kill(self._pid if is_engine else process.pid, 15)
+
+
+def _end(process: subprocess.Popen[bytes], engine: Engine) -> None:
+    engine.end_gently(process)
+    try:
+        process.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

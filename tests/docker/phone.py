@@ -1,0 +1,162 @@
+"""A phone with two paths, as the tests need it: a namespace, wired to an engine's host."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from orchestrator.lab.nodes import Node, NodeProcess
+from orchestrator.lab.ready import wait_ready
+from orchestrator.phone import CommandResult
+from orchestrator.phone.counters import parse_netstat
+from orchestrator.programs import CURL, MPFLEX
+
+SOCKS = "127.0.0.1:1080"
+_TABLES = {"wlan0": 101, "rmnet0": 102}
+
+
+class PhoneNode:
+    """Exists for as long as its context.
+
+    Args:
+        directory: for configurations and logs.
+        host_pid: a process of the namespaces from which wires are laid.
+    """
+
+    def __init__(self, directory: Path, host_pid: int) -> None:
+        directory.mkdir(parents=True)
+        self.directory = directory
+        self._host = Node("host", host_pid)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        holder = _hold()
+        self._stack.callback(_end, holder)
+        self.node = Node("phone", holder.pid)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def wire(self, server: Node, interface: str, address: str, *, bridge: str = "", gateway: str = "") -> None:
+        """Lay a wire to `server`: into its bridge, or to an interface of its own with the address `gateway`."""
+        there = f"to-{interface}"
+        self._host.ip(f"link add {interface} netns {self.node.pid} type veth peer name {there} netns {server.pid}")
+        server.ip(*([f"link set {there} master {bridge}"] if bridge else [f"addr add {gateway}/24 dev {there}"]))
+        server.ip(f"link set {there} up")
+        table, network = _TABLES[interface], address.rpartition(".")[0] + ".0/24"
+        self.node.ip(
+            f"addr add {address}/24 dev {interface}",
+            f"link set {interface} up",
+            f"route add {network} dev {interface} table {table}",
+            f"rule add from {address} table {table} priority {table}",
+        )
+        if gateway:
+            self.node.ip(
+                f"route add default via {gateway} dev {interface} metric {table}",
+                f"route add default via {gateway} dev {interface} table {table}",
+            )
+        self._stack.callback(server.run, ["ip", "link", "del", there], check=False)
+
+    def use_both_paths(self, second: str, *, dev: str = "rmnet0") -> None:
+        """MPTCP shall open subflows from the address `second`, too, and to what the server advertises."""
+        self.node.ip("mptcp limits set subflow 4 add_addr_accepted 4", f"mptcp endpoint add {second} dev {dev} subflow")
+
+    def agent_config(self, proxy: str, secret_file: Path, transport: str, **others: Any) -> Path:
+        """Write a configuration of the agent."""
+        settings = {
+            "listen": {"socks": SOCKS},
+            "dns_server": "10.65.0.53:53",
+            "proxy": proxy,
+            "transport": transport,
+            "secret_file": str(secret_file),
+            "log": str(self.directory / "agent.jsonl"),
+            **others,
+        }
+        path = self.directory / f"{transport}.json"
+        path.write_text(json.dumps(settings))
+        return path
+
+    def check(self, config: Path, *arguments: str) -> Mapping[str, Any]:
+        """What `mpflex check` says."""
+        argv = [str(MPFLEX.path()), "check", "--config", str(config), "--timeout", "10s", *arguments]
+        done = self.node.run(argv, check=False)
+        assert done.exit_code == 0, done.stderr + done.stdout
+        found: Mapping[str, Any] = json.loads(done.stdout)
+        return found
+
+    def start_agent(self, config: Path) -> NodeProcess:
+        """Until the phone ends."""
+        log = self.directory / "agent.log"
+        process = self.node.spawn([str(MPFLEX.path()), "agent", "--config", str(config)], log=log)
+        self._stack.callback(process.stop)
+        wait_ready(process, log, name="mpflex agent", since=0)
+        return process
+
+    def start(self, argv: Sequence[str]) -> None:
+        """A program that runs until the phone ends."""
+        process = self.node.spawn(argv, log=self.directory / "program.log")
+        self._stack.callback(process.stop)
+
+    def curl(self, url: str, *arguments: str) -> CommandResult:
+        """Ask for something by SOCKS, names and all; what came is in the file `fetched`."""
+        argv = [str(CURL.path()), "-q", "--silent", "--show-error", "--fail", "--socks5-hostname", SOCKS]
+        argv += ["--max-time", "30", "--output", str(self.fetched), *arguments, url]
+        return self.node.run(argv, timeout_s=60, check=False)
+
+    @property
+    def fetched(self) -> Path:
+        return self.directory / "fetched"
+
+    def get(self, url: str, *arguments: str) -> Path:
+        """Fetch a file by SOCKS."""
+        self.fetched.unlink(missing_ok=True)
+        answer = self.curl(url, *arguments)
+        assert answer.exit_code == 0, f"{url}: {answer.stderr}"
+        return self.fetched
+
+    def bytes_received(self) -> dict[str, int]:
+        """What each path has carried towards the phone."""
+        lines = self.node.run(["cat", "/proc/net/dev"]).stdout.splitlines()
+        found = {line.split(":")[0].strip(): int(line.split(":")[1].split()[0]) for line in lines if ":" in line}
+        return {name: found[name] for name in _TABLES}
+
+    def counters(self) -> Mapping[str, int]:
+        """Of the kernel."""
+        return parse_netstat(self.node.run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
+
+    def shadowsocks(self, server_config: Path, server: str) -> list[str] | None:
+        """The command of ShadowSocks' own client with SOCKS, or None where it is not installed."""
+        if (program := shutil.which("ss-local")) is None:
+            return None
+        settings = json.loads(server_config.read_text()) | {"server": server, "local_address": "127.0.0.1"}
+        config = self.directory / "shadowsocks.json"
+        config.write_text(json.dumps(settings | {"local_port": int(SOCKS.rpartition(":")[2])}))
+        return [program, "--mptcp", "-c", str(config)]
+
+
+def _hold() -> subprocess.Popen[bytes]:
+    """A process that holds a network and a mount namespace open."""
+    script = "ip link set lo up && echo ready && exec sleep infinity"
+    process = subprocess.Popen(
+        ["unshare", "--net", "--mount", "--", "sh", "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()

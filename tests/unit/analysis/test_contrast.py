@@ -1,0 +1,181 @@
+"""Corrections, distributions, power, and a contrast with all of it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.contrast import BCA, SIGNED_RANK, contrast, corrected
+from analysis.correction import benjamini_hochberg, holm
+from analysis.distribution import QUANTILES, kolmogorov_smirnov, quantile_shifts
+from analysis.metric import Metric, Value
+from analysis.power import needed_each, needed_for, needed_pairs
+from analysis.run import read_run
+from analysis.scores import CellScores
+from analysis.statistics import summarise
+from tests.unit.analysis.synthetic import MPTCP, Synthetic
+
+# Benjamini & Hochberg 1995, §4: 15 hypotheses on thrombolytic treatments.
+THROMBOLYSIS = [
+    0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
+    0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.000,
+]  # fmt: skip
+
+
+def test_the_example_of_benjamini_and_hochberg() -> None:
+    # Their procedure rejects four at 5 %, Bonferroni's and the stepwise ones that control the family three.
+    assert sum(p <= 0.05 for p in benjamini_hochberg(THROMBOLYSIS)) == 4
+    assert sum(p <= 0.05 for p in holm(THROMBOLYSIS)) == 3
+
+
+def test_holms_method_by_hand() -> None:
+    # The example of Wikipedia's article on the Holm-Bonferroni method: the first and the last are rejected.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert benjamini_hochberg([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_corrections_never_make_smaller_and_keep_the_order(values: list[float]) -> None:
+    strict, lenient = holm(values), benjamini_hochberg(values)
+    order = np.argsort(values, kind="stable")
+    for raw, one, other in zip(values, strict, lenient, strict=True):
+        assert raw - 1e-12 <= other <= one + 1e-12
+        assert one <= 1
+    assert all(a <= b + 1e-12 for a, b in zip(np.array(strict)[order], np.array(strict)[order][1:], strict=False))
+
+
+def test_kolmogorov_smirnov_is_scipys() -> None:
+    a, b = [1.0, 2.0, 3.0, 4.0], [3.5, 4.5, 5.5, 6.5]
+    assert kolmogorov_smirnov(a, b) == pytest.approx((0.75, stats.ks_2samp(a, b).pvalue))
+    assert kolmogorov_smirnov([1.0, 2.0], b) is None
+    assert kolmogorov_smirnov([2.0] * 5, [2.0] * 5) == (0.0, 1.0)
+
+
+def test_the_tail_alone_is_told_from_the_whole() -> None:
+    base = [float(n) for n in range(1, 21)]
+    slower = [value + 2 for value in base]
+    tail = [value if value < 15 else value * 2 for value in base]
+    for at in quantile_shifts(slower, base, seed=1):
+        assert at.shift == pytest.approx(2.0)
+        assert at.interval is not None
+        assert 2.0 == pytest.approx(at.interval.low) == pytest.approx(at.interval.high)
+    shifts = {at.quantile: at for at in quantile_shifts(tail, base, seed=1)}
+    assert tuple(shifts) == QUANTILES
+    assert shifts[0.1].shift == shifts[0.5].shift == 0
+    assert shifts[0.9].shift > 10
+    low = shifts[0.9].interval
+    assert low is not None
+    assert low.low > 0
+
+
+def test_few_pairs_have_no_intervals_of_quantiles() -> None:
+    assert quantile_shifts([1.0, 2.0], [1.0, 2.0], seed=1) == ()
+    assert {at.interval for at in quantile_shifts([1.0] * 9, [2.0] * 9, seed=1)} == {None}
+
+
+def test_noethers_sample_size_as_in_statpsych() -> None:
+    # R's statpsych, size.test.mann(.05, .90, .3), after Noether 1987: 44 in each group.
+    assert needed_for(0.3, level=0.05, power=0.9) == 44
+    assert needed_for(0.7, level=0.05, power=0.9) == 44
+    assert needed_for(0.5) is None
+
+
+def test_so_many_pairs_see_the_effect_four_times_out_of_five() -> None:
+    # Of normal differences of mean 0.5 and sd 1, P(d_i + d_j > 0) = Φ(0.5 · √2).
+    rng = np.random.default_rng(1)
+    needed = needed_pairs(rng.normal(0.5, 1.0, 1000))
+    assert needed is not None
+    seen = [stats.wilcoxon(rng.normal(0.5, 1.0, needed)).pvalue < 0.05 for _ in range(600)]
+    assert 0.72 < np.mean(seen) < 0.92
+
+
+def test_so_many_values_on_each_side_see_the_effect_four_times_out_of_five() -> None:
+    rng = np.random.default_rng(2)
+    needed = needed_each(rng.normal(0.8, 1.0, 400), rng.normal(0.0, 1.0, 400))
+    assert needed is not None
+    seen = [
+        stats.mannwhitneyu(rng.normal(0.8, 1.0, needed), rng.normal(0.0, 1.0, needed)).pvalue < 0.05 for _ in range(600)
+    ]
+    assert 0.72 < np.mean(seen) < 0.92
+
+
+def test_what_no_test_can_say_is_not_promised() -> None:
+    assert needed_pairs(np.array([1.0, 1.0, 1.0])) == 11
+    assert needed_pairs(np.array([1.0])) is None
+    assert needed_pairs(np.array([0.0, 0.0, 0.0])) is None
+    assert needed_pairs(np.array([-1.0, 1.0])) is None
+
+
+def test_a_contrast_uses_the_blocks_that_both_have() -> None:
+    found = contrast(("mptcp", "sptcp-lte"), {1: 1.0, 2: 2.0, 4: 9.0}, {2: 5.0, 1: 3.0, 3: 7.0}, seed=1)
+    assert found is not None
+    assert found.pairs == 2
+    assert found.shift == pytest.approx(-2.5)
+    assert (found.interval, found.p, found.interval_method) == (None, None, "")
+    assert found.dominance == -1
+    assert contrast(("a", "b"), {1: 1.0}, {2: 1.0}, seed=1) is None
+
+
+def test_which_interval_is_shown_depends_on_the_number_of_blocks() -> None:
+    own = {block: 1.0 + block / 10 for block in range(1, 9)}
+    other = {block: 2.0 + block / 7 for block in own}
+    eight = contrast(("a", "b"), own, other, seed=1)
+    five = contrast(("a", "b"), {b: own[b] for b in range(1, 6)}, other, seed=1)
+    assert eight is not None
+    assert five is not None
+    assert (eight.interval_method, eight.interval) == (SIGNED_RANK, eight.signed_rank)
+    assert (five.interval_method, five.interval) == (BCA, five.bootstrap)
+    assert five.test is not None
+    assert five.p == five.test.least_p == pytest.approx(0.0625)
+
+
+def test_contrasts_are_corrected_together_and_those_without_a_test_are_left_alone() -> None:
+    def one(blocks: int, seed: int) -> object:
+        rng = np.random.default_rng(seed)
+        own = {block: float(rng.normal(1, 1)) for block in range(blocks)}
+        return contrast(("a", "b"), own, dict.fromkeys(range(blocks), 0.0), seed=1)
+
+    family = corrected([one(10, 1), one(2, 2), one(10, 3)])  # type: ignore[list-item]
+    assert (family[1].p_holm, family[1].p_bh) == (None, None)
+    tested = [c for c in family if c.p is not None]
+    assert [c.p_holm for c in tested] == pytest.approx(holm([c.p for c in tested if c.p is not None]))
+
+
+def test_the_order_of_blocks_pairs_the_values(synthetic: Callable[..., Synthetic]) -> None:
+    """Blocks differ by much more than transports do: only pairing sees the difference."""
+    run = read_run(synthetic(repetitions=8).build())
+    slower = {"sptcp-wifi": 0.2, "sptcp-lte": 0.1, "mptcp": 0.0}
+    time = Metric("time", "Time", "s", "lower", headline=True)
+    flat = Metric("flows", "Flows", "", "neither")
+    scores = []
+    for cell in run.cells:
+        assert cell.spec is not None
+        value = 10.0 * cell.spec.repetition + slower[cell.spec.transport] + 0.001 * cell.spec.index
+        scores.append(CellScores(cell.id, (Value("time", value), Value("flows", 1.0))))
+    times, flows = summarise(run, {"files": (time, flat)}, scores)
+    assert flows.contrasts == ()
+    assert [(c.transport, c.reference) for c in times.contrasts] == [
+        ("sptcp-wifi", "sptcp-lte"),
+        ("mptcp", "sptcp-lte"),
+    ]
+    multipath = times.against_baseline("mptcp")
+    assert multipath is not None
+    assert multipath.p == pytest.approx(2 / 2**8)
+    assert multipath.p_holm == pytest.approx(4 / 2**8)
+    compared = times.of("mptcp")
+    assert compared is not None
+    assert compared.comparison is not None
+    assert compared.comparison.p is not None
+    assert compared.comparison.p > 0.5
+
+
+def test_multipath_transports_are_compared_with_each_other(synthetic: Callable[..., Synthetic]) -> None:
+    other = {**MPTCP, "label": "mpflex", "name": "mpflex"}
+    run = read_run(synthetic(repetitions=3, transports=(MPTCP, other)).build())
+    scores = [CellScores(cell.id, (Value("time", float(place)),)) for place, cell in enumerate(run.cells)]
+    (group,) = summarise(run, {"files": (Metric("time", "Time", "s", "lower"),)}, scores)
+    assert [(c.transport, c.reference) for c in group.contrasts] == [("mpflex", "mptcp")]

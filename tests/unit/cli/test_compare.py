@@ -1,0 +1,180 @@
+"""``mplab compare``, ``mplab trend`` and budgets on the command line."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from analysis.pipeline import analyze
+from orchestrator.catalog import catalog
+from orchestrator.cli.budgets import broken_budgets, budget_cases
+from orchestrator.cli.main import app
+from orchestrator.errors import GateError, InputError
+from orchestrator.record.junit import junit_xml
+from orchestrator.spec import load_experiment
+from tests.unit.analysis.synthetic import Synthetic
+
+NIGHTS = 5
+BUDGETS: list[dict[str, Any]] = [
+    {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000, "unit": "ms"}},
+    {"metric": "time", "transport": "sptcp-lte", "no_worse_than_percent": 20.0},
+]
+
+
+def mplab(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs; in the last one Multipath TCP is slower."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+        for day in range(1, NIGHTS + 1):
+            slower = {"mptcp": 1.4} if day == NIGHTS else {}
+            builder = Synthetic(folder, day=day, slower=slower, labels=["1 MB"], repetitions=5, budgets=BUDGETS)
+            analyze(builder.build(), scenario_folders=builder.scenario_folders)
+    return folder
+
+
+def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:
+    junit = tmp_path / "compare.xml"
+    result = mplab("compare", "20260904", "20260905", "--runs", str(runs), "--junit", str(junit))
+    assert isinstance(result.exception, GateError)
+    assert result.exception.exit_code == 4
+    assert "2 of 4 checks failed" in str(result.exception)
+    assert "worse" in result.stdout
+    root = ET.parse(junit).getroot()  # noqa: S314 - our own file
+    assert (root.get("tests"), root.get("failures")) == ("4", "2")
+    assert {case.get("classname") for case in root.iter("testcase")} == {
+        "compare.limit",
+        "compare.no-worse-than",
+        "compare.change",
+    }
+
+
+def test_equal_nights_pass(runs: Path) -> None:
+    result = mplab("compare", "20260903", "20260904", "--runs", str(runs), "--json")
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    assert content["passed"]
+    assert {change["verdict"] for change in content["changes"]} == {"no difference seen"}
+
+
+def test_the_newest_run_is_compared_with_those_before_it(runs: Path) -> None:
+    result = mplab("compare", "--runs", str(runs), "--window", "3", "--json", "--no-gate")
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    assert [name[:8] for name in content["baseline"]] == ["20260902", "20260903", "20260904"]
+    assert content["run"].startswith("20260905")
+    assert not content["passed"]
+    slower = next(c for c in content["changes"] if (c["transport"], c["metric"]) == ("mptcp", "time"))
+    assert slower["verdict"] == "worse"
+    assert (slower["before"]["n"], slower["before"]["runs"], slower["after"]["n"]) == (15, 3, 5)
+    assert slower["usual"][1] < slower["after"]["median"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["20260901"], "no analysed run of demo before"),
+        (["20260901", "20260901"], "a run cannot be compared with itself"),
+        (["nosuch", "20260901"], "no run is called 'nosuch'"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(runs: Path, arguments: Sequence[str], words: str) -> None:
+    result = mplab("compare", *arguments, "--runs", str(runs))
+    assert isinstance(result.exception, InputError)
+    assert words in str(result.exception)
+
+
+def test_the_trend_has_a_page(runs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "trend.html"
+    content = json.loads(mplab("trend", "--runs", str(runs), "-o", str(page), "--json").stdout)
+    assert content["experiment"] == "demo"
+    assert [len(history["points"]) for history in content["histories"]] == [NIGHTS] * 3
+    assert content["level_changes"] == [], "one night is no level"
+    assert page.read_text().count("<svg") == 3
+    assert "no change of level was seen" in mplab("trend", "demo", "--runs", str(runs), "-o", str(page)).stdout
+
+
+def test_the_trend_of_an_unknown_experiment_is_refused(runs: Path) -> None:
+    result = mplab("trend", "dmo", "--runs", str(runs))
+    assert isinstance(result.exception, InputError)
+    assert "Did you mean 'demo'?" in str(result.exception)
+
+
+def test_broken_budgets_of_a_run_are_told(runs: Path) -> None:
+    good, bad = sorted(runs.glob("*-demo-*"))[-2:]
+    assert broken_budgets(good) == []
+    (text,) = broken_budgets(bad)
+    assert text.startswith("files · mptcp · baseline · time · 1 MB: median 1.")
+    events = [json.loads(line) for line in (bad / "events.jsonl").read_text().splitlines()]
+    events[0]["cells"] = []
+    root = ET.fromstring(junit_xml(bad.name, events, budget_cases(bad)))  # noqa: S314 - our own
+    (case,) = root.iter("testcase")
+    assert (case.get("classname"), root.get("failures")) == ("budget", "1")
+
+
+HEAD = """mplab: 1
+name: b
+transports: [sptcp-wifi]
+links: [baseline]
+scenarios: [download]
+budgets:
+"""
+
+
+@pytest.mark.parametrize(
+    ("budgets", "message"),
+    [
+        (
+            "  download_time:\n    - {at_most: 3 s}\n    - {at_most: 2 kB}\n",
+            "x.yaml:9: budgets.download_time[1]: budget of download_time: found '2 kB', allowed: ms, s, min, h",
+        ),
+        (
+            "  download_time: {at_most: 2000 ms, labels: {sise: 1 MB}}\n",
+            "x.yaml:7: budgets.download_time: labels: download_time has no label 'sise'. Allowed: size",
+        ),
+        (
+            "  goodpt: {at_least: 2 Mbit/s}\n",
+            "x.yaml:7: budgets.goodpt: unknown metric 'goodpt'. Allowed: bundle_time",
+        ),
+        ("  wifi_bytes: {no_worse_than: 10 %}\n", "'no_worse_than' needs a better side, which wifi_bytes has not"),
+    ],
+)
+def test_budgets_that_no_run_can_keep_are_refused_before(
+    budgets: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.yaml").write_text(HEAD + budgets)
+    for verb in ("plan", "run"):
+        result = mplab(verb, "x.yaml")
+        assert isinstance(result.exception, InputError)
+        assert message in str(result.exception)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_budgets_are_in_the_plan(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        HEAD + "  download_time: {transport: sptcp-wifi, at_most: 2 s, no_worse_than: 10 %, labels: {size: 1 MB}}\n"
+    )
+    (budget,) = json.loads(mplab("plan", str(file), "--json").stdout)["experiment"]["budgets"]
+    assert budget == {
+        "metric": "download_time",
+        "transport": "sptcp-wifi",
+        "scenarios": [],
+        "links": [],
+        "labels": {"size": "1 MB"},
+        "statistic": "median",
+        "at_most": {"value": 2.0, "unit": "s"},
+        "at_least": None,
+        "no_worse_than_percent": 10.0,
+    }
+    assert load_experiment(file, catalog=catalog()).budgets[0].place.endswith("x.yaml:7: budgets.download_time")

@@ -1,0 +1,70 @@
+"""``mplab scenarios record``: elements are picked and named, YAML comes out that mplab reads."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.ui.app import FILE, load_android_app
+from orchestrator.ui.hierarchy import Bounds, Node, write_hierarchy
+from orchestrator.ui.recording import ways_to
+
+BOX = Bounds(0, 0, 100, 100)
+
+
+def node(**fields: str) -> Node:
+    return Node("android.widget.Button", "com.example.app", bounds=BOX, **fields)  # type: ignore[arg-type]
+
+
+SCREEN = (
+    Node(
+        "android.widget.FrameLayout",
+        "com.example.app",
+        bounds=BOX,
+        children=(
+            node(resource_id="com.example.app:id/fab", text="Post: now", description="Post"),
+            node(resource_id="com.example.app:id/row", text="first"),
+            node(resource_id="com.example.app:id/row", text="second"),
+            node(resource_id="com.facebook.katana:id/(name removed)", description="Like"),
+            Node("android.widget.EditText", "com.example.app", text="typed", hint="Type", bounds=BOX),
+        ),
+    ),
+)
+
+
+def found(index: int) -> list[tuple[str, str]]:
+    return [(way.by, way.value) for way in ways_to(SCREEN[0].children[index], SCREEN)]
+
+
+def test_ways_find_the_element_and_no_other() -> None:
+    assert found(0) == [("id", "com.example.app:id/fab"), ("description", "Post"), ("text", "Post: now")]
+    assert found(1) == [("id", "com.example.app:id/row"), ("text", "first")]
+    assert found(2) == [("text", "second")]
+    assert found(3) == [("description", "Like")]
+    assert found(4) == []
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "screen.xml"
+    path.write_text(write_hierarchy(SCREEN))
+    return path
+
+
+def test_what_is_written_can_be_read(dump: Path, tmp_path: Path) -> None:
+    target = tmp_path / FILE
+    arguments = ["scenarios", "record", "example", "--dump", str(dump), "--into", str(target)]
+    done = CliRunner().invoke(app, arguments, input="1 post\n9 x\n1 post\n3 the other row\nd\n")
+    assert done.exit_code == 0, done.output
+    assert "a number from 1 to 4 and a name" in done.output
+    assert "there is an element post already" in done.output
+    example = load_android_app(tmp_path, "example")
+    assert (example.package, example.start) == ("com.example.app", "com.example.app")
+    assert example.elements["post"].value == "com.example.app:id/fab"
+    assert [way.by for way in example.elements["post"].alternatives] == ["id", "description", "text"]
+    assert example.elements["the other row"].value == "second"
+
+
+def test_nothing_named(dump: Path) -> None:
+    assert CliRunner().invoke(app, ["scenarios", "record", "x", "--dump", str(dump)], input="d\n").exit_code == 1

@@ -1,0 +1,81 @@
+"""``mplab results``."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from analysis.errors import QueryError
+from orchestrator.cli.main import app
+from orchestrator.errors import InputError
+from tests.unit.analysis.synthetic import Synthetic
+
+
+def results(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["results", *arguments])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two runs that nobody analysed: their cells are known all the same."""
+    folder = tmp_path_factory.mktemp("runs")
+    for day in (1, 2):
+        Synthetic(folder, day=day, repetitions=1).build()
+    return str(folder)
+
+
+def test_the_index_says_what_it_read(runs: str, tmp_path: Path) -> None:
+    index = str(tmp_path / "own.duckdb")
+    first = json.loads(results("index", "--runs", runs, "--index", index, "--json").stdout)
+    assert (first["index"], first["read"], first["problems"]) == (index, 2, [])
+    assert "0 runs read, 2 unchanged" in results("index", "--runs", runs, "--index", index).stdout
+    assert "2 runs read" in results("index", "--runs", runs, "--index", index, "--rebuild").stdout
+
+
+def test_a_query_answers_for_people_and_programs(runs: str) -> None:
+    sql = "SELECT run_id[:8] AS night, count(*) AS cells, avg(duration_s) AS mean FROM cells GROUP BY 1 ORDER BY 1"
+    assert json.loads(results("query", sql, "--runs", runs, "--json").stdout) == [
+        {"night": "20260901", "cells": 3, "mean": 4.5},
+        {"night": "20260902", "cells": 3, "mean": 4.5},
+    ]
+    assert "20260902  3      4.5" in results("query", sql, "--runs", runs).stdout
+    wrong = results("query", "SELECT * FROM vals", "--runs", runs)
+    assert isinstance(wrong.exception, QueryError)
+    assert wrong.exception.exit_code == 2
+
+
+def test_without_an_update_the_index_is_asked_as_it_is(runs: str, tmp_path: Path) -> None:
+    missing = results("query", "SELECT 1", "--runs", runs, "--index", str(tmp_path / "x.duckdb"), "--no-update")
+    assert isinstance(missing.exception, QueryError)
+
+
+def test_exports(runs: str, tmp_path: Path) -> None:
+    assert results("export", "runs", "--runs", runs).stdout.startswith("run_id,path,experiment,title,started")
+    rows = json.loads(results("export", "--query", "SELECT cell FROM cells", "--format", "json", "--runs", runs).stdout)
+    assert len(rows) == 6
+    file = tmp_path / "cells.parquet"
+    assert results("export", "cells", "--format", "parquet", "-o", str(file), "--runs", runs).exit_code == 0
+    assert pl.read_parquet(file).height == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "one of the two is needed"),
+        (["runs", "--query", "SELECT 1"], "one of the two is needed"),
+        (["runs", "--format", "parquet"], "Parquet needs a file"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(runs: str, arguments: list[str], words: str) -> None:
+    result = results("export", *arguments, "--runs", runs)
+    assert isinstance(result.exception, InputError)
+    assert words in str(result.exception)
+
+
+def test_the_tables_are_listed() -> None:
+    listed = {one["table"]: one["columns"] for one in json.loads(results("tables", "--json").stdout)}
+    assert {"runs", "cells", "values", "statistics", "contrasts", "links", "steps", "connections"} <= set(listed)
+    assert listed["connections"][:2] == ["run_id", "cell"]
+    assert "contrasts" in results("tables").stdout
