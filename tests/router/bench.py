@@ -23,16 +23,21 @@ class Outcome:
     problems: Sequence[str]
 
     def cells(self) -> list[str]:
-        """Its part of the table: rates, round-trip time, loss."""
+        """Its part of the table: rates and how far they are off, round-trip time, loss and the one asked."""
         asked, found = self.case.path, self.found
-        rates = [kbps for kbps in (found.down_kbps, found.up_kbps) if kbps is not None]
-        jitter = f", IQR {found.rtt_ms_iqr:.1f}" if asked.down.jitter_ms or asked.up.jitter_ms else ""
-        lost = f"{found.loss_percent:.1f} % of {found.loss_sent}, {asked.round_trip_loss_percent:.1f} %"
+        loss = f"{found.loss_percent:.2f} % ({asked.round_trip_loss_percent:.2f} %)"
         return [
-            " / ".join(f"{kbps:.0f}" for kbps in rates) or "–",
-            f"{self.rtt_ms:.1f}{jitter}",
-            lost if asked.round_trip_loss_percent else "–",
+            _rate(asked.down_kbps, found.down_kbps),
+            _rate(asked.up_kbps, found.up_kbps),
+            f"{self.rtt_ms:.2f}",
+            loss if asked.round_trip_loss_percent else "–",
         ]
+
+
+def _rate(asked: float | None, found: float | None) -> str:
+    if not asked or found is None:
+        return "–"
+    return f"{found:.0f} ({100 * (found / asked - 1):+.1f} %)".replace("-", "−")
 
 
 @dataclass

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from tests.router.conditions import Case
 
-_ASKED = ["link condition, path", "asked"]
-MEASURED = ["down / up, kbit/s", "RTT, ms", "lost there and back, asked"]
+_ASKED = ["condition, path", "asked"]
+MEASURED = ["down", "up", "RTT", "loss"]
+"""kbit/s, ms, lost there and back."""
 
 
 def table(rows: Mapping[Case, Sequence[str]]) -> str:
