@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.router.conditions import Case, different_paths, markdown, rounds
-from tests.router.measure import OPEN, Found, Slot, differences, measure, path_rtt_ms
+from tests.router.conditions import Case, different_paths, rounds
+from tests.router.measure import OPEN, Found, Slot, differences, measure, path_rtt_ms, serialisation_ms
+from tests.router.tables import table
 
 ATTEMPTS = 4
 """The host may be busy; what is shaped wrongly is so each time."""
@@ -14,24 +15,29 @@ Apply = Callable[[Mapping[Slot, Case]], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one path, and how it is not what was asked."""
+    """What was found of one path, its own round-trip time, and how it is not what was asked."""
 
     case: Case
     found: Found
-    idle: Found
+    rtt_ms: float
     problems: Sequence[str]
 
     def cells(self) -> list[str]:
-        """Its part of the table."""
+        """Its part of the table: rates and how far they are off, round-trip time, loss and the one asked."""
         asked, found = self.case.path, self.found
-        rates = [
-            "–" if kbps is None else f"{kbps:.0f} kbit/s ({100 * (kbps / wanted - 1):+.1f} %)"
-            for kbps, wanted in ((found.down_kbps, asked.down_kbps or 1), (found.up_kbps, asked.up_kbps or 1))
+        loss = f"{found.loss_percent:.2f} % ({asked.round_trip_loss_percent:.2f} %)"
+        return [
+            _rate(asked.down_kbps, found.down_kbps),
+            _rate(asked.up_kbps, found.up_kbps),
+            f"{self.rtt_ms:.2f}",
+            loss if asked.round_trip_loss_percent else "–",
         ]
-        jitter = f"{found.rtt_ms_iqr:.1f} ms" if asked.down.jitter_ms or asked.up.jitter_ms else "–"
-        wanted_loss = asked.round_trip_loss_percent
-        loss = f"{found.loss_percent:.2f} % ({wanted_loss:.2f} %), {found.loss_sent} echoes" if wanted_loss else "–"
-        return [*rates, f"{path_rtt_ms(asked, found, self.idle):.2f} ms", jitter, loss]
+
+
+def _rate(asked: float | None, found: float | None) -> str:
+    if not asked or found is None:
+        return "–"
+    return f"{found:.0f} ({100 * (found / asked - 1):+.1f} %)".replace("-", "−")
 
 
 @dataclass
@@ -42,11 +48,13 @@ class Bench:
         slots: interfaces of phones that can be measured at the same time.
         server: address of the probe server.
         apply: makes the conditions real.
+        serialises: what it shapes with keeps a link busy for as long as a packet takes.
     """
 
     slots: Sequence[Slot]
     server: str
     apply: Apply
+    serialises: bool = False
     cases: Sequence[Case] = field(default_factory=different_paths)
     outcomes: dict[Case, Outcome] = field(default_factory=dict)
 
@@ -68,12 +76,15 @@ class Bench:
             self.apply(todo)
             found = measure({slot: case.path for slot, case in todo.items()}, self.server)
             for slot, case in todo.items():
-                problems = differences(case.path, found[slot], self.idle[slot])
-                self.outcomes[case] = Outcome(case, found[slot], self.idle[slot], problems)
+                rtt_ms = path_rtt_ms(case.path, found[slot], self.idle[slot])
+                if self.serialises:
+                    rtt_ms -= serialisation_ms(case.path)
+                problems = differences(case.path, found[slot], rtt_ms)
+                self.outcomes[case] = Outcome(case, found[slot], rtt_ms, problems)
             todo = {slot: case for slot, case in todo.items() if self.outcomes[case].problems}
             if not todo:
                 return
 
     def table(self) -> str:
         """Everything asked and measured, in Markdown."""
-        return markdown({case: self.outcome(case).cells() for case in self.cases})
+        return table({case: self.outcome(case).cells() for case in self.cases})

@@ -1,6 +1,6 @@
 """Every path of every link condition, in rounds of as many as are measured at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.catalog import LINKS_DIR
@@ -60,10 +60,3 @@ def _load_kbps(path: PathCondition) -> float:
     if path.down_kbps is None:
         return _ECHOES_KBPS if path.round_trip_loss_percent else 0.0
     return path.down_kbps + (path.up_kbps or 0.0)
-
-
-def markdown(rows: Mapping[Case, Sequence[str]]) -> str:
-    """The table asked and measured."""
-    head = ["link condition, path", "asked", "down", "up", "RTT", "jitter (IQR)", "loss"]
-    lines = [head, ["---"] * len(head), *([case.name, str(case.path), *cells] for case, cells in rows.items())]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -75,7 +75,7 @@ def _inside(file: Path) -> None:
             _ask({"op": "apply", "link": names[slot], **directions, **how})
 
     with probe_server(server, SERVER):
-        bench = Bench(slots, SERVER, apply)
+        bench = Bench(slots, SERVER, apply, serialises=True)
         file.write_text(bench.table(), encoding="utf-8")
     off = {case.name: outcome.problems for case, outcome in bench.outcomes.items() if outcome.problems}
     for name, problems in off.items():

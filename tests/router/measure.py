@@ -21,7 +21,7 @@ TOLERANCE = Tolerance(rtt_percent=10.0, rate_percent=10.0)
 _PORT = 5007
 _PINGS = 20
 _ECHO_BYTES = 76
-"""IP bytes of an echo (docs/linkem.md): what a rate makes of them is not the path's delay."""
+"""IP bytes of an echo (docs/linkem.md)."""
 _BLAST_S, _LONGEST_BLAST_S = 0.4, 3.0
 _BLAST_PER_JITTER = 100
 """A blast lasts so many times the jitter: what comes in bunches has no steady rate within a shorter time."""
@@ -111,18 +111,24 @@ def _echoes(path: PathCondition) -> int:
     return min(max(math.ceil(_LOSSES / share), _FEWEST_ECHOES), _MOST_ECHOES) if share else 0
 
 
+def serialisation_ms(path: PathCondition) -> float:
+    """What the rates of a path make of an echo's bytes, both ways, where a link is busy for as long as a packet takes.
+
+    A token bucket (htb) lets a single packet pass at once.
+    """
+    return sum(_ECHO_BYTES * 8 / kbps for kbps in (path.down_kbps, path.up_kbps) if kbps)
+
+
 def path_rtt_ms(asked: PathCondition, found: Found, idle: Found) -> float:
-    """Of the path alone: without the way through an unshaped router (`idle`), without what the echo's bytes take.
+    """Of the path alone, without the way through the unshaped router (`idle`).
 
     Without jitter it is the least one: what the host's other programs add is not in it.
     """
-    own = sum(_ECHO_BYTES * 8 / kbps for kbps in (asked.down_kbps, asked.up_kbps) if kbps)
     if asked.down.jitter_ms or asked.up.jitter_ms:
-        return found.rtt_ms_median - idle.rtt_ms_median - own
-    return found.rtt_ms_min - idle.rtt_ms_min - own
+        return found.rtt_ms_median - idle.rtt_ms_median
+    return found.rtt_ms_min - idle.rtt_ms_min
 
 
-def differences(asked: PathCondition, found: Found, idle: Found) -> list[str]:
-    """How a path is not what was asked; empty when it is."""
-    alone = replace(found, rtt_ms_median=path_rtt_ms(asked, found, idle))
-    return judge_links({"path": asked}, {"path": alone}, TOLERANCE)
+def differences(asked: PathCondition, found: Found, rtt_ms: float) -> list[str]:
+    """How a path, whose own round-trip time is `rtt_ms`, is not what was asked; empty when it is."""
+    return judge_links({"path": asked}, {"path": replace(found, rtt_ms_median=rtt_ms)}, TOLERANCE)

@@ -25,7 +25,7 @@ from orchestrator.undo import UndoJournal, UndoStack
 from tests.router.bench import ATTEMPTS
 from tests.router.conftest import found_on, settings_of
 from tests.router.inside import SERVER
-from tests.router.measure import OPEN, Found, Slot, differences, measure
+from tests.router.measure import OPEN, Found, Slot, differences, measure, path_rtt_ms
 from tests.router.stand_in import StandInRouter
 from tests.router.test_router import rtt_ms, wait_until_given_back
 
@@ -112,7 +112,8 @@ def measured(
     shaper.apply(asked, seed=1)
     for _ in range(ATTEMPTS):
         found = cast(Mapping[str, Found], shaper.probe(asked))
-        problems = {name: differences(asked[name], found[name], idle[name]) for name in asked}
+        rtt_ms = {name: path_rtt_ms(asked[name], found[name], idle[name]) for name in asked}
+        problems = {name: differences(asked[name], found[name], rtt_ms[name]) for name in asked}
         if not any(problems.values()):
             break
     assert not any(problems.values()), problems

@@ -18,7 +18,7 @@ from tests.router.bench import Bench
 from tests.router.conditions import LINKS, Case, different_paths, has_trace
 from tests.router.conftest import settings_of
 from tests.router.inside import MAC, SERVER
-from tests.router.measure import Slot, differences, measure
+from tests.router.measure import Slot, differences, measure, path_rtt_ms
 from tests.router.stand_in import StandInRouter
 
 CASES = different_paths()
@@ -97,7 +97,7 @@ def test_what_is_a_fifth_off_is_found(bench: RouterBench) -> None:
     slot = bench.slots[0]
     bench.shape({slot: Case("a fifth off", given, changed=False)})
     found = measure({slot: asked}, SERVER)
-    problems = " ".join(differences(asked, found[slot], bench.idle[slot]))
+    problems = " ".join(differences(asked, found[slot], path_rtt_ms(asked, found[slot], bench.idle[slot])))
     assert all(what in problems for what in ("rate down", "rate up", "RTT", "loss")), problems
 
 

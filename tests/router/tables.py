@@ -1,0 +1,38 @@
+"""Tables asked and measured, in Markdown; two of them side by side: ``python -m tests.router.tables TC LINKEM``."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.router.conditions import Case
+
+_ASKED = ["condition, path", "asked"]
+MEASURED = ["down", "up", "RTT", "loss"]
+"""kbit/s, ms, lost there and back."""
+
+
+def table(rows: Mapping[Case, Sequence[str]]) -> str:
+    """What was asked, and the cells that say what was measured."""
+    return _lines(_ASKED + MEASURED, [[case.name, str(case.path), *cells] for case, cells in rows.items()])
+
+
+def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
+
+
+def _cells(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[2:]]
+
+
+def side_by_side(tables: Mapping[str, str]) -> str:
+    """Tables of the same conditions as one; by what shaped them."""
+    head = [*_ASKED, *(f"{name}: {column}" for name in tables for column in MEASURED)]
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for text in tables.values():
+        for cells in _cells(text):
+            rows.setdefault(tuple(cells[: len(_ASKED)]), []).extend(cells[len(_ASKED) :])
+    return _lines(head, [[*asked, *measured] for asked, measured in rows.items()])
+
+
+if __name__ == "__main__":
+    print(side_by_side({Path(name).stem: Path(name).read_text(encoding="utf-8") for name in sys.argv[1:]}), end="")
