@@ -103,9 +103,11 @@ class Engine:
         self._stack.enter_context(lock.acquire(timeout=_LOCK_TIMEOUT_S))
         for folder in ("containers", "network", "volumes"):  # what an engine that was killed has left
             shutil.rmtree(self._data_root / folder, ignore_errors=True)
+        cgroup = f"mplab-test-{os.getpid()}"
+        self._stack.callback(_remove_cgroups, cgroup)
         argv = [
             *("--data-root", str(self._data_root), "--exec-root", "/run/docker", "--pidfile", "/run/docker.pid"),
-            *("-H", self.url, "--cgroup-parent", f"/mplab-test-{os.getpid()}"),
+            *("-H", self.url, "--cgroup-parent", f"/{cgroup}"),
             *("--exec-opt", "native.cgroupdriver=cgroupfs", "--storage-driver", "overlay2"),
             *("--bip", "172.26.0.1/24", "--default-address-pool", "base=172.27.0.0/16,size=24"),
         ]
@@ -154,6 +156,15 @@ class Engine:
         with suppress(ProcessLookupError, FileNotFoundError):
             is_engine = str(self._pid) in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
             os.kill(self._pid if is_engine else process.pid, 15)
+
+
+def _remove_cgroups(name: str) -> None:
+    """What an engine has left in each hierarchy; nothing runs in it any more."""
+    root = Path("/sys/fs/cgroup")
+    for top in (root / name, *root.glob(f"*/{name}")):
+        for folder in (*sorted((path for path in top.rglob("*") if path.is_dir()), reverse=True), top):
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def _end(process: subprocess.Popen[bytes], engine: Engine) -> None:
