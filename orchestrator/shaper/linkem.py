@@ -3,15 +3,16 @@
 import json
 import math
 import socket
-import subprocess
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DeviceError, last_words
-from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
+from orchestrator.paths import RMNET, WLAN
+from orchestrator.phone import Phone
 from orchestrator.programs import LINKEM
 from orchestrator.shaper.protocol import PathMeasurement, ProbeError
 from orchestrator.spec.path import PathCondition
@@ -24,7 +25,7 @@ _FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
 _EXPECTED_LOSSES = 10
 """So many echoes must be lost on average for none at all to be no chance (`orchestrator.verdict`)."""
 _WAN = "wan"
-_LINKS = {topology.WLAN: ("wlan-phone", "wlan-router"), topology.RMNET: ("rmnet-phone", "rmnet-router")}
+_LINKS = {WLAN: ("wlan-phone", "wlan-router"), RMNET: ("rmnet-phone", "rmnet-router")}
 
 
 class LinkemShaper:
@@ -32,8 +33,9 @@ class LinkemShaper:
 
     Args:
         air: the node that has both ends of every emulated link.
-        phone: the node that probes start from.
+        phone: what probes start from.
         proxy: the node that answers probes.
+        probe_server: its address and port for them, as the phone sees it.
         directory: where configuration, control socket and logs go.
         wan_delay_ms: one-way delay to the origin's addresses, by prefix.
     """
@@ -41,11 +43,19 @@ class LinkemShaper:
     kind = "linkem"
 
     def __init__(
-        self, *, air: Node, phone: Node, proxy: Node, directory: Path, wan_delay_ms: Mapping[str, float]
+        self,
+        *,
+        air: Node,
+        phone: Phone,
+        proxy: Node,
+        probe_server: str,
+        directory: Path,
+        wan_delay_ms: Mapping[str, float],
     ) -> None:
         self._air = air
         self._phone = phone
         self._proxy = proxy
+        self._probe_server = probe_server
         self._directory = directory
         self._wan_delay_ms = dict(wan_delay_ms)
         self._control = directory / "linkem.sock"
@@ -76,7 +86,7 @@ class LinkemShaper:
         self._processes.append((process, log))
         wait_ready(process, log, name="linkem")
         log = self._directory / "probe-server.log"
-        process = self._proxy.spawn([str(LINKEM.path()), "probe-server", "--listen", topology.PROBE_SERVER], log=log)
+        process = self._proxy.spawn([str(LINKEM.path()), "probe-server", "--listen", self._probe_server], log=log)
         self._processes.append((process, log))
         wait_ready(process, log, name="linkem probe-server")
 
@@ -141,24 +151,24 @@ class LinkemShaper:
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
-        running = {
-            device: subprocess.Popen(
-                self._phone.argv(
-                    [
-                        *(str(LINKEM.path()), "probe", "--json", "--device", device),
-                        *("--server", topology.PROBE_SERVER),
-                        *("--pings", str(_PINGS), "--seconds", f"{_blast_s(path):g}"),
-                        *("--loss-packets", str(_loss_packets(path))),
-                        *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
-                    ]
-                ),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
+        with ThreadPoolExecutor(len(conditions) or 1, thread_name_prefix="probe") as threads:
+            running = {device: threads.submit(self._probe, device, path) for device, path in conditions.items()}
+            return {device: measurement.result() for device, measurement in running.items()}
+
+    def _probe(self, device: str, path: PathCondition) -> PathMeasurement:
+        argv = [
+            *(self._phone.program(LINKEM), "probe", "--json", "--device", device),
+            *("--server", self._probe_server),
+            *("--pings", str(_PINGS), "--seconds", f"{_blast_s(path):g}"),
+            *("--loss-packets", str(_loss_packets(path))),
+            *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
+        ]
+        done = self._phone.shell(argv, timeout_s=_PROBE_TIMEOUT_S, check=False)
+        if done.exit_code != 0:
+            raise ProbeError(
+                device, "the link probe failed", exit_code_found=done.exit_code, stderr=done.stderr or done.stdout
             )
-            for device, path in conditions.items()
-        }
-        return {device: _finish_probe(device, process) for device, process in running.items()}
+        return parse_probe(done.stdout)
 
 
 def _directions(path: PathCondition) -> dict[str, Any]:
@@ -175,18 +185,6 @@ def _loss_packets(path: PathCondition) -> int:
     if not share:
         return 0  # that it loses nothing shows in the captures, and the pings must come back
     return min(max(math.ceil(_EXPECTED_LOSSES / share), _FEWEST_LOSS_PACKETS), _MOST_LOSS_PACKETS)
-
-
-def _finish_probe(device: str, process: subprocess.Popen[str]) -> PathMeasurement:
-    try:
-        stdout, stderr = process.communicate(timeout=_PROBE_TIMEOUT_S)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
-        raise ProbeError(device, f"the link probe did not end within {_PROBE_TIMEOUT_S:g} s") from error
-    if process.returncode != 0:
-        raise ProbeError(device, "the link probe failed", exit_code_found=process.returncode, stderr=stderr or stdout)
-    return parse_probe(stdout)
 
 
 def parse_probe(text: str) -> PathMeasurement:

@@ -267,6 +267,7 @@ def test_rebooted_in_the_middle_and_on_purpose(router: StandInRouter, hold: Hold
         router.wait_for_ssh()
         with pytest.raises(PlaceError, match="rebooted in the middle: nothing is shaped any more"):
             held.check_alive()
+        held.unshape("one")
 
 
 def test_a_killed_host_is_cleared_up_after_by_the_next_run_and_else_by_the_router(

@@ -18,13 +18,14 @@ from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node
 from orchestrator.lab.router_vm.image import Port, build
 from orchestrator.lab.router_vm.machine import VirtualMachine
+from orchestrator.paths import RMNET, WLAN
 from orchestrator.programs import ETHTOOL
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.tc.ssh import SshConnection, fingerprint
 from orchestrator.spec.places import RouterFile, VirtualRouterFile
 
 NODE = "router"
-INTERFACES = {topology.WLAN: "wlan", topology.RMNET: "rmnet"}
+INTERFACES = {WLAN: "wlan", RMNET: "rmnet"}
 """The phone's interface → the router's towards it."""
 
 _BOOT_TIMEOUT_S = 90.0
@@ -105,7 +106,7 @@ class VirtualRouter:
                 "host": topology.MANAGEMENT_ROUTER.split("/")[0],
                 "key": str(self._key),
                 "host_key": fingerprint(host_key),
-                "interface": INTERFACES[topology.WLAN],
+                "interface": INTERFACES[WLAN],
                 **self._settings.model_dump(mode="json", exclude={"driver"}),
             }
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from orchestrator import paths
 from orchestrator.lab.router_vm.router import INTERFACES, VirtualRouter
 from orchestrator.shaper.linkem import LinkemShaper
 from orchestrator.shaper.places import held_places
@@ -40,7 +41,7 @@ def _as_real(use: LabUse, router: VirtualRouter) -> spec.LabFile:
     assert use.file is not None  # noqa: S101 - a virtual router stands in a lab file
     attached = {
         path: {"router": router.name, "interface": INTERFACES[interface]}
-        for path, interface in spec.INTERFACES.items()
+        for path, interface in paths.INTERFACES.items()
         if interface in use.places()
     }
     return use.file.model_copy(

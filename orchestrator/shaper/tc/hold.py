@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from orchestrator.errors import LabNotReadyError
 from orchestrator.phone import CommandResult
 from orchestrator.shaper.tc import guard, kernel
-from orchestrator.shaper.tc.shell import ConnectionLostError, PlaceError, Shell, check_result, quote
+from orchestrator.shaper.tc.shell import ConnectionLostError, NotHeldError, PlaceError, Shell, check_result, quote
 
 _BEATS_PER_LIMIT = 4
 _NO_LONGER_OURS = 77
@@ -134,7 +134,7 @@ class Hold:
     def _check_held(self) -> None:
         done = self._guard("beat", self.owner)
         if done.exit_code == guard.NOT_OURS:
-            raise PlaceError(self.name, self._why_not_ours())
+            raise NotHeldError(self.name, self._why_not_ours())
         if done.exit_code != 0:
             raise PlaceError(self.name, "the heartbeat failed", stderr=done.stderr)
 
@@ -198,15 +198,16 @@ class Hold:
             lines: of a batch in it, so that the error can show the one that was refused.
 
         Raises:
-            PlaceError: refused; or it is not ours any more.
+            NotHeldError: it is not ours any more.
+            PlaceError: refused.
         """
         ours = (
-            f'[ "$(sed "s/^[0-9]* //" {self.state_directory}/owner 2>/dev/null)" = {quote(self.owner)} ] '
-            f"|| return {_NO_LONGER_OURS}"
+            f"owner=; read -r _ owner 2>/dev/null <{self.state_directory}/owner; "
+            f'[ "$owner" = {quote(self.owner)} ] || return {_NO_LONGER_OURS}'
         )
         done = self.shell.script(f"{ours}\n{script}", check=False)
         if done.exit_code == _NO_LONGER_OURS:
-            raise PlaceError(self.name, self._why_not_ours())
+            raise NotHeldError(self.name, self._why_not_ours())
         if done.exit_code != 0:
             match = re.search(r"Command failed \S+:(\d+)", done.stderr)
             where = f" at '{lines[int(match[1]) - 1]}'" if match and int(match[1]) <= len(lines) else ""

@@ -18,6 +18,7 @@ HELD = 78
 """Exit code of `claim_script`: it is somebody else's, as its output says."""
 
 _LONGEST_ALIAS = 255
+_READ_ADDRESS = f"address=; [ ! -e /sys/class/net/{DEVICE} ] || read -r address </sys/class/net/{DEVICE}/address"
 
 
 def claim_script(owner: str, name: str) -> str:
@@ -29,7 +30,7 @@ def claim_script(owner: str, name: str) -> str:
     return "\n".join(
         [
             f"ip link add name {DEVICE} address {_address(owner)} type ifb 2>/dev/null",
-            f"if {_is_of(owner)}; then printf '%s' {quote(alias)} >{folder}/ifalias; return 0; fi",
+            f"{_READ_ADDRESS}; if {_is_of(owner)}; then printf '%s' {quote(alias)} >{folder}/ifalias; return 0; fi",
             f"[ ! -e {folder} ] || {{ cat {folder}/ifalias; return {HELD}; }}",
         ]
     )
@@ -37,7 +38,7 @@ def claim_script(owner: str, name: str) -> str:
 
 def release_script(owner: str) -> str:
     """Gives the token back when it is `owner`'s."""
-    return f"! {_is_of(owner)} || ip link del {DEVICE}\n"
+    return f"{_READ_ADDRESS}; ! {_is_of(owner)} || ip link del {DEVICE}\n"
 
 
 def refusal(alias: str, owner: str) -> str:
@@ -55,7 +56,7 @@ def _address(owner: str) -> str:
 
 
 def _is_of(owner: str) -> str:
-    return f'[ "$(cat /sys/class/net/{DEVICE}/address 2>/dev/null)" = {_address(owner)} ]'
+    return f'[ "$address" = {_address(owner)} ]'
 
 
 def _process(owner: str) -> str:

@@ -196,7 +196,9 @@ class Place:
         self._shaped.shape(key, selector, up=up, down=down, seed=seed)
 
     def unshape(self, key: str) -> None:
-        """Take one path's condition away; the others stay. Does nothing for a path that has none."""
+        """Take one path's condition away; the others stay. Does nothing for a path that has none,
+        or when the place is not ours any more.
+        """
         self._shaped.unshape(key)
 
     def state(self) -> dict[str, Any]:

@@ -88,22 +88,23 @@ def _read_loss(words: list[str], found: Settings) -> None:
     found.update(zip(("ge-p", "ge-r", "ge-bad", "ge-good"), values, strict=False))
 
 
-def parse_shaped(qdiscs: str, classes: str = "") -> Shaped:
-    """Read ``tc -s qdisc show dev IFB`` and ``tc class show dev IFB``."""
+def parse_shaped(text: str) -> Shaped:
+    """Read ``tc -s qdisc show dev IFB`` and ``tc -s class show dev IFB``, one after the other."""
     shaped = Shaped()
     current: Qdisc | None = None
-    for line in qdiscs.splitlines():
+    for line in text.splitlines():
         if match := re.match(r"qdisc (\S+) (\S+:) (?:dev \S+ )?(.*)", line):
             current = Qdisc(match[1], parse_options(match[3]))
             shaped.qdiscs[match[2]] = current
+        elif re.match(r"class|filter", line):
+            current = None
+            if match := re.match(r"class htb 1:1 .*?\brate (\S+)", line):
+                shaped.rate_bps = _rate(match[1])
         elif current is not None:
             if match := _SENT.search(line):
                 current.sent_bytes, current.sent_packets, current.dropped = (int(number) for number in match.groups())
             elif match := _BACKLOG.search(line):
                 current.waiting = int(match[2])
-    for line in classes.splitlines():
-        if match := re.match(r"class htb 1:1 .*?\brate (\S+)", line):
-            shaped.rate_bps = _rate(match[1])
     return shaped
 
 

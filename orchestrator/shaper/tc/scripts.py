@@ -14,6 +14,9 @@ _PRIO, _PRIO_BESIDE_OTHERS = 1, 50_000
 """Of our first filter; beside those of others ours come last, so that theirs go on doing what they did."""
 
 
+_ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
+
+
 @dataclass(frozen=True)
 class Target:
     """One phone's path on a place.
@@ -82,6 +85,20 @@ class Scripts:
     def _first_priority(self, interface: str) -> int:
         return _PRIO_BESIDE_OTHERS if interface in self._shared else _PRIO
 
+    def show_lines(self, devices: Iterable[str], interfaces: Iterable[str]) -> list[str]:
+        """Show qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them.
+
+        One call of tc shows all of it: to start a program takes long on a small router.
+        """
+        return [
+            *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
+            *(
+                f"filter show dev {interface} {way}"
+                for way in ("egress", "ingress")
+                for interface in sorted(set(interfaces))
+            ),
+        ]
+
     # --- Scripts --------------------------------------------------------------------------------------------------
 
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
@@ -101,14 +118,14 @@ class Scripts:
                     f"ip link add name {device} type ifb && ip link set dev {device} up || {{ put_back; return 1; }}"
                     for device in new_devices
                 ),
-                f"{self._batch(lines)} || {{ put_back; return 1; }}",
+                f"{self.batch(lines)} || {{ put_back; return 1; }}",
             ]
         )
 
-    def _batch(self, lines: Sequence[str], flags: str = "") -> str:
-        """The shell command that has tc run `lines`."""
+    def batch(self, lines: Sequence[str], flags: str = "") -> str:
+        """The shell command that has tc run `lines`; what it shows, it shows with counters."""
         file = f"{self._directory}/batch"
-        return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} {flags}-batch {file}"
+        return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
 
     def unshape(self, targets: Sequence[Target]) -> str:
         """Takes all `targets` there are away: filters first, so that no packet is sent to a device that is gone."""
@@ -142,7 +159,7 @@ class Scripts:
             for device in target.devices
             for line in (f"qdisc del dev {device} root", *self._build_lines(target, device))
         ]
-        return f"{self._batch(lines, '-force ')} >/dev/null 2>&1\ntrue"
+        return f"{self.batch(lines, '-force ')} >/dev/null 2>&1\ntrue"
 
     def take_away(self, target: Target, others: Iterable[Target]) -> str:
         """Takes one path away and leaves `others` as they are."""
@@ -157,30 +174,15 @@ class Scripts:
             ]
         )
 
-    def read(self, devices: Iterable[str], interfaces: Iterable[str]) -> str:
-        """Shows qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them."""
-        return "\n".join(
-            [
-                *(
-                    f"echo '== {device}'; {self._tc} -s qdisc show dev {device}; echo --; "
-                    f"{self._tc} class show dev {device}"
-                    for device in devices
-                ),
-                "echo '== filters'",
-                *(
-                    f"{self._tc} filter show dev {interface} {way}"
-                    for way in ("egress", "ingress")
-                    for interface in sorted(set(interfaces))
-                ),
-            ]
-        )
 
-
-def parse_shown(text: str) -> dict[str, readback.Shaped]:
-    """What `Scripts.read` shows, by ifb device."""
-    found = {}
-    for part in text.split("== ")[1:]:
-        device, _, shown = part.partition("\n")
-        qdiscs, _, classes = shown.partition("--\n")
-        found[device.strip()] = readback.parse_shaped(qdiscs, classes)
-    return found
+def parse_shown(text: str, devices: Sequence[str]) -> dict[str, readback.Shaped]:
+    """What `Scripts.show_lines` of `devices` shows, by ifb device: each begins with the qdisc at its root."""
+    parts: list[list[str]] = []
+    for line in text.splitlines():
+        if _ROOT.match(line):
+            parts.append([])
+        if parts:
+            parts[-1].append(line)
+    if len(parts) != len(devices):
+        return {device: readback.Shaped() for device in devices}
+    return {device: readback.parse_shaped("\n".join(part)) for device, part in zip(devices, parts, strict=True)}

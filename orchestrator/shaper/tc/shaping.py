@@ -1,6 +1,7 @@
 """Shaping on a place that is held: all or nothing, read back, counted."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from orchestrator.shaper.tc.capabilities import Capabilities, wanted_for
 from orchestrator.shaper.tc.hold import Hold
 from orchestrator.shaper.tc.rules import Direction, Selector
 from orchestrator.shaper.tc.scripts import Scripts, Target, parse_shown
-from orchestrator.shaper.tc.shell import PlaceError
+from orchestrator.shaper.tc.shell import NotHeldError, PlaceError
 
 _UNDO_SHAPING = "50-shaping"
 """Undone first: in falling order of names."""
@@ -52,13 +53,13 @@ class Shaping:
             lines, put_back = self._scripts.change_lines(before, target), self._scripts.rebuild(before)
         self._targets[key] = target
         script = self._scripts.shape(
-            lines,
+            [*lines, *self._show_lines([target])],
             target.devices if before is None else (),
             note=self._hold.note_undo(_UNDO_SHAPING, self._scripts.unshape([*self._targets.values()])),
             put_back=put_back,
         )
         try:
-            shown = self._hold.change(f"{script}\n{self._read_script([target])}", f"shaping of {selector}", lines)
+            shown = self._hold.change(script, f"shaping of {selector}", lines)
             self._compare(target, shown, put_back)
         except PlaceError:
             if before is None:
@@ -79,11 +80,12 @@ class Shaping:
         target = self._targets.pop(key, None)
         if target is not None:
             script = self._scripts.take_away(target, self._targets.values())
-            self._hold.change(script, f"opening {target.selector}")
+            with contextlib.suppress(NotHeldError):
+                self._hold.change(script, f"opening {target.selector}")
 
     def _compare(self, target: Target, shown: str, put_back: str) -> None:
         """Raise PlaceError, after `put_back`, when the place does something else than it was told."""
-        shaped = parse_shown(shown)
+        shaped = parse_shown(shown, [*target.devices])
         problems = []
         for device, direction in target.devices.items():
             asked = {
@@ -98,12 +100,15 @@ class Shaping:
             self._hold.change(put_back, "putting it back")
             raise PlaceError(self._hold.name, f"{target.selector}: read back something else: {'; '.join(problems)}")
 
-    def _read_script(self, targets: list[Target]) -> str:
-        devices = [device for target in targets for device in target.devices]
-        return self._scripts.read(devices, [target.selector.interface for target in targets])
+    def _show_lines(self, targets: Sequence[Target]) -> list[str]:
+        return self._scripts.show_lines(_devices(targets), [target.selector.interface for target in targets])
 
     def _read(self) -> dict[str, readback.Shaped]:
-        return parse_shown(self._hold.shell.script(self._read_script([*self._targets.values()])).stdout)
+        targets = [*self._targets.values()]
+        if not targets:
+            return {}
+        shown = self._hold.shell.script(self._scripts.batch(self._show_lines(targets))).stdout
+        return parse_shown(shown, _devices(targets))
 
     def state(self) -> dict[str, Any]:
         """See `Place.state`."""
@@ -133,6 +138,10 @@ class Shaping:
             }
             for key, target in self._targets.items()
         }
+
+
+def _devices(targets: Iterable[Target]) -> list[str]:
+    return [device for target in targets for device in target.devices]
 
 
 def _counters(shaped: readback.Shaped) -> Mapping[str, int]:

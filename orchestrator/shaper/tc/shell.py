@@ -16,6 +16,10 @@ class PlaceError(DeviceError):
     """A router, server or phone did not do what it was told, or can no longer be reached."""
 
 
+class NotHeldError(PlaceError):
+    """It is not ours any more: it has given itself back, or was rebooted. Nothing that we shaped is left on it."""
+
+
 class ConnectionLostError(PlaceError):
     """It no longer answers over a connection that was made."""
 

@@ -121,10 +121,8 @@ class SshConnection:
             transport = client.get_transport()
             if transport is None:
                 raise PlaceError(self.name, "not connected")
-            channel = transport.open_session(timeout=timeout_s)
-            channel.settimeout(timeout_s)
+            channel = _open(transport, command, timeout_s)
             try:
-                channel.exec_command(command)
                 done = _exchange(channel, stdin.encode(), timeout_s)
             finally:
                 channel.close()
@@ -156,6 +154,27 @@ class SshConnection:
             if self._client is not None:
                 self._client.close()
             self._client = None
+
+
+def _open(transport: paramiko.Transport, command: str, timeout_s: float) -> paramiko.Channel:
+    """A channel on which a command runs. What the server refuses has not begun: a busy one is asked once more."""
+    try:
+        return _open_once(transport, command, timeout_s)
+    except paramiko.SSHException:
+        if not transport.is_active():
+            raise
+    return _open_once(transport, command, timeout_s)
+
+
+def _open_once(transport: paramiko.Transport, command: str, timeout_s: float) -> paramiko.Channel:
+    channel = transport.open_session(timeout=timeout_s)
+    channel.settimeout(timeout_s)
+    try:
+        channel.exec_command(command)
+    except BaseException:
+        channel.close()
+        raise
+    return channel
 
 
 def _exchange(channel: paramiko.Channel, stdin: bytes, timeout_s: float) -> CommandResult:

@@ -125,7 +125,7 @@ CLASS = "class htb 1:1 root leaf 10: prio 0 rate 9185Kbit ceil 9185Kbit burst 30
 
 
 def test_what_tc_prints_is_read_and_compared() -> None:
-    shaped = parse_shaped(SHOWN, CLASS)
+    shaped = parse_shaped(SHOWN + CLASS)
     netem = shaped.qdiscs["10:"]
     assert netem.settings == {"limit": 1000, "delay": 34900, "jitter": 5000, "loss": 0.5, "rate": 1e10}
     assert (netem.sent_packets, netem.dropped, netem.waiting) == (334, 7, 5)
@@ -139,12 +139,12 @@ def test_what_tc_prints_is_read_and_compared() -> None:
         "bfifo 20:, codel asked",
         "no x 30:",
     ]
-    assert differences({}, 1, parse_shaped("", "")) == ["no htb class"]
+    assert differences({}, 1, parse_shaped("")) == ["no htb class"]
 
 
 @pytest.mark.parametrize(("printed", "fits"), [("113ms", True), ("114ms", True), ("112ms", False), ("115ms", False)])
 def test_tc_prints_three_digits_of_a_time(printed: str, fits: bool) -> None:
-    shaped = parse_shaped(f"qdisc netem 10: parent 1:1 limit 1000 delay {printed}\n", CLASS)
+    shaped = parse_shaped(f"qdisc netem 10: parent 1:1 limit 1000 delay {printed}\n{CLASS}")
     assert (differences({"10:": "netem limit 1000 delay 113500us"}, 9_185_000, shaped) == []) is fits
 
 
@@ -215,9 +215,9 @@ def test_a_seed_goes_with_netem_and_is_read_back() -> None:
     assert " seed 7" in change_lines("x", LTE, LTE, 7)[1]
     printed = SHOWN.replace("rate 10Gbit", "seed 4000000007 rate 10Gbit")
     asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit seed 4000000007"}
-    assert differences(asked, 9_185_000, parse_shaped(printed, CLASS)) == []
+    assert differences(asked, 9_185_000, parse_shaped(printed + CLASS)) == []
     other = {"10:": asked["10:"].replace("4000000007", "5")}
-    assert differences(other, 9_185_000, parse_shaped(printed, CLASS)) == ["netem seed 4e+09, 5 asked"]
+    assert differences(other, 9_185_000, parse_shaped(printed + CLASS)) == ["netem seed 4e+09, 5 asked"]
 
 
 LINUX = (
