@@ -9,6 +9,7 @@ from orchestrator.configs import write_private
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.phone.counters import parse_interfaces, parse_netstat
 from orchestrator.phone.protocol import CommandResult, PhoneIdentity
+from orchestrator.phone.routes import primary_command
 from orchestrator.programs import Program
 
 
@@ -18,12 +19,16 @@ class NetnsPhone:
     Args:
         node: its namespaces.
         interfaces: interface name → IPv4 address.
+        gateways: interface name → address of its router.
         directory: for what it keeps; goes with the lab.
     """
 
-    def __init__(self, node: Node, interfaces: Mapping[str, str], *, directory: Path) -> None:
+    def __init__(
+        self, node: Node, interfaces: Mapping[str, str], *, gateways: Mapping[str, str], directory: Path
+    ) -> None:
         self.node = node
         self._interfaces = dict(interfaces)
+        self._gateways = dict(gateways)
         self._directory = directory
 
     @property
@@ -82,6 +87,10 @@ class NetnsPhone:
     def ip(self, *commands: str) -> None:
         """Run ``ip`` commands as one batch: all of them, or a DeviceError that names the first that failed."""
         self.node.ip(*commands)
+
+    def prefer(self, interface: str) -> None:
+        """Make the default route that of an interface."""
+        self.ip(primary_command(interface, self._gateways[interface]))
 
     def sysctl(self, values: Mapping[str, object]) -> None:
         """Set kernel parameters of the phone's network."""

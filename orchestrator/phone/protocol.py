@@ -62,6 +62,13 @@ class Phone(Machine, Protocol):
             DeviceError: one of them failed.
         """
 
+    def prefer(self, interface: str) -> None:
+        """Make the default route that of an interface; it may be told again and again.
+
+        Raises:
+            DeviceError: there is no such route.
+        """
+
     def sysctl(self, values: Mapping[str, object]) -> None:
         """Set kernel parameters, ``{"net.mptcp.enabled": 1}``."""
 

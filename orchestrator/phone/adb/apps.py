@@ -1,0 +1,81 @@
+"""The apps of a phone: which versions, installed, cleared, allowed, ended."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from orchestrator.errors import DeviceError
+from orchestrator.phone.adb.phone import AdbPhone
+
+STORE = "com.android.vending"
+"""Google Play, which updates apps by itself."""
+
+_INSTALL_TIMEOUT_S = 180.0
+_VERSION = re.compile(r"^\s*versionName=(.*)$", re.MULTILINE)
+
+
+class Apps:
+    """Of one phone."""
+
+    def __init__(self, phone: AdbPhone) -> None:
+        self._phone = phone
+
+    def version(self, package: str) -> str:
+        """``versionName``; "" when the app is not there. Raises DeviceError."""
+        name = shlex.quote(package)
+        text = self._phone.link.run(f"pm path {name} >/dev/null && dumpsys package {name}").stdout
+        found = _VERSION.search(text.decode(errors="replace"))
+        return found[1].strip() if found else ""
+
+    def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
+        """Package → version that is there."""
+        return {package: self.version(package) for package in packages}
+
+    def install(self, apk: Path) -> None:
+        """Install an app, or another version of it, with all its permissions granted. Raises DeviceError."""
+        target = f"/data/local/tmp/{apk.name}"
+        self._phone.push(apk, target)
+        try:
+            self._told(
+                f"pm install -r -d -g {shlex.quote(target)}", f"{apk.name} was not installed", good="Success",
+                timeout_s=_INSTALL_TIMEOUT_S,
+            )  # fmt: skip
+        finally:
+            self._phone.script(f"rm -f {shlex.quote(target)}", check=False)
+
+    def clear(self, package: str) -> None:
+        """Forget what it has stored. Raises DeviceError."""
+        self._told(f"pm clear {shlex.quote(package)}", f"{package} was not cleared", good="Success")
+
+    def grant(self, package: str, *permissions: str) -> None:
+        """Allow it something: ``android.permission.CAMERA``. Raises DeviceError."""
+        for permission in permissions:
+            command = f"pm grant {shlex.quote(package)} {shlex.quote(permission)}"
+            self._told(command, f"{package} was not granted {permission}")
+
+    def force_stop(self, package: str) -> None:
+        """End it. Raises DeviceError."""
+        self._told(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
+
+    def stop_updates(self) -> bool:
+        """Switch Google Play off, until the phone is given back; False when it is not there or off already.
+
+        Raises:
+            DeviceError: it cannot be switched off.
+        """
+        listed = self._phone.script(f"pm list packages -e {STORE}", check=False).stdout.split()
+        if f"package:{STORE}" not in listed:
+            return False
+        self._phone.register(f"{self._phone.label}: Google Play", f"pm enable --user 0 {STORE}")
+        self._told(f"pm disable-user --user 0 {STORE}", "Google Play was not switched off", good="disabled")
+        return True
+
+    def _told(self, command: str, problem: str, *, good: str = "", timeout_s: float = 60.0) -> None:
+        done = self._phone.script(command, check=False, timeout_s=timeout_s)
+        said = (done.stdout + done.stderr).strip()
+        if done.exit_code != 0 or good not in said or said.startswith("Error"):
+            self._phone.check_root(done.exit_code)
+            raise DeviceError(
+                self._phone.label, problem, command=(command,), exit_code_found=done.exit_code, stderr=said
+            )

@@ -1,0 +1,80 @@
+"""Phones by adb, as a lab file has them."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from orchestrator.spec.places import InterfaceName
+from orchestrator.spec.suggest import show
+from orchestrator.spec.units import DurationS, SizeBytes
+
+_SERIAL = re.compile(r"[A-Za-z0-9._:\[\]-]{1,128}")
+_PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
+
+
+def _text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidator:
+    def parse(found: object) -> str:
+        if isinstance(found, str) and pattern.fullmatch(found):
+            return found
+        raise ValueError(f"{kind} {show(found)}: {needed}")
+
+    return BeforeValidator(parse)
+
+
+def _schema(pattern: re.Pattern[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})
+
+
+Serial = Annotated[
+    str,
+    _text_like(_SERIAL, "serial", "as 'adb devices' shows it, in quotes: like '0A1B2C3D' or '192.168.1.23:5555'"),
+    _schema(_SERIAL),
+]
+PackageName = Annotated[str, _text_like(_PACKAGE, "package", "like 'com.dropbox.android'"), _schema(_PACKAGE)]
+
+
+class AdbInterfacesFile(BaseModel):
+    """What the phone calls its interfaces, where that is not to be guessed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    wifi: InterfaceName | None = Field(None, description="Like wlan0.")
+    lte: InterfaceName | None = Field(None, description="Like rmnet_data2, ccmni0.")
+
+
+class ReadyFile(BaseModel):
+    """What a phone must be before a cell; what is not named has its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    battery: int = Field(20, ge=0, le=100, description="Least charge, percent.")
+    temperature: float = Field(42.0, ge=0, le=60, description="Of the battery at most, degrees Celsius.")
+    thermal_status: int = Field(
+        1, ge=0, le=6, description="At most: 0 none, 1 light, 2 moderate, 3 severe. From 2 on Android throttles."
+    )
+    storage: SizeBytes = Field(200_000_000, description="Least room in /data.")
+    sim: bool = Field(True, description="A SIM must be ready.")
+    interfaces: bool = Field(True, description="Both interfaces must have an address.")
+    idle_rate: int = Field(100, ge=0, description="What the apps may send and receive meanwhile at most, kbit/s.")
+    idle_for: DurationS = Field(1.0, description="How long that is looked at; 0 s: not at all.")
+    clock_offset: DurationS = Field(60.0, description="How far its clock may be off at most; it is measured anyway.")
+
+
+class AdbPhoneFile(BaseModel):
+    """What only phones by adb have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    serial: Serial | None = Field(
+        None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
+    )
+    interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")
+    root: Literal["auto", "su", "adb", "none"] | None = Field(
+        None, description="Way to root: the first that works (auto), su, 'adb root', or none although it may be there."
+    )
+    ready: ReadyFile | None = Field(None, description="What it must be before a cell.")
+    apps: dict[PackageName, str] | None = Field(None, description="Apps that must be there: package, version.")
+
+
+ADB_KEYS = tuple(AdbPhoneFile.model_fields)
