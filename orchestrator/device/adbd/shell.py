@@ -145,9 +145,16 @@ async def _output_of(channel: Channel) -> tuple[asyncio.StreamReader, "_Close"]:
     reader = asyncio.StreamReader()
     descriptor = os.dup(channel.terminal)
     transport, _protocol = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+        lambda: _TerminalProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
     )
     return reader, _Close(transport, channel.terminal)
+
+
+class _TerminalProtocol(asyncio.StreamReaderProtocol):
+    """A terminal whose programs are gone says EIO instead of an end: what was read before is there all the same."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(None)
 
 
 class _Close:
@@ -163,13 +170,8 @@ class _Close:
 
 
 async def _pump(source: asyncio.StreamReader, send: _Send) -> None:
-    try:
-        while block := await source.read(_BLOCK):
-            await send(block)
-    except OSError as error:
-        if isinstance(error, StreamClosedError):
-            raise
-        # A terminal whose programs are gone says EIO instead of an end.
+    while block := await source.read(_BLOCK):
+        await send(block)
 
 
 async def _hang_up(channel: Channel) -> None:

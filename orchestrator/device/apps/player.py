@@ -1,30 +1,115 @@
-"""A player without a screen: downloads a file and plays it by the clock, as a video player would.
+"""A player without a screen: downloads sound or video and plays it by the clock, as an app would.
 
-``python -m orchestrator.device.apps.player URL --rate-kbps 1000 --ahead 2`` writes, whenever something changes and at
-least every quarter of a second, ``state=buffering position=3.25 clock=0:03``, and ends when all has been played.
+A program of its own that imports nothing of mplab, so that it starts quickly.
+
+``player.py URL --rate-kbps 1000`` plays a file, or a stream that never ends. ``--media BASE`` plays an adaptive clip,
+``BASE/<last part of URL>/manifest.mpd``, whose quality is that which the last segment's throughput allows. ``--tracks``
+plays the tracks of a music service at URL one after the other, in random order, fetched in ranges.
+
+It writes, whenever something changes and at least every quarter of a second,
+``state=buffering position=3.25 clock=0:03 what=480p``, and ends when all has been played.
 """
 
 import argparse
+import http.client
+import json
+import math
+import random
+import re
+import ssl
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
-from dataclasses import dataclass
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from urllib.parse import urljoin, urlsplit
 
 _STEP_S = 0.05
 _REPORT_S = 0.25
 _CHUNK_BYTES = 16_384
 _PATIENCE_S = 60.0
+_MOST_AHEAD_S = 30.0
+"""So much in the buffer, and nothing more is asked for."""
+_SAFE = 0.8
+"""A quality needs at most so much of the throughput."""
+_USED = ("http", "https")
 
 
 @dataclass
-class _Download:
-    """What has come so far."""
+class Buffer:
+    """What has come so far, and how far it has been played; seconds."""
 
-    received: int = 0
+    seconds: float = 0.0
+    position: float = 0.0
     ended: bool = False
     error: str = ""
+    what: str = ""
+
+    def wait_for_room(self) -> None:
+        """Return when less than enough is ahead."""
+        while self.seconds - self.position > _MOST_AHEAD_S:
+            time.sleep(_STEP_S)
+
+
+@dataclass
+class Web:
+    """One connection to each host, kept open."""
+
+    cacert: str
+    _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
+
+    def pieces(self, url: str, headers: dict[str, str] | None = None) -> Iterator[bytes]:
+        """A body as it comes. Raises OSError when it does not come whole."""
+        parts = urlsplit(url)
+        connection = self._connections.get(parts.netloc)
+        if connection is None:
+            connection = self._connections[parts.netloc] = self._connect(parts.scheme, parts.netloc)
+        try:
+            yield from _body(connection, url, headers or {})
+        except (OSError, http.client.HTTPException) as error:
+            self._connections.pop(parts.netloc).close()
+            raise OSError(str(error) or type(error).__name__) from error
+
+    def get(self, url: str, headers: dict[str, str] | None = None) -> bytes:
+        """A whole body."""
+        return b"".join(self.pieces(url, headers))
+
+    def _connect(self, scheme: str, host: str) -> http.client.HTTPConnection:
+        if scheme == "https":
+            context = ssl.create_default_context(cafile=self.cacert or None)
+            return http.client.HTTPSConnection(host, timeout=_PATIENCE_S, context=context)
+        return http.client.HTTPConnection(host, timeout=_PATIENCE_S)
+
+
+def _body(connection: http.client.HTTPConnection, url: str, headers: dict[str, str]) -> Iterator[bytes]:
+    parts = urlsplit(url)
+    connection.request("GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), headers=headers)
+    answer = connection.getresponse()
+    if answer.status not in {200, 206}:
+        raise OSError(f"{url}: HTTP status {answer.status}")
+    while piece := answer.read1(_CHUNK_BYTES):
+        yield piece
+    missing = answer.length
+    answer.close()  # else the connection takes no other request
+    if missing:
+        raise OSError(f"{url}: cut, {missing} bytes are missing")
+
+
+@dataclass(frozen=True)
+class Representation:
+    """One quality of a clip."""
+
+    name: str
+    kbps: float
+    initialization: str
+    media: str
+    first: int
+    segment_s: float
+
+    def segment(self, number: int) -> str:
+        """Its address, relative to the manifest; `number` from 0."""
+        return _filled(self.media, self.name, self.first + number)
 
 
 def main() -> int:
@@ -34,44 +119,146 @@ def main() -> int:
     parser.add_argument("--rate-kbps", type=float, default=1000.0)
     parser.add_argument("--ahead", type=float, default=2.0, help="seconds buffered before it plays")
     parser.add_argument("--seconds", default="", help="play at most so much")
+    parser.add_argument("--media", default="", help="where adaptive clips are")
+    parser.add_argument("--tracks", action="store_true", help="of a music service")
+    parser.add_argument("--chunk", type=int, default=128_000, help="of a track, bytes asked for at once")
+    parser.add_argument("--cacert", default="")
     given = parser.parse_args()
-    download = _Download()
-    threading.Thread(target=_fetch, args=(given.url, download), daemon=True).start()
-    return _play(download, given.rate_kbps, given.ahead, float(given.seconds or "inf"))
+    if urlsplit(given.url).scheme not in _USED:
+        parser.error(f"{given.url!r} is no address of the web")
+    buffer, web = Buffer(), Web(given.cacert)
+
+    def fetch() -> None:
+        if given.media:
+            clip = urlsplit(given.url).path.rstrip("/").rpartition("/")[2]
+            fetch_clip(f"{given.media.rstrip('/')}/{clip}/manifest.mpd", buffer, web)
+        elif given.tracks:
+            fetch_tracks(given.url.rstrip("/"), buffer, web, given.rate_kbps, given.chunk)
+        else:
+            fetch_file(given.url, buffer, web, given.rate_kbps)
+
+    threading.Thread(target=_guarded, args=(fetch, buffer), daemon=True).start()
+    return play(buffer, given.ahead, float(given.seconds or "inf"))
 
 
-def _fetch(url: str, download: _Download) -> None:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+def _guarded(fetch: Callable[[], None], buffer: Buffer) -> None:
     try:
-        with opener.open(url, timeout=_PATIENCE_S) as answer:
-            while chunk := answer.read1(_CHUNK_BYTES):
-                download.received += len(chunk)
-    except (OSError, ValueError) as error:
-        download.error = str(error)
-    download.ended = True
+        fetch()
+    except (OSError, ValueError, KeyError, ET.ParseError) as error:
+        buffer.error = str(error) or type(error).__name__
+    buffer.ended = True
 
 
-def _play(download: _Download, rate_kbps: float, ahead_s: float, length_s: float) -> int:
-    position, state, reported = 0.0, "", 0.0
+def fetch_file(url: str, buffer: Buffer, web: Web, rate_kbps: float) -> None:
+    """A file or a stream: every byte is so much time."""
+    for piece in web.pieces(url):
+        buffer.seconds += len(piece) * 8 / 1000 / rate_kbps
+
+
+def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
+    """Segments of video and sound in turn; the best quality that the last segment's throughput allows."""
+    length_s, video, sound = read_manifest(web.get(manifest).decode())
+    chosen, begun = video[0], set[str]()
+    for number in range(math.ceil(length_s / chosen.segment_s)):
+        buffer.wait_for_room()
+        for one in (chosen, *sound[:1]):
+            if one.name not in begun:
+                begun.add(one.name)
+                web.get(urljoin(manifest, _filled(one.initialization, one.name, 0)))
+        began = time.monotonic()
+        size = len(web.get(urljoin(manifest, chosen.segment(number))))
+        kbps = size * 8 / 1000 / max(time.monotonic() - began, 1e-6)
+        for one in sound[:1]:
+            web.get(urljoin(manifest, one.segment(number)))
+        buffer.what = chosen.name
+        buffer.seconds = min(length_s, (number + 1) * chosen.segment_s)
+        chosen = max((one for one in video if one.kbps <= _SAFE * kbps), key=lambda one: one.kbps, default=video[0])
+
+
+def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: int) -> None:
+    """All tracks, again and again; the rest of a chunk that was cut is asked for anew."""
+    names: list[str] = json.loads(web.get(f"{url}/tracks/index.json"))
+    while True:
+        for name in random.sample(names, len(names)):
+            buffer.what = name
+            received = 0
+            while True:
+                buffer.wait_for_room()
+                came = 0
+                for piece in web.pieces(
+                    f"{url}/tracks/{name}.mp3", {"Range": f"bytes={received}-{received + chunk - 1}"}
+                ):
+                    came += len(piece)
+                    buffer.seconds += len(piece) * 8 / 1000 / rate_kbps
+                received += came
+                if came < chunk:
+                    break
+
+
+def read_manifest(text: str) -> tuple[float, list[Representation], list[Representation]]:
+    """Seconds, qualities of the video (the least first) and of the sound of an MPD with segment templates.
+
+    Raises:
+        ValueError: it is no such manifest.
+    """
+    root = ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
+    space = root.tag.partition("}")[0] + "}"
+    found: dict[str, list[Representation]] = {"video": [], "audio": []}
+    for group in root.iter(f"{space}AdaptationSet"):
+        for one in group.iter(f"{space}Representation"):
+            template = one.find(f"{space}SegmentTemplate")
+            if template is None:
+                template = group.find(f"{space}SegmentTemplate")
+            kind = (one.get("mimeType") or group.get("mimeType") or "").partition("/")[0]
+            if template is None or kind not in found:
+                raise ValueError("the manifest has a representation without a template of its segments")
+            found[kind].append(
+                Representation(
+                    name=one.get("id", ""),
+                    kbps=float(one.get("bandwidth", "0")) / 1000,
+                    initialization=template.get("initialization", ""),
+                    media=template.get("media", ""),
+                    first=int(template.get("startNumber", "1")),
+                    segment_s=float(template.get("duration", "0")) / float(template.get("timescale", "1")),
+                )
+            )
+    if not found["video"]:
+        raise ValueError("the manifest has no video")
+    duration = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", root.get("mediaPresentationDuration", ""))
+    if duration is None:
+        raise ValueError("the manifest does not say how long the clip is")
+    hours, minutes, seconds = (float(part or 0) for part in duration.groups())
+    length_s = hours * 3600 + minutes * 60 + seconds
+    return length_s, sorted(found["video"], key=lambda one: one.kbps), found["audio"]
+
+
+def _filled(template: str, name: str, number: int) -> str:
+    text = template.replace("$RepresentationID$", name)
+    return re.sub(r"\$Number(?:%0(\d+)d)?\$", lambda match: f"{number:0{match[1] or 1}d}", text)
+
+
+def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
+    """Play by the clock what is in the buffer, and tell of it; the exit code."""
+    state, reported = "", 0.0
     before = time.monotonic()
-    while not download.error:
+    while not buffer.error:
         now = time.monotonic()
         passed, before = now - before, now
-        end_s = min(download.received * 8 / 1000 / rate_kbps, length_s)
-        whole = download.ended or end_s >= length_s
+        end_s = min(buffer.seconds, length_s)
+        whole = buffer.ended or end_s >= length_s
         if state == "playing":
-            position = min(end_s, position + passed)
-        enough = end_s - position > (0.0 if state == "playing" else ahead_s)
-        if whole and position >= end_s:
+            buffer.position = min(end_s, buffer.position + passed)
+        enough = end_s - buffer.position > (0.0 if state == "playing" else ahead_s)
+        if whole and buffer.position >= end_s:
             return 0
         shown = "playing" if enough or whole else "buffering"
         if shown != state or now - reported >= _REPORT_S:
             state, reported = shown, now
-            clock = f"{int(position) // 60}:{int(position) % 60:02}"
-            sys.stdout.write(f"state={state} position={position:.2f} clock={clock}\n")
+            clock = f"{int(buffer.position) // 60}:{int(buffer.position) % 60:02}"
+            sys.stdout.write(f"state={state} position={buffer.position:.2f} clock={clock} what={buffer.what}\n")
             sys.stdout.flush()
         time.sleep(_STEP_S)
-    sys.stdout.write(f"{download.error}\n")
+    sys.stdout.write(f"{buffer.error}\n")
     return 1
 
 

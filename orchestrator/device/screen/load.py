@@ -75,6 +75,9 @@ class _References:
         script = self._script
         for activity, screen in script.activities.items():
             self._known("screen", screen, script.screens, ("activities", activity))
+        for service, values in script.lab.items():
+            for name in values:
+                self._known("variable", name, script.variables, ("lab", service, name))
         for index, name in enumerate(script.kept):
             self._known("variable", name, {**script.variables, **script.lists}, ("kept", index))
         for name, page in script.screens.items():

@@ -5,7 +5,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.device.screen.layout import Item, Layout, Painter, Place, Scrolled, holds
-from orchestrator.device.screen.script import FILES, NAMED, VIEW, Action, AppScript, Condition, Panel, Run, Widget
+from orchestrator.device.screen.script import (
+    CACERT,
+    FILES,
+    NAMED,
+    PROGRAMS,
+    VIEW,
+    Action,
+    AppScript,
+    Condition,
+    Panel,
+    Run,
+    Widget,
+)
 from orchestrator.device.screen.surroundings import Stored, Surroundings
 from orchestrator.device.screen.work import Work
 from orchestrator.spec.units import parse_duration_s
@@ -37,8 +49,9 @@ class RunningApp:
         self._toast_until = 0.0
         self._stored = stored
         self._around = around
-        given = {name: value for name, value in around.variables.items() if name in script.variables}
-        self._variables = {"data": "", "error": "", **script.variables, **given, **stored.variables}
+        own = {"data": "", "error": "", "programs": str(PROGRAMS), "cacert": CACERT, **script.variables}
+        given = {name: value for name, value in around.variables.items() if name in own}
+        self._variables = {**own, **given, **stored.variables}
         self._lists: dict[str, list[Item]] = {name: [*map(dict, entries)] for name, entries in script.lists.items()}
         self._lists |= stored.lists
         self.activity = ""
@@ -294,7 +307,7 @@ class RunningApp:
             {
                 "name": path.name,
                 "path": f"{device_folder.rstrip('/')}/{path.name}",
-                "host": str(path.resolve()),
+                "host": str(path.absolute()),
                 "size": str(path.stat().st_size),
             }
             for path in files

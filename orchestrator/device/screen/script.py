@@ -22,6 +22,7 @@ Texts have ``{…}`` for variables. docs/phones.md explains every key.
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -229,6 +230,8 @@ class AppScript(_Strict):
     """Activity → screen; the first is what its icon starts. ``VIEW``: what a link opens, with the variable ``data``."""
     variables: dict[Word, str] = Field(default_factory=dict)
     """With their first values."""
+    lab: dict[str, dict[Word, str]] = Field(default_factory=dict)
+    """Service of a lab's origin → variables → texts with ``{…}`` for the service's facts: where its servers are."""
     kept: tuple[str, ...] = ()
     """Variables that outlive the app, until it is cleared."""
     lists: dict[Word, tuple[dict[Word, str], ...]] = Field(default_factory=dict)
@@ -247,5 +250,9 @@ class AppScript(_Strict):
 
 
 VIEW = "VIEW"
-RESERVED = ("data", "error", "toast")
-"""Variables that every app has: the link that opened it, what a program said last, …"""
+RESERVED = ("data", "error", "toast", "programs", "cacert")
+"""Variables that every app has: the link that opened it, what a program said last, …, the folder of the programs that
+come with mplab, and a file with the certificate authorities to trust."""
+PROGRAMS = Path(__file__).resolve().parents[1] / "apps"
+CACERT = "/etc/ssl/certs/ca-certificates.crt"
+"""Unless the device is told another one: the lab's."""

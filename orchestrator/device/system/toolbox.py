@@ -34,7 +34,20 @@ _TOYBOX_NAMES = (
 _TOYBOX = _TOYBOX_NAMES.split()
 """Names that Android's toybox (and its one-true-awk, ping, bc) answers to; busybox answers here."""
 
-_REAL = ("ip", "ss", "nft", "iptables", "ip6tables", "iptables-save", "tcpdump", "tc", "sysctl", "ethtool", "curl")
+_REAL = (
+    "ip",
+    "ss",
+    "nft",
+    "iptables",
+    "ip6tables",
+    "iptables-save",
+    "tcpdump",
+    "tc",
+    "sysctl",
+    "ethtool",
+    "curl",
+    "iperf3",
+)
 """Programs of this machine that the device has when this machine has them."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"

@@ -304,13 +304,14 @@ def test_video_buffers_plays_and_ends(ready: Ready) -> None:
     assert {"0:00", "0:01"} <= set(seen)
 
 
-def test_message_gets_its_tick(ready: Ready) -> None:
+def test_message_without_a_connection_is_not_sent(ready: Ready) -> None:
     ready.screen.start("com.facebook.orca", "")
+    eventually(lambda: "Waiting for network…" in ready.texts())
     ready.tap("Second phone")
     ready.tap("text_composer")
     ready.screen.text("Hello")
     ready.tap("Send")
-    eventually(lambda: "Delivered" in ready.texts())
+    eventually(lambda: "Not sent" in ready.texts())
     assert "Hello" in ready.texts()
 
 
