@@ -1,6 +1,6 @@
 """What a scenario folder's ``scores.py`` declares and returns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -55,6 +55,23 @@ INTERFACE_BYTES: tuple[Metric, ...] = (
     Metric("cellular_bytes", "Bytes on LTE", "kB", "lower", source="baerts2015 ch. 4", limits=NOT_NEGATIVE),
 )
 """What the phone's interfaces carried while the scenario ran, both directions, with all headers: of every scenario."""
+
+LOOK_RESOLUTION = Metric(
+    "look_resolution",
+    "Times were read from the screen (Android): the longest time between two looks",
+    "s",
+    "lower",
+    source="chen2014 §4.2.2; docs/scenarios.md",
+    limits=NOT_NEGATIVE,
+)
+"""Of scenarios with apps that tell nothing of themselves; without a value, their times are the app's own."""
+
+
+def look_resolution(observations: Iterable[Observation]) -> list[Value]:
+    """The value of `LOOK_RESOLUTION`: the worst of all observations; none when none has one."""
+    found = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
+    return [Value("look_resolution", max(found))] if found else []
+
 
 _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}
 

@@ -7,7 +7,7 @@ navigation. What was not seen is None.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+from analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
 SITE = ("site",)
 METRICS: tuple[Metric, ...] = (
@@ -40,6 +40,7 @@ METRICS: tuple[Metric, ...] = (
         limits=NOT_NEGATIVE,
     ),
     Metric("page_bytes", "Bytes transferred", "bytes", "neither", SITE, source="han2015 table 1", limits=NOT_NEGATIVE),
+    LOOK_RESOLUTION,
 )
 """Of every scenario that loads pages."""
 
@@ -72,7 +73,8 @@ def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELD
         if (seen := [float(load[name]) for load in loads if load[name] is not None])
     ]
     times = [value.value for value in values if value.metric == "page_load_time"]
-    return [Value("page_load_time_mean", _mean(times)), *values] if times else values
+    mean = [Value("page_load_time_mean", _mean(times))] if times else []
+    return [*mean, *values, *look_resolution(item for found in pages.values() for item in found)]
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+from analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -91,6 +91,7 @@ METRICS: tuple[Metric, ...] = (
         source="analysis/playback.py",
         limits=NOT_NEGATIVE,
     ),
+    LOOK_RESOLUTION,
 )
 
 _END_S = 0.1
@@ -150,8 +151,8 @@ class Clip:
         playing: when the picture began to move.
         end: when the user left it, or it was over.
         shown_s: how much of it was played.
-        stalls: begin and end of each that an empty buffer made.
-        host_stalls: number of those with a full one.
+        stalls: begin and end of each that an empty buffer made; all of them, where the player tells of no buffer.
+        host_stalls: number of those with a full one; None where the player tells of no buffer.
         segments: those of the video, in the order of the clip, each as it was loaded last.
         heights: the qualities offered, lines, the least first.
     """
@@ -162,7 +163,7 @@ class Clip:
     end: float
     shown_s: float
     stalls: tuple[tuple[float, float], ...]
-    host_stalls: int
+    host_stalls: int | None
     segments: tuple[Segment, ...]
     samples: tuple[Sample, ...]
     heights: tuple[int, ...]
@@ -213,6 +214,7 @@ def _clip(records: Sequence[Observation]) -> Clip | None:
         return None
     begin, end = float(playing["at"]), float(over["at"])
     stalls = list(_stalls(records, begin, over))
+    told = bool(_first(records, "segment"))
     offered = _first(records, "qualities")
     heights = sorted({int(one["height"]) for one in offered["qualities"]}) if offered else []
     return Clip(
@@ -222,7 +224,7 @@ def _clip(records: Sequence[Observation]) -> Clip | None:
         end=end,
         shown_s=float(over["media_s"]),
         stalls=tuple((since, until) for since, until, buffer_s in stalls if buffer_s < _HOST_BUFFER_S),
-        host_stalls=sum(buffer_s >= _HOST_BUFFER_S for _, _, buffer_s in stalls),
+        host_stalls=sum(buffer_s >= _HOST_BUFFER_S for _, _, buffer_s in stalls) if told else None,
         segments=tuple(_segments(records)),
         samples=tuple(_samples(records)),
         heights=tuple(heights),
@@ -242,7 +244,7 @@ def _stalls(records: Sequence[Observation], begin: float, over: Observation) -> 
         if not begin < at < end:
             continue
         if record["event"] == "waiting" and since is None and not _is_end(record, over):
-            since = at, float(record["buffer_s"])
+            since = at, float(record["buffer_s"] or 0.0)
         elif record["event"] == "playing" and since is not None:
             yield since[0], at, since[1]
             since = None
@@ -251,7 +253,7 @@ def _stalls(records: Sequence[Observation], begin: float, over: Observation) -> 
 
 
 def _is_end(record: Observation, over: Observation) -> bool:
-    return over["event"] == "ended" and float(record["media_s"]) > float(over["media_s"]) - _END_S
+    return over["event"] == "ended" and float(record["media_s"] or 0.0) > float(over["media_s"]) - _END_S
 
 
 def _segments(records: Sequence[Observation]) -> list[Segment]:
@@ -289,6 +291,8 @@ def score(observations: Sequence[Observation], tables: object) -> list[Value]:
     - A stall is ``waiting`` → ``playing`` after that, or → the end, with next to nothing in the buffer; the ratio is
       the time in stalls to the time from the first motion to the end.
     - Bitrates are those that the manifest states, weighted by the time that each segment was shown.
+    - A player that is seen from outside (Android) tells of no segments and no buffer: bitrates, qualities and the check
+      of the host have no values.
     """
     clips = clips_of(observations)
     if not clips:
@@ -298,12 +302,15 @@ def score(observations: Sequence[Observation], tables: object) -> list[Value]:
         Value("startup_delay", _mean([clip.startup_delay_s for clip in clips])),
         Value("rebuffering_count", _mean([len(clip.stalls) for clip in clips])),
         Value("rebuffering_time", _mean([clip.stalled_s for clip in clips])),
-        Value("host_stalls", _mean([clip.host_stalls for clip in clips])),
-        Value("quality_switches", _mean([clip.switches for clip in clips])),
         *(Value("clip_startup_delay", clip.startup_delay_s, {"clip": clip.name}) for clip in clips),
     ]
     if watched > 0:
         values.append(Value("rebuffering_ratio", 100 * sum(clip.stalled_s for clip in clips) / watched))
+    if segmented := [clip for clip in clips if clip.segments]:
+        values.append(Value("quality_switches", _mean([clip.switches for clip in segmented])))
+    if host := [clip.host_stalls for clip in clips if clip.host_stalls is not None]:
+        values.append(Value("host_stalls", _mean(host)))
+    values += look_resolution(observations)
     return [*values, *_quality(clips), *_segment_bitrates(clips), *_from_samples(clips)]
 
 

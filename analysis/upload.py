@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+from analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -33,6 +33,7 @@ METRICS: tuple[Metric, ...] = (
         source="baerts2015 §4.3",
         limits=(0.0, 100.0),
     ),
+    LOOK_RESOLUTION,
 )
 """Of every scenario that uploads."""
 
@@ -46,19 +47,26 @@ def score(observations: Sequence[Observation], tables: Mapping[str, Any]) -> lis
 
     ``upload_time`` is from the tap until the app shows that the server has all, and exists for whole files alone.
     ``goodput`` is the file's bytes over that time; of a file that was cancelled, the bytes that the server had by then.
+    An app of Android's does not tell what the server has confirmed: without the server's log, a cancelled file has no
+    goodput, and the files no share.
     """
     timelines = {item["file"]: item["timeline"] for item in observations if item["event"] == "arrived"}
-    values, begun, arrived = [], 0, 0
+    values, begun, arrived = look_resolution(observations), 0, 0
+    known = True
     for upload in observations:
         if upload["event"] == "upload":
-            came = _arrived_bytes(upload, timelines.get(upload["file"], []))
             begun += upload["size_bytes"]
+            timeline = timelines.get(upload["file"], [])
+            if upload["state"] != "done" and upload["blocks"] is None and not timeline:
+                known = False
+                continue
+            came = _arrived_bytes(upload, timeline)
             arrived += came
             if upload["state"] == "done":
                 values.append(Value("upload_time", upload["duration_s"]))
             if upload["duration_s"] > 0:
                 values.append(Value("goodput", came * 8 / upload["duration_s"] / 1e6))
-    if begun:
+    if begun and known:
         values.append(Value("uploaded_share", 100 * arrived / begun))
     if windows := window_goodput_mbps(tables):
         values.append(Value("goodput_windows", sum(windows) / len(windows)))
@@ -69,7 +77,7 @@ def _arrived_bytes(upload: Observation, timeline: Sequence[Sequence[float]]) -> 
     """What the server had when the upload ended; without its log, what it had confirmed."""
     if upload["state"] == "done":
         return int(upload["size_bytes"])
-    confirmed: int = sum(block["bytes"] for block in upload["blocks"])
+    confirmed: int = sum(block["bytes"] for block in upload["blocks"] or ())
     return max(confirmed, int(timeline[-1][1]) if timeline else 0)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.metric import NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
+from analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes, look_resolution
 from analysis.sound.melody import Melody, Skip, align
 from analysis.sound.recording import Recording, read_wav
 from analysis.sound.silence import SILENCE_S, Pause, first_sound_s, pauses
@@ -81,6 +81,7 @@ METRICS: tuple[Metric, ...] = (
         source="docs/scenarios.md",
         limits=_SHARE,
     ),
+    LOOK_RESOLUTION,
 )
 """The metrics of `values`."""
 
@@ -186,19 +187,42 @@ def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
     ]
 
 
+def seen(listened: Observation) -> list[Value]:
+    """What can be said of an app that was seen and not heard (Android): when it played, by its own screen.
+
+    Of glitches, skips and what was recognised there is nothing; a silence that is shorter than the resolution may have
+    been missed.
+    """
+    startup_s = listened["startup_s"]
+    if startup_s is None:
+        return []
+    silences = [float(silence["duration_s"]) for silence in listened["silences"]]
+    played_s = listened["listened_s"] - startup_s
+    share = [Value("silence_share", min(100.0, 100 * sum(silences) / played_s))] if played_s > 0 else []
+    return [
+        Value("time_to_first_sound", startup_s),
+        Value("silence_time", sum(silences)),
+        Value("silences", float(len(silences))),
+        Value("silence_longest", max(silences, default=0.0)),
+        *share,
+    ]
+
+
 def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
     """One value of each of `METRICS` and of `INTERFACE_BYTES`.
 
     Args:
-        observations: of a cell, with one ``sound``.
+        observations: of a cell, with one ``sound``, or one ``listened`` from an app of Android's.
         folder: the cell's, where the recording is.
 
     Raises:
         ValueError: see `listen`.
         FileNotFoundError: there is no recording.
     """
-    found = [value for item in observations for value in interface_bytes(item)]
+    found = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
     for item in observations:
+        if item["event"] == "listened":
+            found += seen(item)
         if item["event"] == "sound":
             found += values(listen(item, folder / item["file"]), waits(observations, item))
     return found

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,7 +13,10 @@ from orchestrator.errors import StepError
 from orchestrator.phone import Phone
 from orchestrator.phone.sound import SoundCard
 from orchestrator.programs import Program
-from orchestrator.ui import UiFactory
+from orchestrator.ui import Ui, UiFactory
+
+if TYPE_CHECKING:
+    from orchestrator.ui.app import AndroidApp
 
 
 class Parameters(BaseModel):
@@ -39,6 +42,21 @@ class Tools:
 
     node: Path
     node_modules: Path
+
+
+class AppFactory(Protocol):
+    """Opens apps that are installed on the phone (Android)."""
+
+    def __call__(self, app: "AndroidApp", *, fresh: bool = True) -> AbstractContextManager[Ui]:
+        """An app, stopped and ready to be opened, for as long as the context.
+
+        Args:
+            app: which.
+            fresh: what it has stored is cleared before; without, it stays signed in.
+
+        Raises:
+            StepError: the phone's screen cannot be driven, or the app is not there.
+        """
 
 
 def _not_declared(*_arguments: object, **_options: object) -> NoReturn:
@@ -67,6 +85,10 @@ class Context:
     """Facts of a service that the scenario declares: URLs, accounts."""
     open_sound: Callable[[], AbstractContextManager[SoundCard]] = _not_declared
     """The phone's sound card, for as long as the context: what ``open_ui(sound=card.server)`` plays can be recorded."""
+    open_app: AppFactory = _not_declared
+    """Opens Android apps: of phones that have them alone."""
+    android: "AndroidApp | None" = None
+    """The Android app that the scenario is done with; None: the phone is virtual, its apps are pages."""
 
     def warn(self, text: str) -> None:
         """Say that something has disturbed the cell: it is counted all the same, and flagged in the report.

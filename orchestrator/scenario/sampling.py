@@ -134,7 +134,7 @@ def sample(
     for_s: float,
     every_s: float = DEFAULT_EVERY_S,
     until: Callable[[Look], bool] = lambda _look: False,
-    watch: Callable[[Sequence[Node]], object] = lambda _windows: None,
+    watch: Callable[[Sequence[Node]], object] = lambda _windows: False,
 ) -> Sampled:
     """Look at the screen at a fixed rate.
 
@@ -146,7 +146,8 @@ def sample(
         for_s: how long.
         every_s: from one look to the next.
         until: ends it earlier.
-        watch: is given everything that is shown, e.g. `AndroidUi.close_dialog`.
+        watch: is given everything that is shown, e.g. `AndroidUi.close_dialog`; a look of which it says True was one at
+            something else, and does not count.
 
     Raises:
         StepError: the phone does not answer.
@@ -156,15 +157,17 @@ def sample(
     due = begin
     while due < begin + for_s:
         time.sleep(max(0.0, due - time.monotonic()))
-        looks.append(_look(ui, elements, watch))
-        if until(looks[-1]):
-            break
+        look = _look(ui, elements, watch)
+        if look is not None:
+            looks.append(look)
+            if until(look):
+                break
         while due <= time.monotonic():
             due += every_s
     return Sampled(tuple(looks), every_s)
 
 
-def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> Look:
+def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> Look | None:
     asked, clock = time.time(), time.monotonic()
     xml = ui.hierarchy()
     took_s = time.monotonic() - clock
@@ -172,6 +175,7 @@ def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[No
         windows = parse_hierarchy(xml)
     except ValueError as error:
         raise StepError(f"looking at the screen: {error}") from error
-    watch(windows)
+    if watch(windows):
+        return None
     found = {name: find_node(windows, selector) for name, selector in elements.items()}
     return Look(asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None})

@@ -21,7 +21,7 @@ of the Android apps that do the same::
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -55,6 +55,8 @@ class _AndroidSection(_Section):
     versions: Text
     seen: Text
     note: str = ""
+    signed_in: bool = False
+    links: dict[str, Text] = Field(default_factory=dict)
 
 
 class _File(_Strict):
@@ -84,12 +86,17 @@ class AndroidApp(App):
         versions: those that the selectors were made for, first and last.
         seen: on which phone and when they were seen to work, or that they were not.
         note: what a user has to know.
+        signed_in: somebody has signed in by hand: it must not be cleared.
+        links: what the scenario calls something → the address that opens it: clips, whom to call. Without, it is the
+            lab's own, which no real app knows.
     """
 
     package: str
     versions: str
     seen: str
     note: str = ""
+    signed_in: bool = False
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_app(folder: Path) -> App:
@@ -118,6 +125,8 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
             versions=section.versions,
             seen=section.seen,
             note=section.note,
+            signed_in=section.signed_in,
+            links=section.links,
         )
         for name, section in _load(folder / FILE).android.items()
     }

@@ -19,7 +19,7 @@ from appium.webdriver.client_config import AppiumClientConfig
 from selenium.webdriver.common.proxy import Proxy, ProxyType
 
 from orchestrator.errors import StepError
-from orchestrator.programs import CHROMEDRIVER
+from orchestrator.programs import CHROMEDRIVER, CHROMIUM
 from orchestrator.ui import browser
 from orchestrator.ui.browser import PREFERENCES, Wrapper
 from orchestrator.ui.chromium import FAILURES, ChromiumUi
@@ -108,6 +108,8 @@ class ChromiumUiFactory:
         self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
     ) -> tuple[Remote, Path]:
         """A session, and its profile."""
+        if not CHROMIUM.version():  # ChromeDriver waits long for one that ends at once
+            raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: asked for its version, it says none")
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
             profile = folder / f"profile-{attempt}"

@@ -23,6 +23,16 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
     return None
 
 
+def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
+    """All elements that any way finds, in the order in which they are drawn.
+
+    Raises:
+        StepError: a way that exists in browsers only.
+    """
+    nodes = [node for window in windows for node in window.walk() if node.bounds.area]
+    return [node for node in nodes if any(_is(node, way) for way in selector.alternatives)]
+
+
 def _is(node: Node, way: Selector) -> bool:
     match way.by:
         case "id":

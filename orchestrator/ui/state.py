@@ -14,13 +14,14 @@ DevTools = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Method and parameters of a DevTools command → its result."""
 
 
-def proved_clean(factory: UiFactory, *, device: str, observe: Callable[..., object]) -> UiFactory:
+def proved_clean(factory: UiFactory, *, device: str, observe: Callable[..., object], fresh: bool = True) -> UiFactory:
     """A factory whose apps have been seen to keep nothing: each opening is observed as ``app_state``.
 
     Args:
         factory: opens the apps.
         device: what runs them; first word of the message.
         observe: records the observation.
+        fresh: False: the app stays signed in; the observation says that it was kept, and nothing is proved.
 
     Returns:
         A factory that raises StepError when an app has kept something.
@@ -29,6 +30,10 @@ def proved_clean(factory: UiFactory, *, device: str, observe: Callable[..., obje
     @contextmanager
     def open_ui(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Ui]:
         with factory(switches=switches, sound=sound) as ui:
+            if not fresh:
+                observe("app_state", device=device, clean=False, kept=True)
+                yield ui
+                return
             state = ui.state()
             observe("app_state", device=device, clean=state.clean, **asdict(state))
             if not state.clean:

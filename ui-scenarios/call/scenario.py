@@ -279,7 +279,7 @@ class _Call:
         start, end = (round(at * quality.RATE_HZ) for at in (first.start_s, first.end_s))
         place = quality.find(reference[start:end], quality.from_bytes(spoken.data, spoken.rate_hz))
         if place.strength < _SAID_STRENGTH:
-            raise StepError(
+            raise CheckError(
                 f"call {self._name}: the desktop did not say what it should (correlation {place.strength:.2f}, "
                 f"{spoken.gaps} gaps): the host is too busy"
             )

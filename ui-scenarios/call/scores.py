@@ -5,7 +5,17 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, Literal
 
-from analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Limits, Metric, Observation, Value, interface_bytes
+from analysis.metric import (
+    INTERFACE_BYTES,
+    LOOK_RESOLUTION,
+    NOT_NEGATIVE,
+    Limits,
+    Metric,
+    Observation,
+    Value,
+    interface_bytes,
+    look_resolution,
+)
 from analysis.waiting import DIRECTIONS, wait_of
 
 from . import packets, quality, stalls
@@ -59,6 +69,8 @@ METRICS: tuple[Metric, ...] = (
     _metric("packets_discarded", "Voice packets that came too late or too early to be played", "%", _STATS),
     _metric("voice_rate", "Voice received, payload of RTP", "kbit/s", _STATS, better="neither"),
     _metric("setup_time", "From the answer to the connected call", "s", "ui-scenarios/call"),
+    _metric("call_duration", "Time that the call lasted (Android)", "s", "ui-scenarios/call", better="higher"),
+    _metric("calls_cut", "Calls that ended by themselves (Android)", "%", "ui-scenarios/call", limits=_PERCENT),
     _metric("not_found", "Speech of which nothing like it was heard", "%", "ui-scenarios/call", limits=_PERCENT),
     _metric(
         "reordering_delay", "Mean wait for the order at the receiver", "ms", "nikravesh2016 §3.3", labels=("direction",)
@@ -85,6 +97,7 @@ METRICS: tuple[Metric, ...] = (
     _metric("utterance_delay", "Delay from mouth to ear", "ms", _DELAY, labels=_EACH, limits=_ANY),
     _metric("control_mos_wide", "PESQ MOS of the control call, wide band", "", _WIDE, better="higher", limits=_MOS),
     _metric("control_concealment", "Sound that the player made up in the control call", "%", _STATS, limits=_PERCENT),
+    LOOK_RESOLUTION,
     *INTERFACE_BYTES,
 )
 _CONTROL = "control"
@@ -101,6 +114,7 @@ def score(observations: Sequence[Observation], tables: Mapping[str, Any], folder
     kept = [item for item in calls if item not in disturbed]
     values = [*_heard(kept, folder), *_measured(kept, disturbed), *_host(calls, said, disturbed)]
     values += [Value("setup_time", fmean(found))] if (found := _of(calls, "call", "setup_s")) else []
+    values += [*_seen(calls), *look_resolution(calls)]
     rated = {value.metric: value.value for value in (*_heard(control, folder), *_measured(control, []))}
     names = {"control_mos_wide": "mos_wide", "control_concealment": "concealment"}
     values += [value for item in observations for value in interface_bytes(item)]
@@ -110,6 +124,17 @@ def score(observations: Sequence[Observation], tables: Mapping[str, Any], folder
 
 def _of(observations: Iterable[Observation], event: str, field: str) -> list[float]:
     return [float(item[field]) for item in observations if item["event"] == event]
+
+
+def _seen(calls: Sequence[Observation]) -> list[Value]:
+    """What an app of Android's shows of its calls."""
+    seen = [item for item in calls if item["event"] == "call" and "cut" in item]
+    if not seen:
+        return []
+    return [
+        Value("call_duration", fmean(float(item["duration_s"]) for item in seen)),
+        Value("calls_cut", 100 * sum(bool(item["cut"]) for item in seen) / len(seen)),
+    ]
 
 
 def _host(calls: Sequence[Observation], said: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:

@@ -23,8 +23,8 @@ _WRITE_OUT = "%{stderr}" + _MARK + "{" + ",".join(f'"{key}":{value}' for key, va
 # -q: no ~/.curlrc; a proxy variable of the host would lead past the phone's interfaces.
 _COMMON = ("-q", "--silent", "--show-error", "--no-progress-meter", "--noproxy", "*", "--write-out", _WRITE_OUT)
 
-_FILE_SCRIPT = 'curl "$@" | sha256sum'
-_BUNDLE_SCRIPT = 'date +%s.%N; curl "$@"; date +%s.%N'
+_FILE_SCRIPT = '"$0" "$@" | sha256sum'
+_BUNDLE_SCRIPT = 'date +%s.%N; "$0" "$@"; date +%s.%N'
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Transfer:
         }
 
 
-def file_argv(size: int, timeout_s: float, server: Server = "dl") -> list[str]:
-    """Download one file and print the SHA-256 of what came; curl's report goes to stderr."""
+def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl") -> list[str]:
+    """Download one file and print the SHA-256 of what came; curl's report goes to stderr. `curl` is what calls it."""
     url, source = _source(size, server)
-    return ["sh", "-c", _FILE_SCRIPT, "curl", *_COMMON, "--max-time", f"{timeout_s:.1f}", *source, url]
+    return ["sh", "-c", _FILE_SCRIPT, curl, *_COMMON, "--max-time", f"{timeout_s:.1f}", *source, url]
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Flows:
         return ["--parallel", "--parallel-immediate", "--parallel-max", str(self.concurrent)]
 
 
-def bundle_argv(flows: Flows, size: int, timeout_s: float, server: Server = "dl") -> list[str]:
-    """Download the flows' files; prints the time before and after."""
+def bundle_argv(flows: Flows, size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl") -> list[str]:
+    """Download the flows' files; prints the time before and after. `curl` is what calls it."""
     url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}", "--output", "/dev/null"]
     arguments = [*_COMMON, *flows.arguments(), *limits, *source, f"{url}?flow=[1-{flows.count}]"]
-    return ["sh", "-c", _BUNDLE_SCRIPT, "curl", *arguments]
+    return ["sh", "-c", _BUNDLE_SCRIPT, curl, *arguments]
 
 
 def _source(size: int, server: Server) -> tuple[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from orchestrator.errors import StepError
+from orchestrator.programs import CURL
 from orchestrator.scenario import Context, Parameters
 from orchestrator.spec.units import DurationS, SizeBytes, between, format_size
 
@@ -143,7 +144,8 @@ def _left_s(deadline: float) -> float:
 
 def _download(context: Context, size: int, server: Server, deadline: float) -> None:
     label, left_s = format_size(size), _left_s(deadline)
-    answer = context.phone.shell(curl.file_argv(size, left_s, server), timeout_s=left_s + 5, check=False)
+    argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL))
+    answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     if len(transfers) != 1:
         raise StepError(f"download of {label}: curl gave no result: {problem or answer.stderr.strip()[-200:]}")
@@ -159,7 +161,7 @@ def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline:
     what = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
-    argv = curl.bundle_argv(flows, bundle.size, left_s, server)
+    argv = curl.bundle_argv(flows, bundle.size, left_s, server, curl=context.phone.program(CURL))
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     for transfer in transfers:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+from analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -33,6 +33,7 @@ METRICS: tuple[Metric, ...] = (
         source="baerts2015 §4.3",
         limits=(0.0, 100.0),
     ),
+    LOOK_RESOLUTION,
 )
 
 
@@ -50,7 +51,7 @@ def score(observations: Sequence[Observation], tables: object) -> list[Value]:
         elif item["event"] == "action":
             done += 1
             waited[item["action"]].append(float(item["response_time_s"]))
-            if item["action"] == "refresh":
+            if item["action"] == "refresh" and item["texts_s"] is not None:
                 texts.append(float(item["texts_s"]))
         elif item["event"] == "unfinished" and item["waited_s"] > 0:
             waited[item["action"]].append(float(item["waited_s"]))
@@ -62,7 +63,7 @@ def score(observations: Sequence[Observation], tables: object) -> list[Value]:
         values.append(Value("time_to_texts", _mean(texts)))
     if asked:
         values.append(Value("actions_done", 100 * done / asked))
-    return values
+    return values + look_resolution(observations)
 
 
 def _mean(numbers: Sequence[float]) -> float:

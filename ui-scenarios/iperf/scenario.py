@@ -9,12 +9,14 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from orchestrator.errors import StepError
+from orchestrator.programs import Program
 from orchestrator.scenario import Context, Parameters
 from orchestrator.spec.units import DurationS
 
 Direction = Literal["up", "down"]
 
 SERVICE = "iperf"
+IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
 MAX_TEST_S = 120.0
 """A test of an app takes at most so long (baerts2015 §4.3)."""
 _CONNECT_TIMEOUT_S = 5.0
@@ -88,7 +90,7 @@ def _test(
     context: Context, parameters: IperfParameters, facts: Mapping[str, str], direction: Direction
 ) -> dict[str, Any]:
     argv = [
-        *("iperf3", "--client", facts["host"], "--port", facts["port"], "--json"),
+        *(context.phone.program(IPERF3), "--client", facts["host"], "--port", facts["port"], "--json"),
         *("--time", f"{parameters.duration:g}", "--parallel", str(parameters.parallel)),
         *("--connect-timeout", f"{_CONNECT_TIMEOUT_S * 1000:g}"),
         *(["--reverse"] if direction == "down" else []),

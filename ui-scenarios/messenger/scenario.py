@@ -114,7 +114,7 @@ class MessengerScenario:
         _plan(context, parameters, chat)
         facts = context.service("xmpp")
         peer.open(APP.start.format(**facts), timeout_s=_OPEN_S)
-        _sign_in(peer, facts["peer"], facts["peer_password"])
+        sign_in(peer, facts["peer"], facts["peer_password"])
 
     def run(self, context: Context, parameters: MessengerParameters) -> None:
         """Send everything; StepError when the app does not start, the service goes, or a message is another one."""
@@ -160,12 +160,13 @@ def _start(context: Context, chat: _Chat) -> None:
     started = time.monotonic()
     ui.open(APP.start.format(**facts), timeout_s=min(_OPEN_S, chat.left_s))
     context.observe("clean", **check_clean(ui))
-    _sign_in(ui, facts["phone"], facts["phone_password"])
+    sign_in(ui, facts["phone"], facts["phone_password"])
     context.observe("signed_in", duration_s=round(time.monotonic() - started, 4))
     ui.tap(APP.elements["contact who is there"], timeout_s=_CONTACT_S)
 
 
-def _sign_in(ui: Ui, account: str, password: str) -> None:
+def sign_in(ui: Ui, account: str, password: str) -> None:
+    """Sign in to the page. Raises StepError when the contacts do not come."""
     ui.type(APP.elements["account"], account)
     ui.type(APP.elements["password"], password, secret=True)
     ui.tap(APP.elements["sign in"])

@@ -4,7 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
+from analysis.metric import (
+    INTERFACE_BYTES,
+    LOOK_RESOLUTION,
+    NOT_NEGATIVE,
+    Metric,
+    Observation,
+    Value,
+    interface_bytes,
+    look_resolution,
+)
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -54,6 +63,7 @@ METRICS: tuple[Metric, ...] = (
         limits=(0.0, 100.0),
     ),
     Metric("sign_in_time", "Until the contacts are there", "s", "lower", source="baerts2015 §4.3", limits=NOT_NEGATIVE),
+    LOOK_RESOLUTION,
     *INTERFACE_BYTES,
 )
 
@@ -70,6 +80,7 @@ def score(observations: Sequence[Observation], tables: object) -> list[Value]:
     if messages:
         lost = sum(not item["delivered"] for item in messages)
         values.append(Value("undelivered", 100 * lost / len(messages)))
+    values += look_resolution(observations)
     return values + [value for item in observations for value in _others(item)]
 
 

@@ -1,11 +1,12 @@
 """Small datagrams at a steady pace to a server that answers each (nikravesh2016 §3.3)."""
 
 import json
+import re
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from orchestrator.errors import StepError
+from orchestrator.errors import CheckError, StepError
 from orchestrator.phone import Phone
 from orchestrator.programs import MPFLEX
 from orchestrator.scenario import Context, Parameters
@@ -17,6 +18,7 @@ SMALLEST_BYTES, LARGEST_BYTES = 56, 1200
 
 MAX_PROBES = 1 << 20
 _LOOKUP_TIMEOUT_S = 10.0
+_ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 _AFTER_S = 4.0
 """Longest wait for the last answers and for the server's totals."""
 
@@ -76,7 +78,7 @@ class UdpJitterScenario:
         found = _read(answer.stdout, answer.stderr)
         late_ms = found["late_ms"]["p95"]
         if late_ms > parameters.period * 1000:
-            raise StepError(
+            raise CheckError(
                 f"udp-jitter: the phone was too busy: one datagram of 20 left {late_ms:g} ms late or later, "
                 f"one is due every {parameters.period * 1000:g} ms"
             )
@@ -89,11 +91,13 @@ class UdpJitterScenario:
 
 def _address(phone: Phone) -> str:
     """Of the echo service: looked up over the transport, as an app would."""
-    answer = phone.shell(["getent", "ahostsv4", HOST], timeout_s=_LOOKUP_TIMEOUT_S, check=False)
-    fields = answer.stdout.split()
-    if not fields:
+    # Android has no getent; its ping says the address before it sends anything.
+    script = 'getent ahostsv4 "$1" 2>/dev/null || ping -c 1 -W 1 "$1"'
+    answer = phone.shell(["sh", "-c", script, "lookup", HOST], timeout_s=_LOOKUP_TIMEOUT_S, check=False)
+    found = _ADDRESS.search(answer.stdout)
+    if found is None:
         raise StepError(f"udp-jitter: {HOST} has no address on the phone: {answer.stderr.strip() or 'no answer'}")
-    return fields[0]
+    return found.group()
 
 
 def _read(stdout: str, stderr: str) -> dict[str, Any]:

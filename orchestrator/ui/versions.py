@@ -1,0 +1,28 @@
+"""Whether the version of an app is one that its selectors were made for."""
+
+import re
+
+_NUMBERS = re.compile(r"\d+")
+
+
+def outside(version: str, tested: str) -> str:
+    """Why a version is not one of those that an ``app.yaml`` was made for, or "".
+
+    Args:
+        version: ``391.2.4``.
+        tested: ``380 … 400``: first and last, compared as far as they are written.
+    """
+    found = _parts(version)
+    ends = [_parts(end) for end in tested.split("…")]
+    if not found or not all(ends):
+        return f"version {version} cannot be compared with {tested}"
+    first, last = ends[0], ends[-1]
+    if found[: len(first)] < first:
+        return f"version {version} is older than those that its selectors were made for ({tested})"
+    if found[: len(last)] > last:
+        return f"version {version} is newer than those that its selectors were made for ({tested})"
+    return ""
+
+
+def _parts(version: str) -> list[int]:
+    return [int(number) for number in _NUMBERS.findall(version)]
