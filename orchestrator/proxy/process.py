@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capture import CapturePoint
-from orchestrator.lab import topology
+from orchestrator.endpoints import Endpoints
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.phone.counters import parse_netstat
@@ -23,6 +23,8 @@ class ProcessProxy:
         logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
         secret_file: the secret shared with the agent.
         congestion_control: pinned on every socket towards the phone.
+        interface: of the node, towards the phone.
+        endpoints: where it listens.
         ports: of the origin's services that phones reach, beside those of the web.
     """
 
@@ -34,6 +36,8 @@ class ProcessProxy:
         logs: Path,
         secret_file: Path,
         congestion_control: str,
+        interface: str,
+        endpoints: Endpoints,
         ports: Sequence[int] = (),
     ) -> None:
         self._node = node
@@ -42,6 +46,8 @@ class ProcessProxy:
         self._log_file = logs / "proxy.jsonl"
         self._secret_file = secret_file
         self._congestion_control = congestion_control
+        self._interface = interface
+        self._endpoints = endpoints
         self._ports = ports
         self._session: Mapping[str, Any] = {}
         self._process: NodeProcess | None = None
@@ -49,7 +55,7 @@ class ProcessProxy:
     @property
     def capture_point(self) -> CapturePoint:
         """The interface towards the phone."""
-        return CapturePoint(self._node, "eth0", "proxy.pcapng")
+        return CapturePoint(self._node, self._interface, "proxy.pcapng")
 
     def start(self) -> None:
         """Start it and wait until it listens."""
@@ -73,12 +79,12 @@ class ProcessProxy:
 
     def _listen(self) -> dict[str, str]:
         listen = {
-            "tcp": topology.PROXY_TCP,
-            "mpflex": topology.PROXY_MPFLEX,
-            "mpflex_plain": topology.PROXY_MPFLEX_PLAIN,
+            "tcp": self._endpoints.tcp,
+            "mpflex": self._endpoints.mpflex,
+            "mpflex_plain": self._endpoints.mpflex_plain,
         }
         if Path("/proc/sys/net/mptcp/enabled").exists():
-            listen["mptcp"] = topology.PROXY_MPTCP
+            listen["mptcp"] = self._endpoints.mptcp
         return listen
 
     def stop(self) -> None:

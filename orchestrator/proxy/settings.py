@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.lab import topology
+from orchestrator.origin.sites import ECHO_ADDRESS, ECHO_PORT, NETWORK
 
 WEB_PORTS = (53, 80, 443)
 """Ports of the origin that phones always reach."""
@@ -34,8 +34,8 @@ def proxy_settings(
         "listen": dict(listen),
         "secret_file": secret_file,
         "allow": [
-            f"{topology.ORIGIN_NET}:{','.join(map(str, (*WEB_PORTS, *ports)))}",
-            f"{topology.ECHO}/32:{topology.ECHO_PORT}",
+            f"{NETWORK}:{','.join(map(str, (*WEB_PORTS, *ports)))}",
+            f"{ECHO_ADDRESS}/32:{ECHO_PORT}",
         ],
         "congestion_control": congestion_control,
         "log": log,

@@ -65,8 +65,9 @@ class DashService:
                 self._check(context, url.format(site.name), expected)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """``tube`` and ``motion``: the URLs of the pages."""
-        return {site.name: f"https://www.{site.name}.lab/" for site in SITES}
+        """``tube`` and ``motion``: the URLs of the pages; ``tube_media`` and ``motion_media``: of the clips."""
+        pages = {site.name: f"https://www.{site.name}.lab/" for site in SITES}
+        return pages | {f"{site.name}_media": f"https://media.{site.name}.lab/" for site in SITES}
 
     def _check(self, context: ServiceContext, url: str, expected: str) -> None:
         answer = fetch(self, context, url, "--fail")

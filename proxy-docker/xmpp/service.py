@@ -78,9 +78,12 @@ class XmppService:
                 raise DeviceError(self.name, f"{url} does not answer as it should: {found}")
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """``url`` of the messenger; ``phone``, ``phone_password``, ``peer``, ``peer_password``: the accounts."""
-        passwords = json.loads((context.directory / "accounts.json").read_text())
-        facts = {"url": f"https://{DOMAIN}/"}
+        """``url`` of the messenger; ``phone``, ``phone_password``, ``peer``, ``peer_password``: the accounts;
+        ``accounts``: the private file that has both.
+        """
+        file = context.directory / "accounts.json"
+        passwords = json.loads(file.read_text())
+        facts = {"url": f"https://{DOMAIN}/", "accounts": str(file)}
         for name, password in passwords.items():
             facts |= {name: f"{name}@{DOMAIN}", f"{name}_password": password}
         return facts

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
-from orchestrator.proxy.docker import DockerStack, StackSettings
+from orchestrator.proxy.docker import DockerStack, ServiceState, StackSettings
+from orchestrator.proxy.docker.render import Rendered
 from tests.docker.engine import Engine, why_not
 from tests.docker.phone import PhoneNode
 
@@ -27,6 +28,7 @@ def congestion_control() -> str:
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("MPLAB_HEALTH_INTERVAL", "2s")
         patch.delenv("DOCKER_HOST", raising=False)
         yield
 
@@ -52,6 +54,31 @@ def bridge_stack(engine: Engine) -> DockerStack:
     signal = ("172.31.252.2",)
     settings = StackSettings(engine.url, profiles=EVERYTHING, signal=signal, congestion_control=congestion_control())
     return DockerStack(settings, say=_say)
+
+
+@pytest.fixture(scope="session")
+def states(bridge_stack: DockerStack) -> list[ServiceState]:
+    """Everything is up, until the last test of ``test_stack.py`` has taken it down."""
+    return bridge_stack.up()
+
+
+@pytest.fixture(scope="session")
+def made(states: list[ServiceState], bridge_stack: DockerStack) -> Rendered:
+    assert states
+    found = bridge_stack.last_rendered()
+    assert found is not None
+    return found
+
+
+def attach_to_bridges(phone: PhoneNode, engine: Engine, client: DockerClient) -> None:
+    """Put the phone's paths into the two networks in front of the proxy."""
+    for interface, network, address in (
+        ("wlan0", "mplab_front1", "172.31.251.10"),
+        ("rmnet0", "mplab_front2", "172.31.252.10"),
+    ):
+        (found,) = client.networks.list(names=[network])
+        phone.wire(engine.node, interface, address, bridge=f"br-{str(found.id)[:12]}")
+    phone.use_both_paths("172.31.252.10")
 
 
 @pytest.fixture(scope="session")

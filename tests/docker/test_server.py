@@ -1,12 +1,17 @@
 """A server with two addresses of its own, and a phone somewhere else: both paths come through published ports."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 from docker import DockerClient
 
 from orchestrator.errors import LabNotReadyError
 from orchestrator.origin.files import stream_bytes
-from orchestrator.proxy.docker import DockerStack
-from tests.docker.conftest import SERVER_ADDRESSES
+from orchestrator.proxy.docker import DockerStack, StackSettings
+from orchestrator.proxy.docker.borrow import borrowed, exclusive, give_back
+from tests.docker.conftest import SERVER_ADDRESSES, congestion_control
 from tests.docker.engine import Engine
 from tests.docker.phone import PhoneNode
 
@@ -56,3 +61,45 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
     assert min(carried.values()) > 0.01 * SIZE, carried
     server_stack.down()
     assert client.containers.list(all=True) == []
+
+
+LEND = """
+import os, signal, sys
+from orchestrator.proxy.docker import DockerStack, StackSettings
+from orchestrator.proxy.docker.borrow import borrowed, exclusive
+stack = DockerStack(StackSettings(sys.argv[1], profiles=("dns", "iperf"), congestion_control=sys.argv[2]))
+with exclusive(stack, run_id="killed"), borrowed(stack):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_stack_that_was_lent_is_given_back_after_kill_9(engine: Engine, client: DockerClient) -> None:
+    by_hand = DockerStack(StackSettings(engine.url, profiles=("dns",), congestion_control=congestion_control()))
+    by_hand.down()
+    before = {state.service for state in by_hand.up(build=False)}
+    done = subprocess.run([sys.executable, "-c", LEND, engine.url, congestion_control()], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    assert "iperf" in {state.service for state in by_hand.status()}
+    with exclusive(by_hand):
+        assert give_back(by_hand)
+        assert not give_back(by_hand), "once"
+    states = by_hand.status()
+    assert {state.service for state in states} == before
+    assert all(state.well for state in states)
+    by_hand.down()
+    assert client.containers.list(all=True) == []
+
+
+def test_what_somebody_else_has_started_is_left_alone(engine: Engine, client: DockerClient) -> None:
+    stack = DockerStack(StackSettings(engine.url, profiles=("dns",), congestion_control=congestion_control()))
+    labels = {"com.docker.compose.project": "mplab", "com.docker.compose.service": "theirs"}
+    theirs = client.containers.run(stack.image("net"), ["sleep", "99"], detach=True, init=True, labels=labels)
+    try:
+        with (
+            pytest.raises(LabNotReadyError, match=r"nobody here knows how they were started \(theirs\)"),
+            borrowed(stack),
+        ):
+            pytest.fail("it was lent")
+        assert [container.id for container in client.containers.list()] == [theirs.id]
+    finally:
+        theirs.remove(force=True)

@@ -23,7 +23,7 @@ _TAKEN = re.compile(
 )
 _NO_ADDRESS = re.compile(r"(?P<address>\d[\d.]+):\d+[^\n]*cannot assign requested address")
 _NO_REGISTRY = re.compile(
-    r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image", re.I
+    r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image|needs to be built", re.I
 )
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')

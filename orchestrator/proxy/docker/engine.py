@@ -24,15 +24,23 @@ def engine_url(asked: str = "") -> str:
     return asked or os.environ.get("DOCKER_HOST") or DEFAULT_URL
 
 
-@contextmanager
-def connected(url: str) -> Iterator[DockerClient]:
+def connect(url: str) -> DockerClient:
     """A client of the engine at `url`.
 
     Raises:
-        LabNotReadyError: it does not run, may not be used, cannot be reached, is too old, or ended meanwhile.
+        LabNotReadyError: it does not run, may not be used, cannot be reached, or is too old.
     """
-    version = _server_version(url)
-    client = _client(url, version)
+    return _client(url, _server_version(url))
+
+
+@contextmanager
+def connected(url: str) -> Iterator[DockerClient]:
+    """A client of the engine at `url`, for a ``with`` block.
+
+    Raises:
+        LabNotReadyError: see `connect`; or it ended meanwhile.
+    """
+    client = connect(url)
     try:
         yield client
     except APIError as error:

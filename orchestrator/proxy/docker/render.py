@@ -14,8 +14,8 @@ from typing import Any
 
 from orchestrator.configs import render, write_private
 from orchestrator.errors import LabNotReadyError
-from orchestrator.lab import topology
 from orchestrator.origin import LabAuthority, Origin
+from orchestrator.origin.sites import NETWORK
 from orchestrator.phone import CommandResult
 from orchestrator.programs import CHECKOUT
 from orchestrator.proxy.docker.layout import PRIVATE, InImages
@@ -151,7 +151,7 @@ def _write_shadowsocks(folder: Path) -> None:
         )
         write_private(folder / "shadowsocks.json", text)
     everything = IPv4Network("0.0.0.0/0")
-    blocked = [*map(str, everything.address_exclude(IPv4Network(topology.ORIGIN_NET))), "::/0"]
+    blocked = [*map(str, everything.address_exclude(IPv4Network(NETWORK))), "::/0"]
     (folder / "shadowsocks.acl").write_text(render(templates, "shadowsocks.acl.j2", blocked=blocked))
 
 

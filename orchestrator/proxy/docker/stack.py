@@ -1,27 +1,32 @@
 """The containers of a lab: prepared, started, looked at, stopped."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from docker import DockerClient
 from docker.errors import ImageNotFound, NotFound
 from docker.models.containers import Container
 
+from orchestrator.configs import write_private
 from orchestrator.errors import LabNotReadyError
 from orchestrator.proxy.docker.base import Say, ensure_base
 from orchestrator.proxy.docker.compose import default_settings, profiles, run_compose
 from orchestrator.proxy.docker.engine import connected, engine_url
 from orchestrator.proxy.docker.render import Rendered, load_rendered, rendered
 from orchestrator.proxy.docker.volumes import LABEL, fill_volumes, volume_names
+from orchestrator.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
 from orchestrator.record.state import state_directory
+from orchestrator.services.registry import SERVICES_DIR
+from orchestrator.spec.proxyfile import ProxyFile
 
-PROJECT_LABEL, SERVICE_LABEL = "com.docker.compose.project", "com.docker.compose.service"
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
 
+IMAGES_DIR = SERVICES_DIR / "images"
 _READY_TIMEOUT_S = 120.0
 _POLL_S = 0.25
 _LOG_LINES = 5
@@ -48,6 +53,29 @@ class StackSettings:
     signal: tuple[str, ...] = ()
     congestion_control: str = "cubic"
     variables: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, file: ProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
+    ) -> Self:
+        """What a lab file says, with what goes before it."""
+        asked = congestion_control or file.congestion_control
+        return cls(
+            engine=engine or file.engine or "",
+            project=file.project,
+            profiles=tuple(profiles or file.profiles),
+            listen=tuple(file.listen),
+            signal=tuple(file.signal),
+            congestion_control="" if asked == "system" else asked,
+        )
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """From what `asdict` and JSON have made of them."""
+        settings: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
+        }
+        return cls(**settings)
 
     def environment(self) -> dict[str, str]:
         """Variables of the compose file that differ from ``.env``."""
@@ -123,8 +151,36 @@ class DockerStack:
         """What `render` made last, or None."""
         return load_rendered(self.directory)
 
-    def prepare(self, *, renew: bool = False, build: bool = True) -> Rendered:
-        """Have base image, images, configurations and content in the engine.
+    @property
+    def _up_file(self) -> Path:
+        return self.directory.with_name(f"{self.settings.project}.up.json")
+
+    def up_with(self) -> StackSettings | None:
+        """What it was brought up with by hand; None when it was not, or has been taken down since."""
+        try:
+            found = json.loads(self._up_file.read_text())
+        except (OSError, ValueError):
+            return None
+        return StackSettings.read(found)
+
+    def describe(self, made: Rendered) -> dict[str, Any]:
+        """What cells depend on: engine, digests of the images, hash of the configurations."""
+        with self._engine() as client:
+            version = client.version(api_version=False)
+            found = {tag: image.id for image in client.images.list("mplab/*") for tag in image.tags}
+        names = {path.parent.name for path in IMAGES_DIR.glob("*/Dockerfile")}
+        images = {name: found[self.image(name)] for name in sorted(names) if self.image(name) in found}
+        return {
+            "engine": version["Version"],
+            "kernel": version.get("KernelVersion", ""),
+            "project": self.settings.project,
+            "profiles": list(self.settings.profiles),
+            "images": images,
+            "configuration": made.digest,
+        }
+
+    def prepare(self, *, renew: bool = False, build: bool = True, further: Sequence[str] = ()) -> Rendered:
+        """Have base image, images, configurations and content in the engine; `further`: profiles to build images of.
 
         Raises:
             LabNotReadyError: one of them cannot be had.
@@ -133,7 +189,7 @@ class DockerStack:
             if build:
                 ensure_base(client, self._base, self._say)
                 self._say("images: building")
-                self._compose("build", chosen=self._with_net())
+                self._compose("build", chosen=tuple(dict.fromkeys((*self._with_net(), *further))))
             self._say("configurations and content: making what is not there yet")
             made = self.render(renew=renew)
             image = self.image("net")
@@ -141,8 +197,8 @@ class DockerStack:
             fill_volumes(client, self.settings.project, image, made, self._say)
         return made
 
-    def up(self, *, renew: bool = False, build: bool = True) -> list[ServiceState]:
-        """Prepare and start; returns when every service answers.
+    def up(self, *, renew: bool = False, build: bool = True, remember: bool = True) -> list[ServiceState]:
+        """Prepare and start; returns when every service answers. `remember`: it is to stay up.
 
         Raises:
             LabNotReadyError: it cannot be started, or a service does not answer within two minutes.
@@ -150,11 +206,21 @@ class DockerStack:
         made = self.prepare(renew=renew, build=build)
         self._say("containers: starting")
         self._compose("up", "--detach", "--no-build", config=made.digest)
+        if remember:
+            earlier = self.up_with()
+            also = earlier.profiles if earlier is not None else ()  # they run on
+            profiles_up = tuple(dict.fromkeys((*also, *self.settings.profiles)))
+            write_private(self._up_file, json.dumps(asdict(replace(self.settings, profiles=profiles_up))))
         with self._engine() as client:
             return self._wait(client)
 
-    def down(self, *, volumes: bool = False) -> None:
-        """Stop and remove the containers and networks of the project; with `volumes`, what they have stored, too."""
+    def down(self, *, volumes: bool = False, forget: bool = True) -> None:
+        """Stop and remove the containers and networks of the project; with `volumes`, what they have stored, too.
+
+        `forget`: it is to stay down.
+        """
+        if forget:
+            self._up_file.unlink(missing_ok=True)
         with self._engine() as client:
             # compose 1.29 refuses to parse a file whose external volumes are gone only at 'up': 'down' always works.
             self._compose("down", "--remove-orphans", *(["--volumes"] if volumes else []), chosen=profiles())

@@ -18,7 +18,7 @@ from orchestrator.proxy.docker.layout import STORES, USER, place_of_content, vol
 from orchestrator.proxy.docker.render import Rendered
 
 LABEL = "mplab.volume"
-_MARK = ".mplab"
+MARK = ".mplab"
 """File in a volume that names what is in it."""
 _FOLDER = "/volumes"
 
@@ -44,7 +44,7 @@ def fill_volumes(client: DockerClient, project: str, image: str, rendered: Rende
             _run(helper, 'chown "$2:$2" "$1" && chmod 0700 "$1"', f"{_FOLDER}/{name}", str(USER))
         for name, places in wanted.items():
             key = _key_of(name, places, rendered)
-            if _read(helper, f"{_FOLDER}/{name}/{_MARK}") == key:
+            if _read(helper, f"{_FOLDER}/{name}/{MARK}") == key:
                 continue
             say(f"volume {project}_{name}: filling it")
             _empty(helper, name)
@@ -136,7 +136,7 @@ def _archive(places: Mapping[str, Path], key: str, *, private: bool) -> Iterator
         with tarfile.open(fileobj=data, mode="w", dereference=True) as archive:
             for place, path in places.items():
                 archive.add(path, arcname=place, filter=owned)
-            mark = tarfile.TarInfo(_MARK)
+            mark = tarfile.TarInfo(MARK)
             mark.size = len(key)
             # Last: a volume that was filled in part has none.
             archive.addfile(owned(mark), io.BytesIO(key.encode()))

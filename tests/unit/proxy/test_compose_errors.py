@@ -36,6 +36,14 @@ SAID = (
         "an image is missing and no registry gave it",
     ),
     (
+        "Service 'proxy-net' needs to be built, but --no-build was passed.",
+        "an image is missing and no registry gave it: Service 'proxy-net' needs to be built",
+    ),
+    (
+        "Error response from daemon: No such image: mplab/net:1",
+        "an image is missing and no registry gave it: Error response from daemon: No such image: mplab/net:1",
+    ),
+    (
         "Step 3/4 : RUN false\nERROR: Service 'dns' failed to build: exit code 100\n",
         "compose: ERROR: Service 'dns' failed",
     ),
