@@ -7,7 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -102,25 +102,32 @@ def _die_with_parent(parent: int) -> None:
 
 @contextlib.contextmanager
 def lab_process(
-    command: Sequence[str], *, stdout: IO[bytes] | int | None = None, stderr: IO[bytes] | int | None = None
+    command: Sequence[str],
+    *,
+    stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
+    environment: Mapping[str, str] | None = None,
+    descriptors: Collection[int] = (),
 ) -> Iterator[LabProcess]:
     """Start `command` inside the namespaces of a new lab.
 
     SIGINT, SIGTERM and SIGHUP that reach this process meanwhile go to the command, once each; nothing of the lab
-    outlives the context, nor this process.
+    outlives the context, nor this process. `environment` is added to the command's own; `descriptors` are open in it,
+    too, under the same numbers.
     """
     lab_id = secrets.token_hex(4)
     read_end, write_end = os.pipe()
     parent = os.getpid()
+    kept = ",".join(map(str, (read_end, *descriptors)))
     # The child gets its own process group so that Ctrl-C reaches it once, through the lifeline.
     process = subprocess.Popen(
-        [*unshare_argv(), "--", sys.executable, "-m", "orchestrator.lab.init", str(read_end), "--", *command],
-        pass_fds=(read_end,),
+        [*unshare_argv(), "--", sys.executable, "-m", "orchestrator.lab.init", kept, "--", *command],
+        pass_fds=(read_end, *descriptors),
         process_group=0,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
-        env={**os.environ, IN_LAB_VARIABLE: lab_id},
+        env={**os.environ, **(environment or {}), IN_LAB_VARIABLE: lab_id},
         preexec_fn=lambda: _die_with_parent(parent),  # noqa: PLW1509 - prctl only
     )
     os.close(read_end)

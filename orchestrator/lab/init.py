@@ -1,9 +1,9 @@
 """First process inside the lab's namespaces: starts the orchestrator, reaps, and dies with the process outside.
 
-Run as ``python -m orchestrator.lab.init LIFELINE_FD -- COMMAND…``. The lifeline is a pipe from the process
-outside: a byte on it is a signal number to pass on to COMMAND; its end means that the process outside is gone,
-and then this process exits. When this process exits, the kernel ends every process of the PID namespace, and
-with the last of them the namespaces, their interfaces and mounts.
+Run as ``python -m orchestrator.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
+The lifeline is a pipe from the process outside: a byte on it is a signal number to pass on to COMMAND; its end means
+that the process outside is gone, and then this process exits. When this process exits, the kernel ends every process
+of the PID namespace, and with the last of them the namespaces, their interfaces and mounts.
 """
 
 import os
@@ -32,10 +32,10 @@ def _prepare_mounts() -> None:
 
 def main(argv: list[str]) -> int:
     """Run ``argv[2:]`` as a child; return its exit code (128 + n after signal n)."""
-    lifeline, command = int(argv[0]), argv[2:]
+    (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
     os.set_inheritable(lifeline, False)
     _prepare_mounts()
-    child = subprocess.Popen(command)
+    child = subprocess.Popen(command, pass_fds=descriptors)
     for ignored in (
         signal.SIGINT,
         signal.SIGTERM,

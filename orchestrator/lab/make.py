@@ -1,14 +1,15 @@
 """From a lab that is asked for to one that can be brought up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orchestrator.lab.emulated import EmulatedLab
 from orchestrator.lab.protocol import Lab
 from orchestrator.lab.virtual import VirtualLab
 from orchestrator.services import Service
 from orchestrator.spec.labuse import LabUse
 
-_LABS = {"virtual": VirtualLab}
+_LABS: Mapping[str, type[VirtualLab]] = {"virtual": VirtualLab, "emulated": EmulatedLab}
 """The phone's driver → what makes a lab around it."""
 
 

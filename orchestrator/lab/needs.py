@@ -1,22 +1,45 @@
 """What a lab file needs of this machine, beside what every lab needs."""
 
 from orchestrator import programs
+from orchestrator.device.android.model import PhoneModel, load_phone
+from orchestrator.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
 from orchestrator.lab.router_vm.image import kernel_release
+from orchestrator.phone.adb.server import ADB
 from orchestrator.programs import Program
 from orchestrator.spec.labuse import LabUse
 
+DEFAULT_MODEL = "android-13"
+"""Of an emulated phone whose lab file names none."""
+
 
 def programs_of_lab(use: LabUse) -> list[Program]:
-    """The programs that virtual routers are made of, when it has one.
+    """The programs that virtual routers and emulated phones are made of, when it has some.
 
     Raises:
         LabNotReadyError: the user-mode kernel is there, but its modules are not.
     """
+    found = [*DEVICE_PROGRAMS, ADB] if use.kind == "emulated" else []
     if not use.virtual_routers():
-        return []
+        return found
     if programs.UML.find() is not None:
         kernel_release()
-    return list(programs.OF_VIRTUAL_ROUTER)
+    return [*found, *programs.OF_VIRTUAL_ROUTER]
+
+
+def phone_model(use: LabUse) -> PhoneModel | None:
+    """What the emulated phone of a lab is; None: it has none."""
+    if use.android is None or use.kind != "emulated":
+        return None
+    return load_phone(use.android.model or DEFAULT_MODEL)
+
+
+def missing_on_phone(use: LabUse, transport: str) -> str:
+    """Why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
+    model = phone_model(use)
+    if transport != "mptcp" or model is None or model.mptcp_kind == "upstream":
+        return ""
+    has = "" if model.mptcp_kind == "none" else f", only that of a kernel {model.mptcp}, which runs do not use yet"
+    return f"phone '{use.phone}' ({model.model}, Android {model.android}) has no Multipath TCP of Linux 5.6{has}"
 
 
 def describe_image() -> dict[str, str]:

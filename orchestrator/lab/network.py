@@ -2,23 +2,34 @@
 
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node, start_node
+from orchestrator.origin.sites import DNS_ADDRESS
+from orchestrator.paths import WLAN
 from orchestrator.programs import ETHTOOL, NFT
+from orchestrator.transport.redirect import nft_rules
 
 
-def make_network(scratch: Path, *, replaced: Collection[str] = ()) -> dict[str, Node]:
+def make_network(
+    scratch: Path,
+    *,
+    replaced: Collection[str] = (),
+    networks: Mapping[str, int] | None = None,
+    redirects: bool = True,
+) -> dict[str, Node]:
     """Every node, by name.
 
     Args:
         scratch: private folder of the lab.
         replaced: nodes that something else takes the place of: they have interfaces, and no addresses.
+        networks: node → descriptor of the network namespace that it is in; others get one of their own.
+        redirects: the phone's TCP goes to its agent; False: whoever drives the phone says so.
     """
     resolv = scratch / "resolv.conf"
-    resolv.write_text(f"nameserver {topology.DNS}\noptions timeout:5 attempts:1\n")
+    resolv.write_text(f"nameserver {DNS_ADDRESS}\noptions timeout:5 attempts:1\n")
     nsswitch = scratch / "nsswitch.conf"
     nsswitch.write_text("passwd: files\ngroup: files\nhosts: files dns\n")
     hosts = scratch / "hosts"
@@ -30,13 +41,14 @@ def make_network(scratch: Path, *, replaced: Collection[str] = ()) -> dict[str, 
     nodes = {}
     for name in topology.NODES:
         files = {resolv: target, nsswitch: Path("/etc/nsswitch.conf"), hosts: Path("/etc/hosts")}
-        nodes[name] = start_node(name, binds=files if name in {"phone", "peer"} else {})
+        binds = files if name in {"phone", "peer"} else {}
+        nodes[name] = start_node(name, binds=binds, network=(networks or {}).get(name))
     root = Node("lab", os.getpid())
     root.ip("link set lo up", *topology.wire_commands({name: node.pid for name, node in nodes.items()}))
     for name, node in nodes.items():
         _prepare(name, node, forwards=name not in replaced)
         if name not in replaced:
-            _configure(name, node)
+            _configure(name, node, redirects=redirects)
     return nodes
 
 
@@ -46,11 +58,12 @@ def _prepare(name: str, node: Node, *, forwards: bool) -> None:
         node.run([str(ETHTOOL.path()), "-K", interface, "tso", "off", "gso", "off", "gro", "off"])
 
 
-def _configure(name: str, node: Node) -> None:
+def _configure(name: str, node: Node, *, redirects: bool) -> None:
     node.ip(*topology.address_commands(name))
     if name == "phone":
-        node.ip(*topology.phone_route_commands(topology.WLAN))
-        node.run([str(NFT.path()), "-f", "-"], stdin=topology.REDIRECT_RULES)
+        node.ip(*topology.phone_route_commands(WLAN))
+        if redirects:
+            node.run([str(NFT.path()), "-f", "-"], stdin=nft_rules(topology.PROXY))
     elif routes := topology.ROUTES.get(name):
         node.ip(*routes)
     if name == "proxy" and Path("/proc/sys/net/mptcp/enabled").exists():

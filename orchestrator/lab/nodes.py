@@ -131,23 +131,25 @@ exec sleep infinity
 """
 
 
-def start_node(name: str, *, binds: Mapping[Path, Path] | None = None) -> Node:
+def start_node(name: str, *, binds: Mapping[Path, Path] | None = None, network: int | None = None) -> Node:
     """Make a node and bring its loopback interface up.
 
     Args:
         name: its name.
         binds: files to show at other places in this node: source → target, e.g. its ``/etc/resolv.conf``; a target
             that this system does not have is left out.
+        network: descriptor of a network namespace that there is already; None: it gets one of its own.
     """
     pairs = [f"{source}:{target.resolve()}" for source, target in (binds or {}).items() if target.exists()]
     process = subprocess.Popen(
-        ["unshare", "--net", "--mount", "--", "sh", "-c", _HOLDER_SCRIPT, "mplab-node", *pairs],
+        [*_namespaces(network), "--", "sh", "-c", _HOLDER_SCRIPT, "mplab-node", *pairs],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, NODE_VARIABLE: name},
         start_new_session=True,
+        pass_fds=[network] if network is not None else [],
     )
     assert process.stdout is not None  # noqa: S101 - PIPE was asked for
     assert process.stderr is not None  # noqa: S101
@@ -157,3 +159,9 @@ def start_node(name: str, *, binds: Mapping[Path, Path] | None = None) -> Node:
     node = Node(name, process.pid)
     node.ip("link set lo up")
     return node
+
+
+def _namespaces(network: int | None) -> list[str]:
+    if network is None:
+        return ["unshare", "--net", "--mount"]
+    return [str(NSENTER.path()), f"--net=/proc/self/fd/{network}", "unshare", "--mount"]

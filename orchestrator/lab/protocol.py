@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from orchestrator.capture import CapturePoint
+from orchestrator.endpoints import Endpoints
+from orchestrator.lab.android import AndroidSide
 from orchestrator.phone import Phone
 from orchestrator.phone.sound import SoundCard
 from orchestrator.proxy import Proxy
@@ -39,12 +41,20 @@ class Lab(Protocol):
         """The phone."""
 
     @property
+    def android(self) -> AndroidSide | None:
+        """The phone as one that has a system, a clock and apps of its own; None: a virtual phone."""
+
+    @property
     def shaper(self) -> Shaper:
         """What the phone's paths are made by."""
 
     @property
     def proxy(self) -> Proxy:
         """What the phone's agent connects to."""
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where phone, proxy and origin find each other."""
 
     @property
     def services(self) -> RunningServices:

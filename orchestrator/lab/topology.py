@@ -6,42 +6,34 @@ The table of ``docs/design.md`` as data; nothing here touches the system.
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.endpoints import Endpoints
+from orchestrator.origin.sites import DNS_ADDRESS, ECHO_ADDRESS, NETWORK
+from orchestrator.paths import RMNET, WLAN
+from orchestrator.phone.routes import primary_command
+
 PHONE_WLAN: Final = "10.64.1.2"
 PHONE_RMNET: Final = "10.64.2.2"
 ROUTER_WLAN: Final = "10.64.1.1"
 ROUTER_RMNET: Final = "10.64.2.1"
 ROUTER_LAN: Final = "10.64.3.1"
 PROXY: Final = "10.64.3.2"
-PROXY_WAN: Final = "10.65.255.1"
-ORIGIN_WAN: Final = "10.65.255.2"
-ORIGIN_NET: Final = "10.65.0.0/16"
-DNS: Final = "10.65.0.53"
-ECHO: Final = "10.65.0.7"
-ECHO_PORT: Final = 7007
-"""Where the origin answers datagrams (`mpflex udp-echo`)."""
+PROXY_WAN: Final = "10.64.4.1"
+ORIGIN_WAN: Final = "10.64.4.2"
+_ORIGIN_HALVES: Final = ("10.65.0.0/17", "10.65.128.0/17")
+"""The origin's network, in routes that go before those that a container has already."""
 MANAGEMENT_LAB: Final = "10.67.0.1/30"
 MANAGEMENT_ROUTER: Final = "10.67.0.2/30"
 """Between a virtual router and the orchestrator, which drives it over SSH; no traffic of phones passes here."""
 ORIGIN_PEER: Final = "10.66.0.1"
 PEER: Final = "10.66.0.2"
 
-WLAN: Final = "wlan0"
-RMNET: Final = "rmnet0"
+PROXY_LAN: Final = "lan0"
+"""Towards the phone. Names that containers do not have: wires end in their namespaces, too."""
 PHONE_INTERFACES: Final = {WLAN: PHONE_WLAN, RMNET: PHONE_RMNET}
 GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
 SPARE_HOSTS: Final = range(3, 11)
 """Last numbers of the addresses that the phone gets, one after the other, from new access points."""
 ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
-
-PROBE_SERVER: Final = f"{PROXY}:5007"
-PROXY_TCP: Final = f"{PROXY}:7001"
-PROXY_MPTCP: Final = f"{PROXY}:7002"
-PROXY_MPFLEX: Final = f"{PROXY}:7003"
-PROXY_MPFLEX_PLAIN: Final = f"{PROXY}:7004"
-AGENT_REDIRECT_PORT: Final = 3128
-AGENT_DNS_PORT: Final = 3153
-AGENT_SOCKS_PORT: Final = 1080
-AGENT_MARK: Final = 0x6D70
 
 NODES: Final = ("phone", "air", "router", "proxy", "origin", "peer")
 
@@ -61,9 +53,9 @@ WIRES: Final = (
     Wire("air", "wlan-router", "router", "wlan"),
     Wire("phone", RMNET, "air", "rmnet-phone"),
     Wire("air", "rmnet-router", "router", "rmnet"),
-    Wire("router", "lan", "proxy", "eth0"),
+    Wire("router", "lan", "proxy", PROXY_LAN),
     Wire("proxy", "wan0", "air", "wan-proxy"),
-    Wire("air", "wan-origin", "origin", "eth0"),
+    Wire("air", "wan-origin", "origin", "wan0"),
     Wire("origin", "peer0", "peer", "eth0"),
 )
 
@@ -73,9 +65,9 @@ ADDRESSES: Final = {
     ("router", "wlan"): f"{ROUTER_WLAN}/24",
     ("router", "rmnet"): f"{ROUTER_RMNET}/24",
     ("router", "lan"): f"{ROUTER_LAN}/24",
-    ("proxy", "eth0"): f"{PROXY}/24",
+    ("proxy", PROXY_LAN): f"{PROXY}/24",
     ("proxy", "wan0"): f"{PROXY_WAN}/30",
-    ("origin", "eth0"): f"{ORIGIN_WAN}/30",
+    ("origin", "wan0"): f"{ORIGIN_WAN}/30",
     ("origin", "peer0"): f"{ORIGIN_PEER}/30",
     ("peer", "eth0"): f"{PEER}/30",
 }
@@ -84,7 +76,7 @@ NEIGHBOURS: Final = (
     # Both ends of every emulated link: no ARP exchange ever waits on an emulated delay.
     (("phone", WLAN), ("router", "wlan")),
     (("phone", RMNET), ("router", "rmnet")),
-    (("proxy", "wan0"), ("origin", "eth0")),
+    (("proxy", "wan0"), ("origin", "wan0")),
 )
 
 
@@ -92,6 +84,15 @@ def spare_addresses(interface: str) -> list[str]:
     """What new access points give to an interface of the phone."""
     network = PHONE_INTERFACES[interface].rpartition(".")[0]
     return [f"{network}.{host}" for host in SPARE_HOSTS]
+
+
+def endpoints() -> Endpoints:
+    """What phone, transports and proxy are told."""
+    return Endpoints(
+        proxy=PROXY,
+        dns=f"{DNS_ADDRESS}:53",
+        spare={interface: spare_addresses(interface) for interface in PHONE_INTERFACES},
+    )
 
 
 def mac(node: str, interface: str) -> str:
@@ -146,14 +147,14 @@ def neighbours_of(node: str) -> list[tuple[str, str, str]]:
 
 ROUTES: Final = {
     # For the phone's own datagrams, when no transport carries them; everything else has no way past the proxy.
-    "router": (f"route add {ECHO}/32 via {PROXY}",),
-    "proxy": (f"route add 10.64.0.0/16 via {ROUTER_LAN}", f"route add {ORIGIN_NET} via {ORIGIN_WAN}"),
-    "origin": (f"route add local {ORIGIN_NET} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
-    "peer": (f"route add {ORIGIN_NET} via {ORIGIN_PEER}",),
+    "router": (f"route add {ECHO_ADDRESS}/32 via {PROXY}",),
+    "proxy": (
+        f"route add 10.64.0.0/16 via {ROUTER_LAN}",
+        *(f"route add {half} via {ORIGIN_WAN}" for half in _ORIGIN_HALVES),
+    ),
+    "origin": (f"route replace local {NETWORK} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
+    "peer": (f"route add {NETWORK} via {ORIGIN_PEER}",),
 }
-
-
-_PRIMARY_METRIC = 50
 
 
 def phone_route_commands(primary: str) -> list[str]:
@@ -166,33 +167,4 @@ def phone_route_commands(primary: str) -> list[str]:
             f"route add default via {gateway} dev {interface} metric {metric}",
             f"rule add from {address} table {table} priority {table}",
         ]
-    return [*commands, phone_primary_command(primary)]
-
-
-def phone_primary_command(primary: str) -> str:
-    """The `ip` command that makes the phone prefer an interface; it may be given again and again."""
-    return f"route replace default via {GATEWAYS[primary]} dev {primary} metric {_PRIMARY_METRIC}"
-
-
-REDIRECT_RULES: Final = f"""
-table ip mplab {{
-  chain output {{
-    type nat hook output priority -100;
-    meta mark {AGENT_MARK:#x} return
-    udp dport 53 redirect to :{AGENT_DNS_PORT}
-    ip daddr {{ 127.0.0.0/8, {PROXY} }} return
-    meta l4proto tcp redirect to :{AGENT_REDIRECT_PORT}
-  }}
-  chain refuse {{
-    type filter hook output priority 0;
-    meta mark {AGENT_MARK:#x} accept
-    ip daddr {{ 127.0.0.0/8, {PROXY} }} accept
-    ip daddr {ECHO} udp dport {ECHO_PORT} accept
-    meta l4proto udp counter reject
-  }}
-}}
-"""
-"""nft rules of the phone: TCP and DNS go to the agent, other UDP (QUIC) is refused.
-
-The probe's UDP goes to the proxy's address and passes; so do datagrams for the origin's echo service, which leave by
-the default route unless an application gives them to the agent."""
+    return [*commands, primary_command(primary, GATEWAYS[primary])]

@@ -5,7 +5,6 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 """
 
 import os
-import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -14,15 +13,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from orchestrator.capture import CapturePoint
-from orchestrator.configs import write_private
-from orchestrator.errors import DeviceError
 from orchestrator.lab import topology
+from orchestrator.lab.android import AndroidSide
+from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.network import make_network
 from orchestrator.lab.nodes import Node
-from orchestrator.origin import Origin
+from orchestrator.lab.servers import ProcessServers, Servers
+from orchestrator.phone import Phone
 from orchestrator.phone.netns import NetnsPhone
 from orchestrator.phone.sound import SoundCard
-from orchestrator.proxy.process import ProcessProxy
+from orchestrator.proxy import Proxy
 from orchestrator.services import RunningServices, Service
 from orchestrator.shaper import Shaper
 from orchestrator.shaper.linkem import LinkemShaper
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 SCRATCH = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
 
-_SECRET_BYTES = 32
-
 
 class VirtualLab:
     """`Lab` on this machine alone: a lab that is up for as long as its context.
@@ -54,11 +52,12 @@ class VirtualLab:
         congestion_control: pinned on every socket between agent and proxy.
         logs: host folder for the logs of the lab's programs.
         services: what the origin has beside web sites and files.
-        use: which of its parts others take the place of.
+        use: which of its parts others take the place of: a virtual router, containers.
         run_id: of the run, for messages to others.
     """
 
     scratch = SCRATCH
+    android: AndroidSide | None = None
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class VirtualLab:
         self._wanted = tuple(services)
         self._stack = ExitStack()
         self.nodes: dict[str, Node] = {}
-        self.secret_file = SCRATCH / "secret"
+        self.endpoints = topology.endpoints()
         self._appium: AppiumServer | None = None
 
     def __enter__(self) -> Self:
@@ -105,12 +104,31 @@ class VirtualLab:
         (SCRATCH / "tmp").mkdir()
         Path("/run/lock").mkdir(exist_ok=True)  # what is locked in here is this lab's own
         os.environ["TMPDIR"] = str(SCRATCH / "tmp")
-        write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
         self._logs.mkdir(parents=True, exist_ok=True)
+        self.servers = self._choose_servers()
+
+    def _choose_servers(self) -> Servers:
+        settings: dict[str, Any] = {
+            "services": self._wanted,
+            "directory": SCRATCH,
+            "logs": self._logs,
+            "congestion_control": self.congestion_control,
+            "endpoints": self.endpoints,
+        }
+        if self._use.proxy is None:
+            return ProcessServers(**settings)
+        from orchestrator.lab.containers import ContainerServers  # noqa: PLC0415 - slow to import
+
+        return ContainerServers(**settings, given=HandedOver.received())
 
     def _make_network(self) -> None:
         routers = self._use.virtual_routers()
-        self.nodes = make_network(SCRATCH, replaced=["router"] if routers else [])
+        self.nodes = make_network(
+            SCRATCH,
+            replaced=["router"] if routers else [],
+            networks=self.servers.networks,
+            redirects=self._use.android is None,
+        )
         for node in self.nodes.values():
             self._pin_congestion_control(node)
         for name, settings in routers.items():
@@ -135,34 +153,30 @@ class VirtualLab:
 
     def _start_services(self) -> None:
         nodes = self.nodes
-        self.services = RunningServices(self._wanted, directory=SCRATCH / "services", host=nodes["origin"])
-        self.origin = Origin(SCRATCH / "origin", additions=self.services)
-        self.origin.prepare()
-        self.origin.start(nodes["origin"], logs=self._logs)
-        self._stack.callback(self.origin.stop)
-        self._stack.callback(self.services.stop)
-        self.services.start(self._logs)
+        servers = self.servers
+        self._stack.callback(servers.stop)
+        servers.start(nodes)
+        self.phone = self._make_phone()
         emulator = LinkemShaper(
             air=nodes["air"],
-            phone=nodes["phone"],
+            phone=self.phone,
             proxy=nodes["proxy"],
+            probe_server=self.endpoints.probe_server,
             directory=SCRATCH,
-            wan_delay_ms={**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()},
+            wan_delay_ms=servers.delay_by_prefix(),
         )
         self._stack.callback(emulator.stop)
         emulator.start(seed=self._seed)
-        self.proxy = ProcessProxy(
-            nodes["proxy"],
-            directory=SCRATCH,
-            logs=self._logs,
-            secret_file=self.secret_file,
-            congestion_control=self.congestion_control,
-            ports=self.services.ports,
-        )
-        self._stack.callback(self.proxy.stop)
-        self.proxy.start()
-        self.phone = NetnsPhone(nodes["phone"], topology.PHONE_INTERFACES, directory=SCRATCH / "phone")
+        servers.start_proxy()
         self.shaper = self._make_shaper(emulator)
+
+    def _make_phone(self) -> Phone:
+        return NetnsPhone(
+            self.nodes["phone"],
+            topology.PHONE_INTERFACES,
+            gateways=topology.GATEWAYS,
+            directory=SCRATCH / "phone",
+        )
 
     def _make_shaper(self, emulator: LinkemShaper) -> Shaper:
         """The emulator alone, or with a router for some of the paths."""
@@ -176,11 +190,21 @@ class VirtualLab:
 
     def describe(self) -> Mapping[str, Any]:
         """The nodes; of each virtual router, kernel, tc and busybox."""
-        return {"nodes": sorted(self.nodes), "routers": self._facts}
+        return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
+
+    @property
+    def proxy(self) -> Proxy:
+        """What the phone's agent connects to."""
+        return self.servers.proxy
+
+    @property
+    def services(self) -> RunningServices:
+        """What the origin has beside web sites and files."""
+        return self.servers.services
 
     def origin_logs(self) -> list[Path]:
         """Of the origin's web server."""
-        return self.origin.logs
+        return self.servers.logs()
 
     def capture_points(self) -> list[CapturePoint]:
         """Every place where a cell's packets are captured."""
@@ -218,10 +242,8 @@ class VirtualLab:
                 keys=keys,
                 console=console,
             )
-        if self._appium is None:
-            self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
         return ChromiumUiFactory(
-            server_url=self._appium.url,
+            server_url=self._appium_url(),
             enter=self.nodes[node].prefix,
             home=self._home(),
             directory=SCRATCH / f"browser-{node}",
@@ -230,13 +252,19 @@ class VirtualLab:
             console=console,
         )
 
+    def _appium_url(self) -> str:
+        """Where Appium listens; it is started when this is first asked."""
+        if self._appium is None:
+            self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
+        return self._appium.url
+
     def open_sound(self, log: Path) -> SoundCard:
         """The phone's sound card, for as long as its context; its programs write to `log`."""
         return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
 
     def _home(self) -> Path:
         home = SCRATCH / "home"
-        return home if home.exists() else self.origin.make_home(home)
+        return home if home.exists() else self.servers.make_home(home)
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.
@@ -252,7 +280,8 @@ class VirtualLab:
         agent = Agent(
             phone=self.phone,
             settings=settings,
-            secret_file=self.secret_file,
+            endpoints=self.endpoints,
+            secret_file=self.servers.secret_file,
             congestion_control=self.congestion_control,
             logs=logs,
         )
@@ -264,10 +293,8 @@ class VirtualLab:
         return self.nodes["origin"].run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a program of the lab has died."""
-        if not self.proxy.status()["running"]:
-            raise DeviceError("proxy", "mpflex proxy has ended by itself; see logs/proxy.log")
-        self.origin.check_alive()
+        """Raise DeviceError when a program or a container of the lab has died."""
+        self.servers.check_alive()
         if self._router is not None:
             self._router.check_alive()
         self.shaper.check_alive()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from orchestrator.paths import INTERFACES
 from orchestrator.spec.direction import WAYS, Distribution, Queue, Way
 from orchestrator.spec.path import PathCondition
 from orchestrator.spec.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
@@ -24,8 +25,6 @@ DEFAULT_GONE_S = 3.0
 """How long no access point is heard between two that are not linked: scanning, association, DHCP."""
 
 PathName = Literal["wifi", "lte"]
-DEVICES: Mapping[PathName, str] = {"wifi": "wlan0", "lte": "rmnet0"}
-"""The phone's interface of each path."""
 
 _VALUES = ("down", "up", *PATH_KEYS)
 _GRADUAL = ("down", "up", "rtt", "loss", "jitter", "reorder", "duplicate")
@@ -166,7 +165,7 @@ class Moment:
     @property
     def device(self) -> str:
         """The phone's interface."""
-        return DEVICES[self.path]
+        return INTERFACES[self.path]
 
     def to_json(self) -> dict[str, Any]:
         """As in manifest.json: what is not said does not change."""

@@ -1,10 +1,14 @@
 """Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from orchestrator.paths import INTERFACES
+from orchestrator.programs import CHECKOUT
+from orchestrator.spec.adbfile import ADB_KEYS, AdbPhoneFile
+from orchestrator.spec.appuse import AppOf, UiName
 from orchestrator.spec.check import Checker
 from orchestrator.spec.names import Name
 from orchestrator.spec.places import (
@@ -26,7 +30,6 @@ from orchestrator.spec.suggest import unknown
 from orchestrator.spec.yaml import Document, load_yaml
 
 __all__ = [
-    "INTERFACES",
     "AttachmentFile",
     "LabFile",
     "PhoneFile",
@@ -42,8 +45,23 @@ __all__ = [
     "read_lab",
 ]
 
-INTERFACES = {"wifi": "wlan0", "lte": "rmnet0"}
-"""Path → the phone's interface."""
+INSIDE = ("virtual", "emulated")
+"""Drivers of phones that are a node of the virtual lab."""
+
+
+def _models() -> list[str]:
+    """The ready phones, without the modules of the device, which import this one."""
+    return sorted(path.stem for path in (CHECKOUT / "orchestrator" / "device" / "phones").glob("*.yaml"))
+
+
+def _parse_model(found: object) -> str:
+    names = _models()
+    if isinstance(found, str) and found in names:
+        return found
+    raise ValueError(unknown("phone", str(found), names))
+
+
+ModelName = Annotated[str, BeforeValidator(_parse_model), WithJsonSchema({"type": "string", "enum": _models()})]
 
 
 class AttachmentFile(BaseModel):
@@ -87,17 +105,39 @@ class AttachmentFile(BaseModel):
         return self.mac or self.ip or ""
 
 
-class PhoneFile(BaseModel):
+class PhoneFile(AdbPhoneFile):
     """One phone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    driver: Literal["virtual"] | None = Field(
-        None, description="How runs use it: 'virtual' is the virtual phone. Without: shaped by hand alone."
+    driver: Literal["virtual", "emulated", "adb"] | None = Field(
+        None,
+        description="How runs use it: 'virtual' is the virtual phone, 'emulated' an emulated Android device, by adb, "
+        "'adb' one on a cable. Without: shaped by hand.",
+    )
+    model: ModelName | None = Field(
+        None, description="Which phone an emulated one is (mplab lab device list); android-13 when left out."
+    )
+    ui: UiName | None = Field(
+        None,
+        description="What drives the screen of an Android phone; uiautomator2 when left out.",
+    )
+    app_of: AppOf | None = Field(
+        None, description="Scenario → Android app of its app.yaml; the first there when left out."
     )
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
     root_shell: PhoneShellFile | None = Field(None, description="How a root shell is had on it.")
+
+    @property
+    def inside(self) -> bool:
+        """It is a node of the virtual lab: its packets stay in there."""
+        return self.driver in INSIDE
+
+    @property
+    def android(self) -> bool:
+        """It is reached by adb, and has apps of its own."""
+        return self.driver in ("emulated", "adb")
 
     def attachments(self) -> dict[str, AttachmentFile]:
         """By the phone's interface: ``wlan0``, ``rmnet0``."""
@@ -149,12 +189,13 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
 
 
 def _check(lab: LabFile, checker: Checker) -> None:
-    virtual = [name for name, phone in lab.phones.items() if phone.driver == "virtual"]
-    if not lab.places() and not virtual and lab.proxy is None:
+    virtual = [name for name, phone in lab.phones.items() if phone.inside]
+    driven = [name for name, phone in lab.phones.items() if phone.driver is not None]
+    if not lab.places() and not driven and lab.proxy is None:
         checker.add(
             (),
             "nothing shapes: at least one of 'routers', 'servers', a phone's 'root_shell', or a phone with "
-            "'driver: virtual' is needed",
+            "a 'driver' is needed",
         )
     for name in lab.servers:
         if name in lab.routers:
@@ -165,11 +206,38 @@ def _check(lab: LabFile, checker: Checker) -> None:
     for name, phone in lab.phones.items():
         if phone.root_shell is not None and (name in lab.routers or name in lab.servers):
             checker.add(("phones", name), f"{name!r} is the name of a router or server already")
-        if not phone.attachments() and name not in virtual:
+        if not phone.attachments() and name not in driven:
             checker.add(("phones", name), "no path: 'wifi', 'lte' or both say where it is shaped")
         if phone.root_shell is not None and name in virtual:
             checker.add(("phones", name, "root_shell"), "of a real phone: a virtual one has no use for it")
+        _check_keys(name, phone, checker)
+    _check_serials(lab, checker)
     _check_attachments(lab, checker)
+
+
+def _check_keys(name: str, phone: PhoneFile, checker: Checker) -> None:
+    """What the other drivers have no use for."""
+    for key in ("ui", "app_of"):
+        if getattr(phone, key) and not phone.android:
+            checker.add(("phones", name, key), "of phones with 'driver: emulated' or 'driver: adb' alone")
+    if phone.model is not None and phone.driver != "emulated":
+        checker.add(("phones", name, "model"), "of phones with 'driver: emulated' alone")
+    if phone.driver != "adb":
+        for key in ADB_KEYS if phone.driver != "emulated" else ("serial", "interfaces", "root"):
+            if getattr(phone, key) is not None:
+                checker.add(("phones", name, key), "of phones with 'driver: adb' alone")
+
+
+def _check_serials(lab: LabFile, checker: Checker) -> None:
+    by_adb = {name: phone.serial for name, phone in lab.phones.items() if phone.driver == "adb"}
+    taken: dict[str, str] = {}
+    for name, serial in by_adb.items():
+        if serial is None and len(by_adb) > 1:
+            checker.add(("phones", name), "key 'serial' is missing: there are several phones with 'driver: adb'")
+        elif serial in taken:
+            checker.add(("phones", name, "serial"), f"'{serial}' is that of {taken[serial]} already")
+        elif serial is not None:
+            taken[serial] = name
 
 
 def _check_attachments(lab: LabFile, checker: Checker) -> None:
@@ -180,10 +248,10 @@ def _check_attachments(lab: LabFile, checker: Checker) -> None:
             if attachment is None or not _place_is_there(lab, name, path, attachment, checker):
                 continue
             where = ("phones", name, path)
-            if phone.driver == "virtual":
+            if phone.inside:
                 _check_virtual(lab, where, attachment, checker)
             elif attachment.router in lab.virtual_routers():
-                text = f"router '{attachment.router}' is a virtual one, which only phones with 'driver: virtual' pass"
+                text = f"router '{attachment.router}' is a virtual one, which only virtual and emulated phones pass"
                 checker.add((*where, "router"), text)
             else:
                 _check_shared(lab, where, attachment, taken, checker)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import InputError
+from orchestrator.paths import INTERFACES
 from orchestrator.spec.abilities import Abilities
 from orchestrator.spec.check import Checker
-from orchestrator.spec.lab import INTERFACES, AttachmentFile, LabFile, VirtualRouterFile, read_lab
+from orchestrator.spec.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
+from orchestrator.spec.proxyfile import ProxyFile
 from orchestrator.spec.suggest import unknown
 
 VIRTUAL_NAME = "virtual"
@@ -36,6 +38,17 @@ class LabUse:
     def kind(self) -> str:
         """The phone's driver, which makes the lab."""
         return (self.file.phones[self.phone].driver or "") if self.file is not None else VIRTUAL_NAME
+
+    @property
+    def android(self) -> PhoneFile | None:
+        """The phone, when it is reached by adb and has apps of its own."""
+        phone = self.file.phones[self.phone] if self.file is not None else None
+        return phone if phone is not None and phone.android else None
+
+    @property
+    def proxy(self) -> ProxyFile | None:
+        """Proxy and origin as containers; None: as processes of the lab."""
+        return self.file.proxy if self.file is not None else None
 
     def _attachments(self) -> dict[str, AttachmentFile]:
         return self.file.phones[self.phone].attachments() if self.file is not None else {}
@@ -70,7 +83,9 @@ class LabUse:
         if self.file is None:
             return VIRTUAL_NAME
         routers = {name: router.model_dump(mode="json") for name, router in self.virtual_routers().items()}
-        return {"phone": self.file.phones[self.phone].model_dump(mode="json", exclude_none=True), "routers": routers}
+        phone = self.file.phones[self.phone].model_dump(mode="json", exclude_none=True)
+        proxy = {"proxy": self.proxy.driver} if self.proxy is not None else {}
+        return {"phone": phone, "routers": routers, **proxy}
 
     def to_json(self) -> dict[str, Any]:
         """``lab`` in manifest.json: kind, and with a lab file its content, the phone, and where each path is shaped."""
@@ -82,6 +97,12 @@ class LabUse:
 
 VIRTUAL = LabUse()
 """What there is on this machine alone."""
+
+
+NOT_YET = (
+    "a run cannot use a phone on a cable yet: it needs a proxy and an origin that cells drive, and containers "
+    "('proxy') are driven as a whole. 'driver: emulated' runs on an emulated device, by adb"
+)
 
 
 class NoSuchLabError(InputError):
@@ -108,11 +129,12 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
         checker.add(("phones",), f"several phones: choose one, --phone {' or --phone '.join(lab.phones)}")
     chosen = phone or next(iter(lab.phones), "")
     if not checker.lines() and lab.phones[chosen].driver is None:
-        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual")
-    if lab.proxy is not None:
-        checker.add(
-            ("proxy",), "a run cannot use a proxy of its own yet, only 'mplab proxy' can: leave it out for runs"
-        )
+        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual, emulated")
+    elif not checker.lines() and lab.phones[chosen].driver == "adb":
+        checker.add(("phones", chosen, "driver"), NOT_YET)
+    elif not checker.lines() and lab.proxy is not None and lab.phones[chosen].driver != "virtual":
+        text = f"a run with the phone {chosen}, which is driven by adb, cannot use containers yet: leave it out"
+        checker.add(("proxy",), text)
     checker.raise_problems()
     return LabUse(lab, document.source, chosen)
 

@@ -70,6 +70,12 @@ class Catalog:
     links_dir: Path
     shapers: Mapping[str, Abilities] = field(default_factory=dict)
     """What makes links, ``linkem`` or ``tc``, and what it can do; nothing is refused for others."""
+    android: Mapping[str, Scenario] = field(default_factory=dict)
+    """The scenarios that can be done on a phone on adb, as they are done there."""
+
+    def on(self, lab: LabUse) -> Mapping[str, Scenario]:
+        """The scenarios of a lab, as they are done with its phone."""
+        return self.android if lab.android else self.scenarios
 
 
 class _NoOptions(BaseModel):
@@ -114,8 +120,8 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
     resolver = _Resolver(catalog, checker, document.data if isinstance(document.data, dict) else {})
     transports = resolver.transports()
     links = resolver.links()
-    scenarios = resolver.scenarios()
     lab = lab if lab is not None else resolver.lab(path.parent, phone)
+    scenarios = resolver.scenarios(lab)
     if file is not None:
         resolver.check_combinations(file, scenarios, links)
         resolver.check_changes(file, links)
@@ -201,12 +207,17 @@ class _Resolver:
             return True
         return False
 
-    def scenarios(self) -> list[tuple[KeyPath, ScenarioUse]]:
+    def scenarios(self, lab: LabUse) -> list[tuple[KeyPath, ScenarioUse]]:
         found = []
+        there = self._catalog.on(lab)
         for use in self._uses("scenarios", "scenario", "parameters"):
-            scenario = self._catalog.scenarios.get(use.name)
-            if scenario is None:
+            if use.name not in self._catalog.scenarios:
                 self._unknown(use, "scenario", self._catalog.scenarios)
+                continue
+            scenario = there.get(use.name)
+            if scenario is None:
+                text = f"scenario '{use.name}' has no Android app, which phone '{lab.phone}' would need"
+                self._checker.add(use.path, f"{text}. Allowed there: {', '.join(there)}")
                 continue
             parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
             if parameters is not None:

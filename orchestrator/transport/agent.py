@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator.endpoints import Endpoints
 from orchestrator.errors import DeviceError
-from orchestrator.lab import topology
 from orchestrator.lab.ready import wait_ready
 from orchestrator.machine import MachineProcess
 from orchestrator.phone import Phone
 from orchestrator.programs import MPFLEX
 from orchestrator.transport.protocol import AgentSettings
+from orchestrator.transport.redirect import DNS_PORT, MARK, REDIRECT_PORT
 
 _PATHS_TIMEOUT_S = 5.0
 _CHECK_TIMEOUT_S = 15.0
@@ -27,6 +28,7 @@ class Agent:
     Args:
         phone: what it runs on.
         settings: what the transport asks of it.
+        endpoints: where proxy and names are.
         secret_file: the secret shared with the proxy.
         congestion_control: pinned on every socket.
         logs: folder for ``agent.jsonl`` (connections) and ``agent.log`` (its output).
@@ -37,6 +39,7 @@ class Agent:
         *,
         phone: Phone,
         settings: AgentSettings,
+        endpoints: Endpoints,
         secret_file: Path,
         congestion_control: str,
         logs: Path,
@@ -52,22 +55,22 @@ class Agent:
             copy = shutil.copyfile(settings.policy, logs / "policy.yaml")
             policy["policy_file"] = phone.keep("policy.yaml", copy.read_text())
         listen = {
-            "redirect": f"127.0.0.1:{topology.AGENT_REDIRECT_PORT}",
-            "dns": f"127.0.0.1:{topology.AGENT_DNS_PORT}",
+            "redirect": f"127.0.0.1:{REDIRECT_PORT}",
+            "dns": f"127.0.0.1:{DNS_PORT}",
         }
         self._config = phone.keep(
             "agent.json",
             json.dumps(
                 {
                     "listen": listen | ({"socks": settings.socks} if settings.socks else {}),
-                    "dns_server": f"{topology.DNS}:53",
-                    "proxy": _proxy(settings),
+                    "dns_server": endpoints.dns,
+                    "proxy": _proxy(settings, endpoints),
                     "transport": settings.transport,
                     "device": settings.device,
                     "paths": [{"device": device} for device in settings.paths],
                     "plain": settings.plain,
                     "session": settings.session,
-                    "mark": topology.AGENT_MARK,
+                    "mark": MARK,
                     "secret_file": phone.keep("secret", secret_file.read_text()),
                     "congestion_control": congestion_control,
                     "log": phone.outbox(self._records),
@@ -138,8 +141,8 @@ class Agent:
         return found
 
 
-def _proxy(settings: AgentSettings) -> str:
+def _proxy(settings: AgentSettings, endpoints: Endpoints) -> str:
     """The proxy's listener for a transport."""
     if settings.transport == "mpflex":
-        return topology.PROXY_MPFLEX_PLAIN if settings.plain else topology.PROXY_MPFLEX
-    return topology.PROXY_MPTCP if settings.transport == "mptcp" else topology.PROXY_TCP
+        return endpoints.mpflex_plain if settings.plain else endpoints.mpflex
+    return endpoints.mptcp if settings.transport == "mptcp" else endpoints.tcp

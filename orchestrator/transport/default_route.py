@@ -8,8 +8,8 @@ cellular carries stay there until they end.
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.lab import topology
 from orchestrator.outages import Disturbances
+from orchestrator.paths import WLAN
 from orchestrator.transport.protocol import AgentSettings, Evidence
 from orchestrator.transport.sptcp import SinglePathTcp
 
@@ -22,7 +22,7 @@ class DefaultRouteTcp(SinglePathTcp):
     """
 
     def __init__(self, interfaces: Mapping[str, str]) -> None:
-        super().__init__(topology.WLAN, interfaces[topology.WLAN])
+        super().__init__(WLAN, interfaces[WLAN])
 
     def agent_settings(self) -> AgentSettings:
         """Plain TCP that follows the routes."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
-from orchestrator.lab import topology
 from orchestrator.outages import Disturbances
+from orchestrator.paths import INTERFACES, RMNET, WLAN
 from orchestrator.phone import Phone
 from orchestrator.programs import CHECKOUT
 from orchestrator.spec.resolve import Look
@@ -53,8 +53,7 @@ _LONG_CONNECTION_BYTES = 256_000
 _LONG_CONNECTION_BPS = 150_000
 """… unless it never was in a hurry: a path is always free for less than this, both ways (a voice call: 100 kbit/s)."""
 
-_DEVICES: Mapping[str, str] = {"wifi": topology.WLAN, "lte": topology.RMNET}
-_KINDS: Mapping[str, str] = {"wifi": topology.WLAN, "cellular": topology.RMNET}
+_KINDS: Mapping[str, str] = {"wifi": WLAN, "cellular": RMNET}
 
 POLICIES_DIR = CHECKOUT / "mpflex" / "policies"
 
@@ -114,7 +113,7 @@ class Mpflex:
     def __init__(self, options: MpflexOptions, interfaces: Mapping[str, str]) -> None:
         self._options = options
         self._interfaces = dict(interfaces)
-        self._primary = _DEVICES[options.primary or "wifi"]
+        self._primary = INTERFACES[options.primary or "wifi"]
 
     @property
     def expected_subflows(self) -> int:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.lab import topology
 from orchestrator.outages import Disturbances
+from orchestrator.paths import INTERFACES, WLAN
 from orchestrator.phone import Phone
 from orchestrator.transport.protocol import AgentSettings, Evidence
 from orchestrator.undo import UndoStack
@@ -27,7 +27,6 @@ _FALLBACK_COUNTERS = (
     "MPTcpExt.DSSCorruptionFallback",
 )
 BLACKHOLE_TIMEOUT = Path("/proc/sys/net/mptcp/blackhole_timeout")
-_DEVICES: Mapping[str, str] = {"wifi": topology.WLAN, "lte": topology.RMNET}
 
 
 class MptcpOptions(BaseModel):
@@ -55,7 +54,7 @@ class Mptcp:
     """`Transport` over both interfaces."""
 
     def __init__(self, options: MptcpOptions, interfaces: Mapping[str, str]) -> None:
-        self._primary = _DEVICES[options.primary]
+        self._primary = INTERFACES[options.primary]
         self._backup = options.mode == "backup"
         self._interfaces = dict(interfaces)
 
@@ -68,14 +67,14 @@ class Mptcp:
         """Default route over the primary interface; one MPTCP endpoint per interface."""
         undo.register(
             "phone: default route over WiFi",
-            lambda: phone.ip(topology.phone_primary_command(topology.WLAN)),
+            lambda: phone.prefer(WLAN),
         )
         undo.register(
             "phone: no MPTCP endpoints",
             lambda: phone.ip("mptcp endpoint flush", "mptcp limits set subflow 0 add_addr_accepted 0"),
         )
         phone.sysctl({"net.mptcp.enabled": 1})
-        if BLACKHOLE_TIMEOUT.exists():
+        if phone.shell(["test", "-e", str(BLACKHOLE_TIMEOUT)], check=False).exit_code == 0:
             # Without it, SYNs that an outage swallows would turn MPTCP off for an hour, and for the cells that follow.
             phone.sysctl({"net.mptcp.blackhole_timeout": 0})
         endpoints = [
@@ -83,8 +82,8 @@ class Mptcp:
             + (" backup" if self._backup and device != self._primary else "")
             for device, address in self._interfaces.items()
         ]
+        phone.prefer(self._primary)
         phone.ip(
-            topology.phone_primary_command(self._primary),
             f"mptcp limits set subflow {_SUBFLOW_LIMIT} add_addr_accepted {_SUBFLOW_LIMIT}",
             *endpoints,
         )

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from orchestrator.lab import topology
 from orchestrator.outages import Disturbances
 from orchestrator.phone import Phone
+from orchestrator.transport.redirect import SOCKS_PORT
 from orchestrator.undo import UndoStack
 
 
@@ -30,7 +30,7 @@ class AgentSettings:
     @property
     def socks(self) -> str:
         """Where on the phone apps hand over datagrams (SOCKS5, UDP ASSOCIATE), or "": they go past the agent."""
-        return f"127.0.0.1:{topology.AGENT_SOCKS_PORT}" if self.transport == "mpflex" else ""
+        return f"127.0.0.1:{SOCKS_PORT}" if self.transport == "mpflex" else ""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from orchestrator.lab import topology
+from orchestrator.paths import RMNET, WLAN
 from orchestrator.spec.resolve import TransportInfo
 from orchestrator.transport import mpflex, mptcp
 from orchestrator.transport.default_route import DefaultRouteTcp
@@ -25,7 +25,7 @@ INFOS: Mapping[str, TransportInfo] = {
 """Name → title, colour (of Okabe and Ito's palette for all kinds of colour vision), marker, options."""
 
 _Options = TypeVar("_Options", bound=BaseModel)
-_DEVICE_OF = {"sptcp-wifi": topology.WLAN, "sptcp-lte": topology.RMNET}
+_DEVICE_OF = {"sptcp-wifi": WLAN, "sptcp-lte": RMNET}
 
 NAMES: tuple[str, ...] = tuple(
     name for info in INFOS.values() for name in (info.name, *(f"{info.name}:{variant}" for variant in info.variants))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.lab import topology
+from orchestrator.paths import WLAN
 from orchestrator.phone import Phone
 from orchestrator.transport.protocol import AgentSettings, Evidence
 from orchestrator.undo import UndoStack
@@ -30,9 +30,9 @@ class SinglePathTcp:
         """Default route over the interface, for datagrams; the agent's sockets are bound to it."""
         undo.register(
             "phone: default route over WiFi",
-            lambda: phone.ip(topology.phone_primary_command(topology.WLAN)),
+            lambda: phone.prefer(WLAN),
         )
-        phone.ip(topology.phone_primary_command(self._device))
+        phone.prefer(self._device)
 
     def agent_settings(self) -> AgentSettings:
         """Plain TCP, bound."""

@@ -1,6 +1,8 @@
 """The virtual lab's wiring is consistent."""
 
 from orchestrator.lab import topology
+from orchestrator.phone.routes import primary_command
+from orchestrator.transport.redirect import nft_rules
 
 
 def test_every_interface_has_its_own_hardware_address() -> None:
@@ -24,12 +26,12 @@ def test_both_ends_of_an_emulated_link_know_each_other() -> None:
 
 
 def test_the_primary_interface_has_the_best_metric() -> None:
-    assert topology.phone_primary_command("rmnet0") == "route replace default via 10.64.2.1 dev rmnet0 metric 50"
+    assert primary_command("rmnet0", "10.64.2.1") == "route replace default via 10.64.2.1 dev rmnet0 metric 50"
     commands = topology.phone_route_commands("wlan0")
-    assert commands[-1] == topology.phone_primary_command("wlan0")
+    assert commands[-1] == primary_command("wlan0", "10.64.1.1")
     assert all(f"metric {metric}" in " ".join(commands) for metric in (50, 100, 200))
 
 
 def test_the_phone_has_no_route_to_the_origin_of_its_own() -> None:
     assert all("10.65" not in command for command in topology.phone_route_commands("wlan0"))
-    assert "meta l4proto tcp redirect to :3128" in topology.REDIRECT_RULES
+    assert "meta l4proto tcp redirect to :3128" in nft_rules(topology.PROXY)

@@ -108,8 +108,9 @@ def test_send_buffers_are_filled_where_that_is_asked_for() -> None:
 def agent_config(folder: Path, settings: AgentSettings) -> dict[str, Any]:
     (folder / "secret").write_text("00")
     Agent(
-        phone=NetnsPhone(Node("phone", 1), INTERFACES, directory=folder / "phone"),
+        phone=NetnsPhone(Node("phone", 1), INTERFACES, gateways={}, directory=folder / "phone"),
         settings=settings,
+        endpoints=topology.endpoints(),
         secret_file=folder / "secret",
         congestion_control="bbr",
         logs=folder,
@@ -121,10 +122,10 @@ def agent_config(folder: Path, settings: AgentSettings) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "options", "proxy"),
     [
-        ("sptcp-wifi", None, topology.PROXY_TCP),
-        ("mptcp", None, topology.PROXY_MPTCP),
-        ("mpflex", None, topology.PROXY_MPFLEX),
-        ("mpflex", MpflexOptions(plain=True), topology.PROXY_MPFLEX_PLAIN),
+        ("sptcp-wifi", None, topology.endpoints().tcp),
+        ("mptcp", None, topology.endpoints().mptcp),
+        ("mpflex", None, topology.endpoints().mpflex),
+        ("mpflex", MpflexOptions(plain=True), topology.endpoints().mpflex_plain),
     ],
 )
 def test_each_transport_has_a_listener_of_its_own(

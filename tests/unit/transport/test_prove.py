@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.lab import topology
 from orchestrator.outages import Disturbances, Outage
 from orchestrator.transport import Evidence, make_transport
 from orchestrator.transport.mptcp import MptcpOptions
@@ -49,13 +48,13 @@ def sptcp_evidence(**changes: Any) -> Evidence:
 
 
 class Routes:
-    """A phone of which the `ip` commands alone are seen."""
+    """A phone of which is seen what it prefers."""
 
     def __init__(self) -> None:
-        self.commands: list[str] = []
+        self.preferred: list[str] = []
 
-    def ip(self, *commands: str) -> None:
-        self.commands += commands
+    def prefer(self, interface: str) -> None:
+        self.preferred.append(interface)
 
 
 @pytest.mark.parametrize(("name", "device"), [("sptcp", "wlan0"), ("sptcp-wifi", "wlan0"), ("sptcp-lte", "rmnet0")])
@@ -63,8 +62,8 @@ def test_datagrams_follow_the_single_path(name: str, device: str) -> None:
     phone: Any = Routes()
     with UndoStack() as undo:
         make_transport(name, None, INTERFACES).setup(phone, undo)
-        assert phone.commands == [topology.phone_primary_command(device)]
-    assert phone.commands[-1] == topology.phone_primary_command("wlan0")
+        assert phone.preferred == [device]
+    assert phone.preferred[-1] == "wlan0"
 
 
 def test_mptcp_over_both_paths_is_proved() -> None:

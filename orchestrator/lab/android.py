@@ -1,0 +1,180 @@
+"""What a lab does with a phone on adb, whatever is around it: its readiness, its apps, its screen, its log."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from orchestrator.errors import DeviceError, LabNotReadyError, StepError
+from orchestrator.paths import INTERFACES
+from orchestrator.phone.adb import AdbPhone
+from orchestrator.phone.adb.apps import Apps
+from orchestrator.phone.adb.radios import Radios
+from orchestrator.phone.adb.readiness import default_thresholds, look, prepare
+from orchestrator.phone.adb.recovery import Recovery
+from orchestrator.phone.adb.routing import Routing
+from orchestrator.phone.adb.screen import LogCut
+from orchestrator.spec.lab import PhoneFile
+from orchestrator.transport.redirect import IPTABLES_UNDO, iptables_script
+from orchestrator.ui import Ui
+from orchestrator.ui.android import AndroidSettings
+from orchestrator.ui.app import AndroidApp
+from orchestrator.ui.appium_android import AppiumAndroidFactory, AppiumPhone
+from orchestrator.ui.dialogs import load_dialogs
+from orchestrator.ui.uiautomator2 import UiAutomator2Factory
+from orchestrator.ui.versions import outside
+
+
+@dataclass(frozen=True)
+class PhoneLook:
+    """What was seen of a phone before a cell.
+
+    Attributes:
+        facts: serial, condition, clock, versions: for ``cell.json``.
+        clock_offset_ms: how far its clock is ahead of this host's.
+        warnings: what may disturb the cell.
+    """
+
+    facts: Mapping[str, str]
+    clock_offset_ms: float
+    warnings: list[str] = field(default_factory=list)
+
+
+class AndroidSide:
+    """A phone on adb as cells use it.
+
+    Args:
+        phone: the phone, rooted.
+        file: what the lab file says of it.
+        appium: starts Appium when it is first asked, and says where it listens.
+        install: let Appium install its server on the phone.
+    """
+
+    def __init__(self, phone: AdbPhone, file: PhoneFile, *, appium: Callable[[], str], install: bool) -> None:
+        self._phone = phone
+        self._file = file
+        self._appium = appium
+        self._install = install
+        self._settings = AndroidSettings(dialogs=load_dialogs())
+        self._proxy = ""
+
+    def take_over(self, proxy: str) -> None:
+        """Have the phone stay awake, update nothing, and send its TCP and names to the agent on it, nothing else past
+        it, until it is given back.
+
+        Args:
+            proxy: address of the proxy, which stays reachable.
+
+        Raises:
+            LabNotReadyError: it is not rooted.
+            DeviceError: it did not do this.
+        """
+        phone = self._phone
+        if not phone.rooted:
+            raise LabNotReadyError(
+                f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that"
+            )
+        prepare(phone)
+        self._proxy = proxy
+        self._redirect()
+
+    def _redirect(self) -> None:
+        phone, routing = self._phone, Routing(self._phone)
+        routing.stop_ipv6()
+        routing.stop_quic()
+        phone.register(f"{phone.label}: no redirection to the agent", IPTABLES_UNDO)
+        phone.script(iptables_script(self._proxy))
+
+    def recover(self, reason: str) -> str:
+        """After an attempt that failed: when the phone does not do its part any more, climb the recovery ladder.
+
+        Args:
+            reason: why the attempt failed.
+
+        Returns:
+            What helped: ``reconnect``, ``reboot``, …; "" when nothing was needed.
+
+        Raises:
+            LabNotReadyError: nothing helped: the phone is in quarantine.
+            DeviceError: it was lost again.
+        """
+        if self._works():
+            return ""
+        found = Recovery(self._phone).recover(reason)
+        Radios(self._phone).wait_up(*INTERFACES)
+        if not self._redirects():  # a reboot forgets it
+            self._redirect()
+        return found.rung
+
+    def _works(self) -> bool:
+        """adb, root and redirection are there."""
+        try:
+            return self._phone.link.state() == "device" and self._redirects()
+        except DeviceError:
+            return False
+
+    def _redirects(self) -> bool:
+        return self._phone.script("iptables -w -t nat -C OUTPUT -j mplab", check=False).exit_code == 0
+
+    def look(self, app: AndroidApp | None) -> PhoneLook:
+        """See whether it is fit for a cell, and which version of the app it has.
+
+        Args:
+            app: that the cell is done with, or None.
+
+        Raises:
+            DeviceError: it is not fit; with every reason.
+            StepError: the app is not there.
+        """
+        phone = self._phone
+        found = look(phone, self._file.ready or default_thresholds(), self._file.apps)
+        if found.problems:
+            raise DeviceError(phone.label, f"is not ready: {'; '.join(found.problems)}")
+        condition = found.condition
+        facts = {
+            "serial": phone.serial,
+            "root": phone.root.value,
+            "battery_percent": str(condition.battery_percent),
+            "temperature_c": str(condition.temperature_c),
+            "clock_uncertainty_ms": f"{found.clock.uncertainty_s * 1000:.1f}",
+        }
+        warnings = []
+        if Routing(phone).quic_open():
+            warnings.append(f"{phone.name}: QUIC is open: apps may go past the transport")
+        if app is not None:
+            version = Apps(phone).version(app.package)
+            if not version:
+                raise StepError(f"{phone.label}: {app.package} is not installed: install it, or choose another app")
+            facts |= {"app": app.package, "app_version": version}
+            if problem := outside(version, app.versions):
+                warnings.append(f"{phone.name}: {app.package}: {problem}")
+        return PhoneLook(facts, round(found.clock.offset_s * 1000, 3), warnings)
+
+    def log(self) -> LogCut:
+        """Its log from now on."""
+        return LogCut(self._phone)
+
+    def open(
+        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[Ui]:
+        """An app, stopped and ready to be opened, for as long as the context.
+
+        Args:
+            app: which.
+            fresh: what it has stored is cleared before.
+            observe: is told of dialogs that were closed.
+            screenshots: where steps that fail leave screenshot and element tree.
+
+        Raises:
+            StepError: the phone's screen cannot be driven.
+        """
+        phone = self._phone
+        settings = replace(
+            self._settings, packages=(app.package,), fresh=fresh, observe=observe, screenshots=screenshots
+        )
+        if self._file.ui != "appium":
+            return UiAutomator2Factory(phone.adb, settings, phone.name)()
+        where = AppiumPhone(
+            self._appium(), phone.serial, adb_port=phone.link.server.port, install=self._install, name=phone.name
+        )
+        return AppiumAndroidFactory(where, settings)()

@@ -1,0 +1,54 @@
+"""The part of a lab file that chooses apps on a phone that has apps of its own."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from orchestrator.errors import InputError
+from orchestrator.plugins import folders_with
+from orchestrator.programs import CHECKOUT
+from orchestrator.spec.suggest import unknown
+from orchestrator.ui.app import FILE, AndroidApp, load_android_apps
+
+SCENARIOS_DIR = CHECKOUT / "ui-scenarios"
+
+UiName = Literal["uiautomator2", "appium"]
+"""What drives a phone's screen."""
+
+
+def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
+    """The apps that a scenario can be done with on Android, the first one being the default.
+
+    Raises:
+        InputError: its ``app.yaml`` is wrong.
+    """
+    folder = SCENARIOS_DIR / scenario
+    return load_android_apps(folder) if (folder / FILE).exists() else {}
+
+
+def _parse_app_of(found: object) -> object:
+    if not isinstance(found, dict):
+        return found
+    known = folders_with(SCENARIOS_DIR, "scenario")
+    problems = []
+    for scenario, app in found.items():
+        if scenario not in known:
+            problems.append(unknown("scenario", str(scenario), known))
+            continue
+        try:
+            apps = android_apps(scenario)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        if not apps:
+            problems.append(f"scenario {scenario!r} has no Android app to choose from")
+        elif app not in apps:
+            problems.append(unknown(f"app of {scenario}", str(app), apps))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return found
+
+
+AppOf = Annotated[dict[str, str], BeforeValidator(_parse_app_of)]
+"""Scenario → Android app, a section of its ``app.yaml``."""

@@ -1,0 +1,64 @@
+"""Which containers a lab needs, and where it cannot have any."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.handover import VARIABLE, HandedOver
+from orchestrator.lab.hosting import hosted, prepared, profiles_of
+from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
+from orchestrator.spec.proxyfile import ProxyFile
+
+
+def lab(folder: Path, engine: str) -> LabUse:
+    path = folder / "lab.yaml"
+    path.write_text(f"mplab: 1\nname: bench\nphones: {{one: {{driver: virtual}}}}\nproxy: {{engine: '{engine}'}}\n")
+    return use_lab(path)
+
+
+def test_what_scenarios_use_is_started_and_captures_are_not() -> None:
+    asked = ProxyFile.model_validate({"profiles": ["proxy", "capture", "iperf"]})
+    assert profiles_of(asked, ["dash", "icecast", "xmpp"]) == ("proxy", "origin", "icecast", "xmpp", "dns", "iperf")
+    assert profiles_of(ProxyFile.model_validate({}), []) == ("proxy", "origin", "dns")
+
+
+def test_a_lab_without_containers_needs_nothing() -> None:
+    assert prepared(VIRTUAL, congestion_control="cubic", services=[]) == {}
+    with hosted(VIRTUAL, congestion_control="cubic", services=[]) as given:
+        assert given is None
+
+
+def test_the_engine_of_a_virtual_phone_is_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    use = lab(tmp_path, "ssh://lab@proxy.example.org")
+    with pytest.raises(LabNotReadyError, match=r"engine ssh://lab@proxy\.example\.org: a virtual phone is wired to"):
+        prepared(use, congestion_control="cubic", services=[])
+
+
+def test_an_ordinary_user_is_told_to_be_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(LabNotReadyError, match="wired to containers by root alone"):
+        prepared(lab(tmp_path, "unix:///run/docker.sock"), congestion_control="cubic", services=[])
+
+
+def test_an_engine_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    use = lab(tmp_path, f"unix://{tmp_path}/none.sock")
+    with pytest.raises(LabNotReadyError, match=r"Docker at unix://.*none.sock does not run; start it"):
+        prepared(use, congestion_control="cubic", services=[])
+
+
+def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(LabNotReadyError, match="was handed none"):
+        HandedOver.received()
+    given = HandedOver(
+        3, {"proxy": 4, "origin": 5}, "mplab", "/state", "c0ffee", {"net": "mplab/net:1"}, {"images": {}}
+    )
+    inherited = given.inherited()
+    assert inherited["descriptors"] == (3, 4, 5)
+    monkeypatch.setenv(VARIABLE, inherited["environment"][VARIABLE])
+    assert HandedOver.received() == given

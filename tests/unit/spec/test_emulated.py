@@ -1,0 +1,80 @@
+"""Lab files with an emulated phone: what a run makes of them before anything is touched."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog import android_app, catalog
+from orchestrator.cli.plan import plan_of
+from orchestrator.errors import InputError
+from orchestrator.lab.needs import missing_on_phone, programs_of_lab
+from orchestrator.phone.adb.server import ADB
+from orchestrator.spec import load_experiment
+from orchestrator.spec.appuse import android_apps
+from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
+from orchestrator.spec.resolve import Catalog
+
+EXPERIMENT = """\
+mplab: 1
+name: tiny
+transports: [sptcp-wifi, mptcp]
+links: [baseline]
+scenarios: [download, dropbox]
+"""
+
+
+def use(tmp_path: Path, phone: str) -> LabUse:
+    file = tmp_path / "lab.yaml"
+    file.write_text(f"mplab: 1\nname: mine\nphones:\n  one: {phone}\n")
+    return use_lab(file)
+
+
+def test_the_emulated_phone_is_a_lab_of_its_own(tmp_path: Path) -> None:
+    found = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
+    assert found.kind == "emulated"
+    assert found.android is not None
+    assert ADB in programs_of_lab(found)
+    assert found.where() == {"wlan0": "linkem", "rmnet0": "linkem"}
+    assert VIRTUAL.android is None
+
+
+def test_apps_are_chosen_in_the_lab_file_or_are_the_first(tmp_path: Path) -> None:
+    found = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
+    chosen, first = android_app(found, "messenger"), next(iter(android_apps("facebook").values()))
+    assert chosen is not None
+    assert chosen.package == "org.thoughtcrime.securesms"
+    assert android_app(found, "facebook") == first
+    assert android_app(found, "download") is None
+    assert android_app(VIRTUAL, "messenger") is None
+
+
+def test_a_phone_on_a_cable_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"lab\.yaml:4: phones\.one\.driver: a run cannot use a phone on a cable yet"):
+        use(tmp_path, "{driver: adb, serial: A1B2}")
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"), [("android-13", ""), ("mptcp-095", "out-of-tree 0.95"), ("android-10", "no Multipath TCP")]
+)
+def test_a_kernel_without_mptcp_costs_that_transport_alone(tmp_path: Path, model: str, reason: str) -> None:
+    found = use(tmp_path, f"{{driver: emulated, model: {model}}}")
+    assert reason in missing_on_phone(found, "mptcp")
+    assert bool(missing_on_phone(found, "mptcp")) == bool(reason)
+    assert missing_on_phone(found, "mpflex") == ""
+    file = tmp_path / "tiny.yaml"
+    file.write_text(EXPERIMENT)
+    plan = plan_of(load_experiment(file, catalog=catalog(), lab=found))
+    assert ("mptcp" in {skipped.transport for skipped in plan.skipped}) >= bool(reason)
+    assert "sptcp-wifi" in {cell.transport for cell in plan.cells}
+
+
+def test_a_scenario_without_an_android_app_is_refused(tmp_path: Path) -> None:
+    known = catalog()
+    left: dict[str, Any] = {name: found for name, found in known.android.items() if name != "dropbox"}
+    file = tmp_path / "tiny.yaml"
+    file.write_text(EXPERIMENT)
+    without = Catalog(known.transports, known.scenarios, known.links_dir, known.shapers, left)
+    with pytest.raises(InputError, match=r"tiny\.yaml:5: scenarios\[1\]: scenario 'dropbox' has no Android app"):
+        load_experiment(file, catalog=without, lab=use(tmp_path, "{driver: emulated}"))
+    assert load_experiment(file, catalog=without).scenario("dropbox").name == "dropbox", "the virtual phone has a page"
