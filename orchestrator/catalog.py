@@ -9,10 +9,14 @@ from orchestrator.programs import CHECKOUT, FIREFOX, Program
 from orchestrator.scenario import Scenario, browser_of, programs_declared_by
 from orchestrator.services import load_service
 from orchestrator.shaper.abilities import SHAPERS
+from orchestrator.spec import appuse
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.resolve import Catalog
 from orchestrator.transport.registry import INFOS
+from orchestrator.ui.app import AndroidApp
 
-SCENARIOS_DIR = CHECKOUT / "ui-scenarios"
+SCENARIOS_DIR = appuse.SCENARIOS_DIR
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
 
 _PACKAGE = "mplab_scenarios"
@@ -28,6 +32,40 @@ def load_scenario(name: str) -> Scenario:
     return cast("Scenario", found)
 
 
+def load_android_scenario(name: str) -> Scenario:
+    """The scenario as it is done with an Android app: ``ANDROID`` in ``ui-scenarios/<name>/android.py``; where there is
+    none (what needs no app: `download`), the scenario itself.
+
+    Raises:
+        LabNotReadyError: its module cannot be imported, or has no such object.
+    """
+    if not (SCENARIOS_DIR / name / "android.py").exists():
+        return load_scenario(name)
+    found = load_folder(SCENARIOS_DIR, name, package=_PACKAGE, module="android", attribute="ANDROID", what="scenario")
+    return cast("Scenario", found)
+
+
+def can_android(name: str) -> bool:
+    """Whether a scenario can be done on a phone on adb: with an app of it, or without any."""
+    return (SCENARIOS_DIR / name / "android.py").exists() or not load_scenario(name).needs_ui
+
+
+def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
+    """The Android app that a scenario is done with in a lab: what the lab file says, or the first in ``app.yaml``.
+
+    Returns:
+        None: it is done without one, or the phone has no apps of its own.
+
+    Raises:
+        InputError: its ``app.yaml`` is wrong.
+    """
+    if lab.android is None:
+        return None
+    apps = appuse.android_apps(scenario)
+    chosen = (lab.android.app_of or {}).get(scenario) or next(iter(apps), "")
+    return apps.get(chosen)
+
+
 def programs_of(scenario: Scenario) -> list[Program]:
     """What must be installed for a scenario, beside what every lab needs: its browser, what it declares, and what its
     services run; each once.
@@ -36,6 +74,12 @@ def programs_of(scenario: Scenario) -> list[Program]:
     found += programs_declared_by(scenario)
     found += [program for name in scenario.services for program in load_service(name).programs]
     return list({program.name: program for program in found}.values())
+
+
+def services_of(experiment: Experiment) -> list[str]:
+    """The origin services that the scenarios of an experiment use, as they are done with its phone; sorted."""
+    there = catalog().on(experiment.lab)
+    return sorted({name for use in experiment.scenarios for name in there[use.name].services})
 
 
 def scenario_names(directory: Path = SCENARIOS_DIR) -> list[str]:
@@ -51,4 +95,5 @@ def catalog() -> Catalog:
         scenarios={name: load_scenario(name) for name in scenario_names()},
         links_dir=LINKS_DIR,
         shapers=SHAPERS,
+        android={name: load_android_scenario(name) for name in scenario_names() if can_android(name)},
     )

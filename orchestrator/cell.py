@@ -4,9 +4,8 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,21 +21,25 @@ from orchestrator import load
 from orchestrator.capture import CaptureResult, Captures
 from orchestrator.changes import Changer, ChangeSchedule
 from orchestrator.errors import CellError, CheckError, DeviceError, StepError
+from orchestrator.lab.android import AndroidSide
 from orchestrator.lab.protocol import Lab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
 from orchestrator.plan import CellSpec
-from orchestrator.programs import APPIUM_DIR, MPTRACE, NODE
+from orchestrator.programs import APPIUM_DIR, NODE
 from orchestrator.record.manifest import Outcome
 from orchestrator.scenario import Checking, Context, Scenario, browser_of, cpus_of
-from orchestrator.scenario.protocol import Tools
+from orchestrator.scenario.protocol import AppFactory, Tools
 from orchestrator.services import LogMark
 from orchestrator.spec.experiment import Experiment, ScenarioUse
 from orchestrator.spec.path import PathCondition
+from orchestrator.traces import count_subflows, read_trace, traffic
 from orchestrator.transport import Evidence, Transport, make_transport
 from orchestrator.transport.agent import Agent
 from orchestrator.transport.mpflex import session_summary
 from orchestrator.ui import Ui, UiFactory
+from orchestrator.ui.android import refuse_browser_options
+from orchestrator.ui.app import AndroidApp
 from orchestrator.ui.console import ConsoleLog
 from orchestrator.ui.evidence import OpenApps
 from orchestrator.ui.state import proved_clean
@@ -45,7 +48,6 @@ from orchestrator.verdict import judge_captures, judge_emulation, judge_links, j
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
-_MPTRACE_TIMEOUT_S = 60.0
 TLS_KEYS = "tls-keys.txt"
 """In a cell's ``logs``: the keys of the browser's TLS connections, when captures keep payload."""
 SCREENSHOTS = {"phone": "screenshots", "peer": "screenshots-peer"}
@@ -93,6 +95,7 @@ class CellJob:
         spec: the cell.
         experiment: what it belongs to.
         scenario: what is run.
+        app: the Android app that it is done with, or None.
         directory: where everything is written.
         attempt: from 1.
         on_step: told the name of each step as it begins.
@@ -104,6 +107,7 @@ class CellJob:
     directory: Path
     attempt: int
     on_step: Callable[[str], object]
+    app: AndroidApp | None = None
 
 
 class Cell:
@@ -163,6 +167,8 @@ class Cell:
         self.report.phone = asdict(lab.phone.identity())
         with ObservationLog(job.directory / "scenario.jsonl") as observe, ExitStack() as cleaning:
             cleaning.callback(lambda: self.report.warnings.extend(observe.warnings))
+            if lab.android is not None:
+                self._step("phone", partial(self._look_at_android, lab.android, cleaning))
             context = self._context(observe)
             cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
             self._step("services", self._check_services)
@@ -188,7 +194,7 @@ class Cell:
             with changes, self._host_load(), self._apps.kept_on_failure(), limit:
                 self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
             after = self._counters()
-            observe("traffic", interfaces=_traffic(before["phone"], after["phone"], lab.phone.interfaces))
+            observe("traffic", interfaces=traffic(before["phone"], after["phone"], lab.phone.interfaces))
             self._step("stop", agent.stop)
             results = self._step("stop captures", captures.stop)
             self._step("clean up", cleaning.close)
@@ -245,6 +251,8 @@ class Cell:
             socks=self._transport.agent_settings().socks,
             open_peer_ui=self._open_ui("peer", observe) if self._job.scenario.needs_ui else _no_ui,
             service=self._facts,
+            open_app=self._open_app(observe),
+            android=self._job.app,
             open_sound=lambda: self._lab.open_sound(self._job.directory / "logs" / "sound-card.log"),
         )
 
@@ -263,6 +271,32 @@ class Cell:
         screenshots = directory / SCREENSHOTS[node]
         opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
         return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
+
+    def _open_app(self, observe: ObservationLog) -> AppFactory:
+        screenshots = self._job.directory / SCREENSHOTS["phone"]
+
+        def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
+            android, name = self._lab.android, self._lab.phone.name
+            if android is None:
+                raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
+
+            def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
+                refuse_browser_options(name, switches, sound)
+                return android.open(app, fresh=fresh, observe=observe, screenshots=screenshots)
+
+            proved = proved_clean(opened, device="phone", observe=observe, fresh=fresh)
+            return self._apps.watched(proved, screenshots)()
+
+        return open_app
+
+    def _look_at_android(self, android: AndroidSide, cleaning: ExitStack) -> None:
+        """A phone with a system of its own has to be fit; its log is kept from now on."""
+        log = android.log()
+        cleaning.callback(lambda: log.save(self._job.directory / "logs" / "logcat.txt"))
+        found = android.look(self._job.app)
+        self.report.phone |= found.facts
+        self.report.clock_offset_ms = found.clock_offset_ms
+        self.report.warnings += found.warnings
 
     def _check(self, scenario: Checking, context: Context) -> None:
         """The scenario's own check: the cell's transport over open links, with an agent of its own."""
@@ -310,7 +344,13 @@ class Cell:
 
     def _changes(self, observe: ObservationLog) -> ChangeSchedule:
         """What the link condition asks to happen while the scenario runs."""
-        changer = Changer(self._lab.phone, self._lab.shaper, paths=self._paths, undo=self._undo)
+        changer = Changer(
+            self._lab.phone,
+            self._lab.shaper,
+            endpoints=self._lab.endpoints,
+            paths=self._paths,
+            undo=self._undo,
+        )
         return ChangeSchedule(self._link.changes, changer, observe)
 
     def _set_up_transport(self) -> Agent:
@@ -388,21 +428,10 @@ class Cell:
         report.proof["counters"] = {
             name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")
         }
-        report.proof["subflows"] = _count_subflows(subflows)
+        report.proof["subflows"] = count_subflows(subflows)
         report.reasons += self._transport.prove(evidence) + judge_emulation(
             changed["links"], absent=changes.disturbances.devices
         )
-
-
-def _traffic(
-    before: Mapping[str, int], after: Mapping[str, int], interfaces: Iterable[str]
-) -> dict[str, dict[str, int]]:
-    """What each interface carried meanwhile: ``{bytes_up, bytes_down, packets_up, packets_down}``, with all headers."""
-    names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
-    return {
-        interface: {name: after[f"{interface}.{key}"] - before[f"{interface}.{key}"] for name, key in names.items()}
-        for interface in interfaces
-    }
 
 
 def _asked(path: PathCondition) -> dict[str, float]:
@@ -412,37 +441,6 @@ def _asked(path: PathCondition) -> dict[str, float]:
         "rtt_ms": path.rtt_ms,
         "loss_percent": path.round_trip_loss_percent,
     }
-
-
-def _count_subflows(subflows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Per interface: established subflows, and bytes up and down."""
-    counts: dict[str, dict[str, int]] = {}
-    for flow in subflows:
-        entry = counts.setdefault(flow["interface"], {"established": 0, "bytes_up": 0, "bytes_down": 0})
-        entry["established"] += bool(flow["established"])
-        entry["bytes_up"] += flow["unique_up"]
-        entry["bytes_down"] += flow["unique_down"]
-    return counts
-
-
-def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
-    """Connections and subflows in captures, by `mptrace`.
-
-    Raises:
-        DeviceError: they cannot be read.
-    """
-    argv = [str(MPTRACE.path()), *map(str, files), "--json", "--tables", "connections,subflows"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
-    if done.returncode != 0:
-        raise DeviceError(
-            "mptrace",
-            "cannot read the phone's captures",
-            command=tuple(argv),
-            exit_code_found=done.returncode,
-            stderr=done.stderr,
-        )
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
-    return found
 
 
 def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import structlog
 
-from orchestrator.errors import CellError
-from orchestrator.lab import topology
+from orchestrator.endpoints import Endpoints
+from orchestrator.errors import CellError, DeviceError
 from orchestrator.outages import Disturbances
 from orchestrator.phone import Phone
 from orchestrator.phone.interface import PhoneInterface
@@ -46,11 +46,20 @@ class Changer:
     Args:
         phone: the phone, its transport set up.
         shaper: what the paths are made by.
+        endpoints: of the lab.
         paths: the conditions that the paths are under, by interface.
         undo: where every change registers its undo before it is made; that of the conditions is there already.
     """
 
-    def __init__(self, phone: Phone, shaper: Shaper, *, paths: Mapping[str, PathCondition], undo: UndoStack) -> None:
+    def __init__(
+        self,
+        phone: Phone,
+        shaper: Shaper,
+        *,
+        endpoints: Endpoints,
+        paths: Mapping[str, PathCondition],
+        undo: UndoStack,
+    ) -> None:
         self._phone = phone
         self._shaper = shaper
         self._conditions = dict(paths)
@@ -58,14 +67,15 @@ class Changer:
         self._out: set[str] = set()
         self._undo = undo
         self._interfaces: dict[str, PhoneInterface] = {}
-        self._spare = {device: cycle(topology.spare_addresses(device)) for device in phone.interfaces}
+        self._peer = endpoints.proxy
+        self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
 
     def prepare(self, moments: Sequence[Moment]) -> None:
         """Look at the interfaces, when one of the changes moves any; what they are now will be again after the cell."""
         if not any(m.interface or m.access_point or m.default_route or m.multipath for m in moments):
             return
         for name in self._phone.interfaces:
-            interface = PhoneInterface(self._phone, name, peer=topology.PROXY)
+            interface = PhoneInterface(self._phone, name, peer=self._peer)
             self._undo.register(f"{self._phone.name}: {name} as before", interface.restore)
             self._interfaces[name] = interface
 
@@ -98,11 +108,13 @@ class Changer:
             self._interfaces[device].bring_up()
             self._settle(device)
         elif moment.access_point == "new":
+            if device not in self._spare:
+                raise DeviceError(self._phone.name, f"{device}: nobody knows what a new access point here gives")
             self._interfaces[device].bring_up(next(self._spare[device]))
             self._dark.discard(device)
             self._settle(device)
         if moment.default_route:
-            self._phone.ip(topology.phone_primary_command(device))
+            self._phone.prefer(device)
         if moment.multipath and not self._interfaces[device].set_multipath(moment.multipath):
             none = "the transport has no MPTCP endpoints"
         return none

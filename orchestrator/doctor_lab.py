@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from orchestrator.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
 from orchestrator.doctor import Check, Level
 from orchestrator.errors import MplabError
 from orchestrator.lab.enter import check_namespaces
-from orchestrator.lab.needs import describe_image
+from orchestrator.lab.needs import describe_image, missing_on_phone, phone_model
+from orchestrator.phone.adb.server import ADB
 from orchestrator.programs import OF_VIRTUAL_ROUTER
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.openwrt.router import key_file_problem
@@ -15,6 +17,8 @@ from orchestrator.shaper.tc.guard import holder
 from orchestrator.shaper.tc.shell import Shell, quote
 from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.lab import LabFile, PhoneShellFile, RouterFile, ServerFile, SshFile
+from orchestrator.spec.labuse import LabUse
+from orchestrator.spec.proxyfile import ProxyFile
 
 _OPTIONAL = {
     "codel": "queues with CoDel",
@@ -41,9 +45,23 @@ def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Check]:
     for name, phone in lab.phones.items():
         if phone.driver == "virtual":
             yield _virtual_phone(name)
+        elif phone.driver == "emulated":
+            yield from _emulated_phone(lab, name, lab_file)
     for name, place in lab.places().items():
         if not isinstance(place, RouterFile):
             yield from _linux(lab, name, place, lab_file)
+    if lab.proxy is not None:
+        yield from _proxy(lab.proxy, lab_file)
+
+
+def _proxy(settings: ProxyFile, lab_file: str) -> Iterator[Check]:
+    """What `mplab proxy doctor` finds; services that do not run are started by runs."""
+    from orchestrator.proxy.docker import DockerStack, StackSettings  # noqa: PLC0415 - slow to import
+    from orchestrator.proxy.docker.doctor import examine  # noqa: PLC0415
+
+    for finding in examine(DockerStack(StackSettings.of(settings))):
+        remedy = "" if finding.ok else f"mplab proxy doctor --lab {lab_file}"
+        yield Check(f"proxy: {finding.what}", "ok" if finding.ok else "missing", finding.found, remedy)
 
 
 def _virtual_router(name: str, lab_file: str) -> Iterator[Check]:
@@ -71,6 +89,29 @@ def _virtual_phone(name: str) -> Check:
     except MplabError as error:
         return Check(what, "missing", str(error), "see the message")
     return Check(what, "ok", "virtual: 'mplab doctor' checks what it needs")
+
+
+def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Check]:
+    """What it is made of; nothing is started."""
+    yield _virtual_phone(name)
+    what, use = f"phone {name}", LabUse(lab, phone=name)
+    missing = [program for program in (*DEVICE_PROGRAMS, ADB) if program.find() is None]
+    for program in missing:
+        yield Check(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+    model = phone_model(use)
+    if missing or model is None:
+        return
+    if model.root == "none":
+        yield Check(
+            f"{what}: root",
+            "missing",
+            "not rooted: a run needs root for its traffic",
+            "choose another model: mplab lab device list",
+        )
+    if reason := missing_on_phone(use, "mptcp"):
+        yield Check(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will be skipped")
+    found = f"{model.model}, Android {model.android}, emulated"
+    yield Check(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
 
 
 def _linux(lab: LabFile, name: str, settings: ServerFile | PhoneShellFile, lab_file: str) -> Iterator[Check]:

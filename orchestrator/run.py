@@ -6,7 +6,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from orchestrator.catalog import catalog
+from orchestrator.catalog import android_app, catalog, services_of
 from orchestrator.cell import Cell, CellJob, CellReport
 from orchestrator.errors import InterruptedRunError
 from orchestrator.lab.make import make_lab
@@ -67,7 +67,7 @@ class Run:
             seed=self._experiment.seed,
             congestion_control=self._experiment.congestion_control,
             logs=logs,
-            services=[load_service(name) for name in self._services()],
+            services=[load_service(name) for name in services_of(self._experiment)],
             run_id=self._directory.run_id,
         )
         events.append("run_started", cells=len(todo))
@@ -77,11 +77,6 @@ class Run:
                 self._run_cell(lab, spec, events)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
         events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
-
-    def _services(self) -> list[str]:
-        """The origin services that the scenarios use."""
-        scenarios = [catalog().scenarios[use.name] for use in self._experiment.scenarios]
-        return sorted({name for scenario in scenarios for name in scenario.services})
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()
@@ -95,6 +90,8 @@ class Run:
             report = self._attempt(lab, spec, events, directory, attempt)
             reason = "; ".join(report.reasons)
             attempts.append(AttemptRecord(attempt=attempt, outcome=report.outcome, reason=reason))
+            if report.outcome != "ok" and lab.android is not None and (rung := lab.android.recover(reason)):
+                events.append("phone_recovered", cell=spec.id, attempt=attempt, by=rung)
             if report.outcome == "ok" or len(attempts) > self._experiment.retries:
                 break
             events.append("cell_retried", cell=spec.id, attempt=attempt, reason=reason)
@@ -115,11 +112,13 @@ class Run:
         directory: Path,
         attempt: int,
     ) -> CellReport:
-        scenario = catalog().scenarios[self._experiment.scenario(spec.scenario).name]
+        name = self._experiment.scenario(spec.scenario).name
+        scenario = catalog().on(self._experiment.lab)[name]
         job = CellJob(
             spec=spec,
             experiment=self._experiment,
             scenario=scenario,
+            app=android_app(self._experiment.lab, name),
             directory=directory,
             attempt=attempt,
             on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +25,13 @@ from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.cli.run import check_ready
 from orchestrator.lab.enter import lab_process
 from orchestrator.lab.find import enter_argv, find_node, running_nodes
+from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import programs_of_lab
 from orchestrator.services import load_service, service_names
 from orchestrator.spec.labuse import VIRTUAL_NAME, find_lab
 from orchestrator.transport import NAMES
+
+_CONGESTION_CONTROL = "cubic"
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
 app.add_typer(device.app, name="device")
@@ -64,7 +68,7 @@ def up(
     settings = {
         "link": condition,
         "transport": transport,
-        "congestion_control": "cubic",
+        "congestion_control": _CONGESTION_CONTROL,
         "seed": seed,
         "keep": keep,
         "services": sorted(set(wanted)),
@@ -73,9 +77,14 @@ def up(
     }
     command = [sys.executable, "-m", "orchestrator.inside", "lab", json.dumps(settings)]
     read_end, write_end = os.pipe()
-    with open(read_end, encoding="utf-8") as facts, lab_process(command, stdout=write_end) as inside:  # noqa: PTH123
+    with ExitStack() as stack:
+        said = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
+        prepared(use, congestion_control=_CONGESTION_CONTROL, services=wanted)
+        given = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
+        inherited = given.inherited() if given is not None else {}
+        inside = stack.enter_context(lab_process(command, stdout=write_end, **inherited))
         os.close(write_end)
-        for record in map(json.loads, facts):
+        for record in map(json.loads, said):
             if record["event"] == "up":
                 _describe(record, as_json=as_json, keep=keep)
             else:
@@ -99,6 +108,8 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     out.print(rows)
     for name, router in facts["routers"].items() if isinstance(facts["routers"], dict) else ():
         out.print(f"router {name}: {', '.join(router.values())}", markup=False)
+    if isinstance(found := facts.get("phone"), dict):
+        out.print(f"phone {found['name']}: {found['model']}, {found['os']}, root by '{found['root']}'", markup=False)
     services = facts["services"] if isinstance(facts["services"], dict) else {}
     for name, hosts in services.items():
         out.print(f"service {name}: {', '.join(f'{host} {address}' for host, address in hosts.items())}")

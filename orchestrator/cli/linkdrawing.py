@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.paths import INTERFACES
 from orchestrator.spec.direction import WAYS
 from orchestrator.spec.link import LinkCondition
 from orchestrator.spec.story import Line, Story, story_of
@@ -12,7 +13,6 @@ TITLES = {"wifi": "WiFi", "lte": "LTE"}
 COLUMNS = 60
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _OUT, _MARK, _IDLE = "×", "▼", "─"
-_INTERFACES = {"wifi": "wlan0", "lte": "rmnet0"}
 _PANELS = ("rate", "delay", "jitter", "loss", "reorder", "duplicate")
 _UNITS = {"rate": "Mbit/s", "delay": "ms", "jitter": "ms", "loss": "%", "reorder": "%", "duplicate": "%"}
 
@@ -101,16 +101,16 @@ def write_figure(link: LinkCondition, file: Path) -> None:
                         times,
                         [*values, values[-1]] if values else [float("nan")],
                         where="post",
-                        color=interface_colour(_INTERFACES[line.path]),
+                        color=interface_colour(INTERFACES[line.path]),
                         linestyle="-" if way == "down" else "--",
                         linewidth=LINE_WIDTH,
                     )
             for path, outages in story.outages.items():
-                colour = interface_colour(_INTERFACES[path])
+                colour = interface_colour(INTERFACES[path])
                 for begin, end in outages:
                     axes.axvspan(begin, end, facecolor=GRID, edgecolor=colour, hatch="////", zorder=0)
             for at_s, path, _ in story.marks:
-                axes.axvline(at_s, color=interface_colour(_INTERFACES[path]), linestyle=":")
+                axes.axvline(at_s, color=interface_colour(INTERFACES[path]), linestyle=":")
             if all(value is None for line in story.lines if line.quantity == quantity for _, value in line.steps):
                 axes.text(0.5, 0.5, "unlimited", transform=axes.transAxes, ha="center")
             axes.set_ylabel(f"{quantity} ({_UNITS[quantity]})")
@@ -121,7 +121,7 @@ def write_figure(link: LinkCondition, file: Path) -> None:
             Line2D(
                 [],
                 [],
-                color=interface_colour(_INTERFACES[path]),
+                color=interface_colour(INTERFACES[path]),
                 linestyle="-" if way == "down" else "--",
                 label=f"{title} {way}",
             )

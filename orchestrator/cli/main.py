@@ -16,6 +16,7 @@ from orchestrator.cli import (
     lab,
     links,
     lists,
+    phone,
     plan,
     proxy,
     report,
@@ -53,6 +54,7 @@ app.command("compare")(compare.compare)
 app.command("trend")(trend.trend)
 app.add_typer(results.app, name="results")
 app.add_typer(lab.app, name="lab")
+app.add_typer(phone.app, name="phone")
 app.add_typer(proxy.app, name="proxy")
 app.add_typer(router.app, name="router")
 app.add_typer(scenarios.app, name="scenarios")

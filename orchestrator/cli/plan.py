@@ -3,6 +3,7 @@
 from orchestrator.cli.budgets import check_budgets
 from orchestrator.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
+from orchestrator.lab.needs import missing_on_phone
 from orchestrator.plan import Plan, make_plan
 from orchestrator.spec import Experiment
 from orchestrator.transport import missing_reason
@@ -10,7 +11,8 @@ from orchestrator.transport import missing_reason
 
 def plan_of(experiment: Experiment) -> Plan:
     """The plan of an experiment on this host."""
-    reasons = {use.name: missing_reason(use.name) for use in experiment.transports}
+    names = {use.name for use in experiment.transports}
+    reasons = {name: missing_reason(name) or missing_on_phone(experiment.lab, name) for name in sorted(names)}
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
 
 

@@ -11,6 +11,7 @@ from orchestrator.cli.options import JsonOption, check_name
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.errors import InputError, LabNotReadyError
 from orchestrator.proxy.docker import DockerStack, ServiceState, StackSettings
+from orchestrator.proxy.docker.borrow import exclusive, forget
 from orchestrator.proxy.docker.doctor import examine
 from orchestrator.spec.lab import load_lab
 from orchestrator.spec.proxyfile import PROFILES, ProxyFile
@@ -52,14 +53,7 @@ def _settings(lab: Path | None, engine: str, profile: Sequence[str] | None) -> S
         found = named
     for name in profile or ():
         check_name("profile", name, PROFILES)
-    return StackSettings(
-        engine=engine or found.engine or "",
-        project=found.project,
-        profiles=tuple(profile or found.profiles),
-        listen=tuple(found.listen),
-        signal=tuple(found.signal),
-        congestion_control="" if found.congestion_control == "system" else found.congestion_control,
-    )
+    return StackSettings.of(found, engine=engine, profiles=profile or ())
 
 
 def _say(line: str) -> None:
@@ -86,7 +80,9 @@ def prepare(
     verbose: VerboseOption = False,
 ) -> None:
     """Build the images, make configurations and content, and put them into volumes; nothing is started."""
-    made = _stack(lab, engine, profile, verbose=verbose).prepare(renew=renew)
+    stack = _stack(lab, engine, profile, verbose=verbose)
+    with exclusive(stack):
+        made = stack.prepare(renew=renew)
     out.print(f"Prepared; secrets and the certificate for phones are in {made.directory}", markup=False, soft_wrap=True)
 
 
@@ -102,7 +98,11 @@ def up(
     as_json: JsonOption = False,
 ) -> None:
     """Prepare and start; done when every service answers."""
-    _show(_stack(lab, engine, profile, verbose=verbose).up(renew=renew, build=build), as_json=as_json)
+    stack = _stack(lab, engine, profile, verbose=verbose)
+    with exclusive(stack):
+        states = stack.up(renew=renew, build=build)
+        forget(stack)
+    _show(states, as_json=as_json)
 
 
 @app.command()
@@ -113,7 +113,10 @@ def down(
     verbose: VerboseOption = False,
 ) -> None:
     """Stop and remove containers and networks; volumes and images stay."""
-    _stack(lab, engine, verbose=verbose).down(volumes=volumes)
+    stack = _stack(lab, engine, verbose=verbose)
+    with exclusive(stack):
+        forget(stack)
+        stack.down(volumes=volumes)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator import host
-from orchestrator.catalog import catalog, programs_of
+from orchestrator.catalog import catalog, programs_of, services_of
 from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
 from orchestrator.cli.options import (
     RUNS,
@@ -30,6 +30,8 @@ from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lab.enter import check_namespaces, lab_process
+from orchestrator.lab.handover import HandedOver
+from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.lock import resource_lock
 from orchestrator.plan import Plan
@@ -73,13 +75,14 @@ def run(
 
 def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
     """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
+    lab = {**experiment.lab.to_json(), **_routers(experiment), **_containers(experiment)}
     directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
             experiment=experiment,
             plan=plan,
-            lab={**experiment.lab.to_json(), **_routers(experiment)},
+            lab=lab,
             host=host.describe_host(),
             versions=host.describe_versions(_programs(experiment)),
             git=host.describe_git(),
@@ -115,6 +118,17 @@ def _routers(experiment: Experiment) -> dict[str, Any]:
     return {"routers": {name: describe_image() for name in names}} if names else {}
 
 
+def _containers(experiment: Experiment) -> dict[str, Any]:
+    """What the containers of a run are made of; they are made when they are not there yet."""
+    if experiment.lab.proxy is not None:
+        err.print("containers: images, configurations and content", style="dim")
+    return prepared(
+        experiment.lab,
+        congestion_control=experiment.congestion_control,
+        services=services_of(experiment),
+    )
+
+
 def check_ready(*, needs_ui: bool, further: Iterable[Program] = ()) -> None:
     """Raise LabNotReadyError when something that the virtual lab needs is missing, or one of some further programs."""
     needed = [program for program in ALL if needs_ui or program not in FOR_UI]
@@ -126,12 +140,14 @@ def check_ready(*, needs_ui: bool, further: Iterable[Program] = ()) -> None:
 
 
 def _needs_ui(experiment: Experiment) -> bool:
-    return any(catalog().scenarios[use.name].needs_ui for use in experiment.scenarios)
+    there = catalog().on(experiment.lab)
+    return any(there[use.name].needs_ui for use in experiment.scenarios)
 
 
 def _programs(experiment: Experiment) -> list[Program]:
     """What this run needs beside what every lab needs."""
-    found = [program for use in experiment.scenarios for program in programs_of(catalog().scenarios[use.name])]
+    there = catalog().on(experiment.lab)
+    found = [program for use in experiment.scenarios for program in programs_of(there[use.name])]
     return [*found, *programs_of_lab(experiment.lab)]
 
 
@@ -166,13 +182,24 @@ def run_cells(directory: RunDirectory) -> RunProgress:
     """
     logs = directory.path / "logs"
     logs.mkdir(exist_ok=True)
+    experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
         stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
-        inside = stack.enter_context(lab_process(command, stdout=words, stderr=log))
+        given = stack.enter_context(
+            hosted(
+                experiment.lab,
+                congestion_control=experiment.congestion_control,
+                services=services_of(experiment),
+                run_id=directory.run_id,
+            )
+        )
+        _check_images(directory, given)
+        inherited = given.inherited() if given is not None else {}
+        inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, **inherited))
         display = stack.enter_context(RunDisplay(directory.events_file))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
@@ -186,6 +213,18 @@ def run_cells(directory: RunDirectory) -> RunProgress:
     if code != 0:
         raise _error_of(code, said, logs / "orchestrator.log")
     return progress
+
+
+def _check_images(directory: RunDirectory, given: HandedOver | None) -> None:
+    """Raise InputError when cells would run with other images than those that the manifest names."""
+    if given is None:
+        return
+    before = directory.read_manifest().lab["containers"]["images"]
+    if changed := sorted(name for name, image in before.items() if given.facts["images"].get(name) != image):
+        raise InputError(
+            f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "
+            "be comparable; start a new run"
+        )
 
 
 def _error_of(code: int, said: str, log: Path) -> MplabError:

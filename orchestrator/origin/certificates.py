@@ -3,6 +3,7 @@
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 import trustme
 
@@ -12,6 +13,19 @@ from orchestrator.programs import CERTUTIL
 VALID_FOR = timedelta(days=30)
 _CLOCK_SLACK = timedelta(days=1)
 _TIMEOUT_S = 30.0
+
+
+class Authority(Protocol):
+    """Who has issued a lab's certificates, and may issue more."""
+
+    ca_pem: Path
+    """Certificate of the authority itself."""
+
+    def issue(self, name: str, host_names: list[str]) -> Path:
+        """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed)."""
+
+    def issued(self, name: str) -> Path:
+        """Where the certificate of that name is."""
 
 
 class LabAuthority:
@@ -41,6 +55,26 @@ class LabAuthority:
 
     def issued(self, name: str) -> Path:
         """Where `issue` has put the certificate of that name."""
+        return self._directory / f"{name}.pem"
+
+
+class KnownAuthority:
+    """What is left on disk of an authority of an earlier process.
+
+    Args:
+        directory: where its certificates are.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.ca_pem = directory / "ca.pem"
+
+    def issue(self, name: str, host_names: list[str]) -> Path:
+        """Never: its key went with that process."""
+        raise RuntimeError(f"{name}: no certificate for {', '.join(host_names)}: the authority's key is gone")
+
+    def issued(self, name: str) -> Path:
+        """Where the certificate of that name is."""
         return self._directory / f"{name}.pem"
 
 

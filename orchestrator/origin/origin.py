@@ -9,12 +9,11 @@ from typing import Protocol
 
 from orchestrator.errors import DeviceError, last_words
 from orchestrator.installed import THIS_MACHINE, Installed
-from orchestrator.lab import topology
 from orchestrator.origin.certificates import VALID_FOR, LabAuthority, nss_database
 from orchestrator.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
 from orchestrator.origin.files import build_files
 from orchestrator.origin.generate import DEFAULT_SEED, build_sites
-from orchestrator.origin.sites import ECHO_ADDRESS, SUFFIX, SiteIndex, delay_by_prefix
+from orchestrator.origin.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
 from orchestrator.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
 
 CACHE_DIR = CHECKOUT / "build" / "origin"
@@ -158,7 +157,7 @@ class Origin:
                 *(where.program(DNSMASQ), "--keep-in-foreground", "--log-facility=-", "--pid-file="),
                 f"--conf-file={where.path(self.directory / 'dnsmasq.conf')}",
             ],
-            "udp-echo": [where.program(MPFLEX), "udp-echo", "--listen", f"{ECHO_ADDRESS}:{topology.ECHO_PORT}"],
+            "udp-echo": [where.program(MPFLEX), "udp-echo", "--listen", f"{ECHO_ADDRESS}:{ECHO_PORT}"],
         }
 
     def checks(self) -> dict[str, list[str]]:
@@ -224,7 +223,7 @@ def _dnsmasq_listens(pid: int) -> bool:
 
 
 def _echo_listens(pid: int) -> bool:
-    return _has_socket(pid, "udp", topology.ECHO_PORT, _UNCONNECTED_STATE)
+    return _has_socket(pid, "udp", ECHO_PORT, _UNCONNECTED_STATE)
 
 
 def _has_socket(pid: int, kind: str, port: int, state: str) -> bool:

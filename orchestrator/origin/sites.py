@@ -9,7 +9,6 @@ from typing import Literal, Self
 
 from ruamel.yaml import YAML
 
-from orchestrator.lab import topology
 from orchestrator.programs import CHECKOUT
 
 DATA_DIR = CHECKOUT / "proxy-docker" / "origin"
@@ -21,7 +20,7 @@ FILE_HOST, FILE_ADDRESS, FILE_DELAY_MS = "dl.lab", "10.65.0.2", 2.0
 APP_HOSTS = ("video.lab", "store.lab", "messages.lab")
 """Further names of the same server, so that rules can tell apps apart by whom they ask."""
 DNS_ADDRESS, DNS_DELAY_MS = "10.65.0.53", 0.5
-ECHO_HOST, ECHO_ADDRESS, ECHO_DELAY_MS = "echo.lab", topology.ECHO, FILE_DELAY_MS
+ECHO_HOST, ECHO_ADDRESS, ECHO_PORT, ECHO_DELAY_MS = "echo.lab", "10.65.0.7", 7007, FILE_DELAY_MS
 """Datagrams are answered as far from the proxy as files are served."""
 
 Protocol = Literal["h2", "h1"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from orchestrator.installed import THIS_MACHINE, Installed
-from orchestrator.origin.certificates import LabAuthority
+from orchestrator.origin.certificates import Authority
 from orchestrator.origin.origin import Host as OriginHost
 from orchestrator.phone import CommandResult
 from orchestrator.programs import Program
@@ -35,7 +35,7 @@ class ServiceContext:
 
     directory: Path
     cache: Path
-    authority: LabAuthority
+    authority: Authority
     host: Host
     installed: Installed = THIS_MACHINE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.errors import DeviceError, LabNotReadyError, last_words
 from orchestrator.installed import THIS_MACHINE, Installed
-from orchestrator.origin.certificates import LabAuthority
+from orchestrator.origin.certificates import Authority, LabAuthority
 from orchestrator.origin.origin import ServerProcess
 from orchestrator.programs import CHECKOUT
 from orchestrator.services.protocol import Host, Service, ServiceContext
@@ -100,12 +100,27 @@ class RunningServices:
         for service in self._services:
             for program in service.programs:
                 self._installed.program(program)
-            folders = self._directory / service.name, self._cache / service.name
-            context = ServiceContext(*folders, authority, self._host, self._installed)
+            context = self._context(service, authority)
             context.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             context.cache.mkdir(parents=True, exist_ok=True)
             service.prepare(context)
             self._entries[service.name] = _Entry(service, context)
+
+    def adopt(self, authority: Authority) -> None:
+        """In place of `prepare` and `start`: what another process has prepared, and somebody else runs.
+
+        Args:
+            authority: that has issued their certificates.
+
+        Raises:
+            DeviceError: one does not answer within 15 s.
+        """
+        self._entries = {service.name: _Entry(service, self._context(service, authority)) for service in self._services}
+        self._wait_until_ready(list(self._entries))
+
+    def _context(self, service: Service, authority: Authority) -> ServiceContext:
+        folders = self._directory / service.name, self._cache / service.name
+        return ServiceContext(*folders, authority, self._host, self._installed)
 
     def nginx(self) -> str:
         """``server`` blocks of all (after `prepare`)."""

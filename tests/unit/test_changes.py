@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.changes import Changer, ChangeSchedule, Effect
+from orchestrator.endpoints import Endpoints
 from orchestrator.errors import CellError, DeviceError, StepError
 from orchestrator.outages import Disturbances, Outage
 from orchestrator.spec.changes import Moment
@@ -16,6 +17,7 @@ from orchestrator.verdict import judge_emulation
 
 FAR_S = 3000.0
 PATH = PathCondition.of(8000.0, 2000.0, 50.0)
+ENDPOINTS = Endpoints(proxy="10.64.3.2", dns="10.65.0.53:53")
 
 
 def moment(at_s: float, **changes: Any) -> Moment:
@@ -161,7 +163,8 @@ class StillPhone:
 def test_a_path_without_radio_loses_everything_and_then_what_it_should() -> None:
     links, phone = Links(), StillPhone()
     undo = UndoStack()
-    changer = Changer(phone, links, paths={"wlan0": PATH, "rmnet0": PATH}, undo=undo)  # type: ignore[arg-type]
+    given: Any = phone, links
+    changer = Changer(*given, endpoints=ENDPOINTS, paths={"wlan0": PATH, "rmnet0": PATH}, undo=undo)
     worse = PathCondition.of(8000.0, 2000.0, 50.0, 3.0)
     story = [
         moment(1.0, radio="off"),

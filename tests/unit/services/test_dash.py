@@ -146,4 +146,4 @@ def test_what_is_not_as_it_should_be(
 def test_facts_lead_to_the_pages(dash: SimpleNamespace, tmp_path: Path) -> None:
     facts = dash.SERVICE.facts(context(tmp_path))
     assert {url.split("/")[2] for url in facts.values()} <= set(dash.SERVICE.hosts)
-    assert set(facts) == {site.name for site in dash.content.SITES}
+    assert set(facts) == {f"{site.name}{of}" for site in dash.content.SITES for of in ("", "_media")}
