@@ -14,7 +14,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test setup system pesq bench bench-linkem bench-mpflex bench-mptrace lock schema clean
+.PHONY: help demo test setup android system pesq bench bench-linkem bench-mpflex bench-mptrace lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -67,6 +67,14 @@ $(BIN)/applet: PACKAGE := ./orchestrator/device/applet
 $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 	@echo "── $@"
 	$(GO_BUILD) -o $@ $(PACKAGE)
+
+ANDROID_ABI := arm64-v8a
+ANDROID_GOARCH = $(patsubst x86,386,$(patsubst x86_64,amd64,$(patsubst armeabi-v7a,arm,$(patsubst arm64-v8a,arm64,$(ANDROID_ABI)))))
+
+android: $(VENV)/.complete  ## mpflex, mptrace, linkem for phones; ANDROID_ABI=armeabi-v7a: for another processor
+	for package in linkem/cmd/linkem mpflex/cmd/mpflex analysis/mptrace/cmd/mptrace; do \
+	  GOOS=linux GOARCH=$(ANDROID_GOARCH) $(GO_BUILD) -o $(BIN)/$(ANDROID_ABI)/$$(basename $$package) ./$$package; \
+	done
 
 # --- For those who work on mplab -----------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import adbutils
@@ -77,7 +78,7 @@ def test_a_device_goes_with_what_has_started_it(tmp_path: Path) -> None:
         "import time\nfrom orchestrator.device import Device\n"
         "with Device() as device:\n    print(device.pid, flush=True)\n    time.sleep(600)\n"
     )
-    starter = subprocess.Popen(["python", "-c", program], stdout=subprocess.PIPE, text=True)
+    starter = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None
     pid = int(starter.stdout.readline())
     starter.kill()

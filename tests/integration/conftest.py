@@ -99,15 +99,21 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0
         time.sleep(0.05)
 
 
+def _namespaces() -> set[str]:
+    """Every process has some; `lsns` fails when one of them ends while it looks."""
+    for _ in range(20):
+        shown = subprocess.run(["lsns", "--noheadings", "--output", "NS,TYPE"], capture_output=True, text=True)  # noqa: PLW1510
+        if shown.returncode == 0:
+            return set(shown.stdout.split("\n"))
+    pytest.fail(f"lsns: {shown.stderr}")
+
+
 class Traces:
     """What a lab could leave on this machine, seen now."""
 
     def __init__(self) -> None:
-        namespaces = subprocess.run(
-            ["lsns", "--noheadings", "--output", "NS,TYPE"], capture_output=True, text=True, check=True
-        ).stdout
+        self.namespaces = _namespaces()
         links = subprocess.run(["ip", "-brief", "link"], capture_output=True, text=True, check=True).stdout
-        self.namespaces = set(namespaces.split("\n"))
         self.interfaces = {line.split()[0] for line in links.splitlines()}
         self.mounts = Path("/proc/self/mounts").read_text()
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.services import load_service
 from tests.integration.conftest import Mplab
-from tests.integration.test_run import cells, only_run
+from tests.integration.test_run import cells, only_run, skip_when_busy
 
 missing = [program.name for program in load_service("turn").programs if program.find() is None]
 pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
@@ -33,8 +33,7 @@ def test_a_call_is_made_recorded_and_scored(mplab: Mplab, tmp_path: Path) -> Non
     done = mplab("run", str(tmp_path / "calls.yaml"), "--json")
     run = only_run(tmp_path)
     ((name, record),) = cells(run).items()
-    if record["outcome"] == "invalid" and all("the host is too busy" in reason for reason in record["reasons"]):
-        pytest.skip(f"{record['attempt']} attempts: {'; '.join(record['reasons'])}")
+    skip_when_busy(record)
     assert done.returncode == 0, done.stdout + done.stderr
     folder = run / "cells" / name
     steps = list(record["timings_s"])

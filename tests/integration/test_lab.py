@@ -1,6 +1,7 @@
 """The virtual lab comes up, is what was asked, and leaves nothing behind, however it ends."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -9,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Mplab, Traces, lab_processes, wait_until
+from tests.integration.conftest import (
+    TIMEOUT_S,
+    Mplab,
+    Traces,
+    environment,
+    lab_processes,
+    mplab_argv,
+    wait_until,
+)
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -36,7 +45,7 @@ def facts(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("transport", ["sptcp-wifi", "sptcp-lte", "mptcp", "mpflex", "mpflex:txdelay"])
+@pytest.mark.parametrize("transport", ["sptcp-lte", "mptcp", "mpflex:txdelay"])
 def test_every_transport_is_what_was_asked(mplab: Mplab, before: Traces, transport: str) -> None:
     done = mplab("lab", "up", "--transport", transport, "--json")
     assert done.returncode == 0, done.stderr
@@ -47,8 +56,18 @@ def test_every_transport_is_what_was_asked(mplab: Mplab, before: Traces, transpo
     gone(before, found["lab"])
 
 
-def test_links_are_near_what_was_asked(mplab: Mplab) -> None:
-    measured = json.loads(mplab("lab", "up", "--json").stdout)["measured"]
+def test_links_are_near_what_was_asked_for_a_user_without_root_too(tmp_path: Path) -> None:
+    other_user = [] if os.geteuid() else ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+    done = subprocess.run(
+        [*other_user, *mplab_argv("lab", "up", "--json")],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        env=environment(tmp_path) | {"HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout)["measured"]
     assert measured["wlan0"]["rtt_ms_median"] == pytest.approx(50, rel=0.2)
     assert measured["rmnet0"]["rtt_ms_median"] == pytest.approx(70, rel=0.2)
     assert measured["wlan0"]["down_kbps"] == pytest.approx(7040, rel=0.2)

@@ -126,7 +126,7 @@ def test_messages_that_the_network_loses_are_scored(
     process = start_mplab("run", experiment("rounds: 1, photo: 5 MB, periodic: 2, period: 3 s, patience: 2 s"))
     wait_until(lambda: uploads(tmp_path) > 0, "a photo on its way")
     router = next(child for child in children(process) if child.environ().get(NODE_VARIABLE) == "router")
-    subprocess.run(["nsenter", "-t", str(router.pid), "-n", "ip", "link", "set", "wlan", "down"], check=True)
+    subprocess.run(["nsenter", "-t", str(router.pid), "-n", "ip", "rule", "add", "pref", "1", "blackhole"], check=True)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, output + errors
     directory = cell(tmp_path)

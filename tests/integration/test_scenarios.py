@@ -28,7 +28,10 @@ def test_a_scenario_is_checked_alone(mplab: Mplab, tmp_path: Path) -> None:
 def test_a_scenario_that_fails_says_why_and_where(
     mplab: Mplab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MPLAB_CHROMIUM", "/bin/false")
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("MPLAB_CHROMIUM", str(broken))
     folder = tmp_path / "checks"
     done = mplab("scenarios", "check", "web", "-p", "sites=[search]", "--runs", str(folder))
     assert done.returncode == 1, done.stdout

@@ -38,6 +38,7 @@ from orchestrator.programs import (
     NGINX,
     NODE,
     UNSHARE,
+    Program,
 )
 from orchestrator.scenario import Context
 from orchestrator.scenario.protocol import Tools
@@ -83,6 +84,9 @@ class LocalProcess:
 
 class LocalHost:
     """Origin and phone in one: this namespace."""
+
+    def program(self, program: Program) -> str:
+        return str(program.path())
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> LocalProcess:
         with log.open("ab") as output:

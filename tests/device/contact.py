@@ -1,0 +1,34 @@
+"""The other side of a chat: signs in as the second account, and confirms whatever comes.
+
+``python -m tests.device.contact URL ACCOUNTS CACERT``.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from orchestrator.device.apps.chat import Session
+
+_RECEIPTS = "urn:xmpp:receipts"
+
+
+class Contact(Session):
+    """Answers each message with its receipt (XEP-0184)."""
+
+    def answer(self) -> None:
+        self._socket.settimeout(None)
+        while True:
+            stanza = self._read()
+            if stanza.find(f"{{{_RECEIPTS}}}request") is not None:
+                receipt = f"<received xmlns='{_RECEIPTS}' id='{stanza.get('id')}'/>"
+                self._write(f"<message xmlns='jabber:client' to='{stanza.get('from')}'>{receipt}</message>")
+
+
+def main() -> None:
+    url, accounts, cacert = sys.argv[1:]
+    found = json.loads(Path(accounts).read_text())
+    Contact(url, dict(reversed(found.items())), cacert).answer()
+
+
+if __name__ == "__main__":
+    main()

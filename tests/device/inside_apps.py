@@ -1,0 +1,256 @@
+"""Run inside a lab's namespaces: every Android scenario on an emulated device, with the origin's own services.
+
+Device and origin live in one node, so that nothing is between them. ``python -m tests.device.inside_apps FOLDER``
+writes ``FOLDER/<scenario>.json``: what was observed, the scores, and what went wrong, if anything did.
+"""
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from analysis.plugins import load
+from analysis.tables import Tables
+from orchestrator.catalog import SCENARIOS_DIR, load_android_scenario
+from orchestrator.device import Device, DeviceSettings
+from orchestrator.device.apps import lab_services, lab_variables
+from orchestrator.errors import MplabError
+from orchestrator.lab.nodes import Node, start_node
+from orchestrator.origin import Origin
+from orchestrator.origin.origin import ServerProcess
+from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
+from orchestrator.programs import CHECKOUT
+from orchestrator.scenario import Context
+from orchestrator.scenario.protocol import Tools
+from orchestrator.services import RunningServices, load_service
+from orchestrator.ui import Ui
+from orchestrator.ui.android import AndroidSettings
+from orchestrator.ui.app import AndroidApp, load_android_app
+from orchestrator.ui.dialogs import load_dialogs
+from orchestrator.ui.uiautomator2 import UiAutomator2Factory
+
+SCRATCH = Path("/run/mplab-apps")
+CACHE = CHECKOUT / "build" / "services-short"
+"""Of clips that are shorter than those of a lab, and so not in its place."""
+LATE_S = 8.0
+"""So long no server answers at the begin of Dailymotion's clip."""
+_LINKS = {"wlan0": ("10.64.1.2", "10.64.1.1"), "rmnet0": ("10.64.2.2", "10.64.2.1")}
+
+
+@dataclass
+class Lab:
+    """What the cells have in common."""
+
+    phone: AdbPhone
+    services: RunningServices
+    origin: Origin
+    folder: Path
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+
+def make_node(names: Mapping[str, str]) -> Node:
+    """A phone with two links to a router, which is the origin, too: its addresses are local."""
+    hosts = SCRATCH / "hosts"
+    hosts.write_text("".join(f"{address} {name}\n" for name, address in {"localhost": "127.0.0.1", **names}.items()))
+    phone, router = start_node("phone", binds={hosts: Path("/etc/hosts")}), start_node("router")
+    outside = Node("lab", os.getpid())
+    outside.ip("link set lo up")
+    phone.ip("route add local 10.65.0.0/16 dev lo")
+    phone.sysctl({"net.ipv4.ip_nonlocal_bind": 1})
+    for interface, (address, gateway) in _LINKS.items():
+        outside.ip(f"link add {interface} netns {phone.pid} type veth peer name {interface} netns {router.pid}")
+        router.ip(f"addr add {gateway}/24 dev {interface}", f"link set {interface} up")
+        phone.ip(f"addr add {address}/24 dev {interface}", f"link set {interface} up")
+    return phone
+
+
+def run(lab: Lab, name: str, chosen: str, *, time_limit_s: float = 60.0, **parameters: Any) -> dict[str, Any]:
+    """One cell: prepare, run, clean up, score."""
+    scenario = load_android_scenario(name)
+    number = next(lab.numbers)
+    cell_dir, scratch_dir = (lab.folder / kind / f"{number:04}-{name}" for kind in ("cells", "scratch"))
+    for folder in (cell_dir, scratch_dir):
+        folder.mkdir(parents=True)
+    observed: list[dict[str, Any]] = []
+
+    def observe(event: str, **fields: Any) -> None:
+        observed.append({"t": time.time(), "event": event, **fields})
+
+    def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
+        settings = AndroidSettings(
+            packages=(app.package,),
+            fresh=fresh,
+            dialogs=load_dialogs(),
+            observe=observe,
+            screenshots=cell_dir / "screenshots",
+        )
+        return UiAutomator2Factory(lab.phone.adb, settings, lab.phone.name)()
+
+    def no_browser(**_options: Any) -> Any:
+        raise MplabError("an Android scenario opens no browser on the phone")
+
+    context = Context(
+        phone=lab.phone,
+        open_ui=no_browser,
+        observe=observe,
+        rng=Random(1),  # noqa: S311 - repeatable, not secret
+        cell_dir=cell_dir,
+        scratch_dir=scratch_dir,
+        time_limit_s=time_limit_s,
+        tools=Tools(Path(), Path()),
+        service=lab.services.facts,
+        open_app=open_app,
+        android=load_android_app(SCENARIOS_DIR / name, chosen),
+    )
+    given = scenario.parameters.model_validate(parameters)
+    mark = lab.services.mark(scenario.services)
+    began, error = time.monotonic(), ""
+    try:
+        try:
+            scenario.prepare(context, given)
+            scenario.run(context, given)
+        finally:
+            mark.keep(cell_dir / "logs")
+            scenario.clean_up(context, given)
+    except MplabError as failure:
+        error = str(failure)
+    found = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}
+    return {**found, "scores": score(name, observed, cell_dir)}
+
+
+def score(name: str, observed: list[dict[str, Any]], cell_dir: Path) -> list[dict[str, Any]]:
+    """The scenario's scores; nothing was captured."""
+    values = load(name).score(observed, Tables(None), cell_dir)
+    return [{"metric": value.metric, "value": value.value, "labels": dict(value.labels)} for value in values]
+
+
+def downloads(phone: AdbPhone) -> list[str]:
+    """What is in the phone's downloads."""
+    return phone.shell(["ls", "/sdcard/Download"]).stdout.split()
+
+
+def shorten_clips() -> None:
+    """Clips of 5 s in two qualities are made within a second or two."""
+    service = load_service("dash")
+    content: Any = sys.modules["mplab_services.dash.content"]
+    module: Any = sys.modules[type(service).__module__]
+    sites = tuple(dataclasses.replace(site, top=360, clips={"clip-1": 6, "clip-2": 6}) for site in content.SITES)
+    content.QUALITIES = content.QUALITIES[:2]
+    content.SITES = module.SITES = sites
+
+
+@contextlib.contextmanager
+def open_lab(folder: Path) -> Iterator[Lab]:
+    """The origin's services, and an emulated device that knows them."""
+    SCRATCH.mkdir()
+    shorten_clips()
+    with contextlib.ExitStack() as stack:
+        wanted = [load_service(name) for name in lab_services()]
+        names = {host: address for service in wanted for host, address in service.hosts.items()}
+        node = make_node(names)
+        services = RunningServices(wanted, directory=SCRATCH / "services", host=node, cache=CACHE)
+        origin = Origin(SCRATCH / "origin", additions=services)
+        origin.prepare()
+        hosts = SCRATCH / "hosts"
+        with hosts.open("a") as file:
+            for site in origin.index:
+                pairs = zip(site.addresses("h2"), site.host_names("h2"), strict=True)
+                file.writelines(f"{address} {name}\n" for address, name in pairs)
+        logs = folder / "logs"
+        origin.start(node, logs)
+        stack.callback(origin.stop)
+        services.start(logs)
+        stack.callback(services.stop)
+        accounts = services.facts("xmpp")
+        contact = ["-m", "tests.device.contact", accounts["url"], accounts["accounts"], str(origin.ca_pem)]
+        stack.callback(node.spawn([sys.executable, *contact], log=logs / "contact.log").stop)
+        facts = {name: services.facts(name) for name in lab_services()}
+        variables = (*lab_variables(facts, cacert=str(origin.ca_pem)), ("radio_ahead", "0.5"), ("music_ahead", "0.5"))
+        device = stack.enter_context(Device(DeviceSettings(app_variables=variables), node))
+        server = stack.enter_context(AdbServer(SCRATCH / "adb"))
+        phone = stack.enter_context(AdbPhone("phone", server, AdbSettings(serial=device.address)))
+        yield Lab(phone, services, origin, folder)
+
+
+@contextlib.contextmanager
+def halted(process: ServerProcess, after_s: float = 0.0, for_s: float = 3600.0) -> Iterator[None]:
+    """A server stands still for a while: nothing comes from it, as from a network that has gone."""
+    done = threading.Event()
+
+    def halt() -> None:
+        if done.wait(after_s):
+            return
+        os.killpg(process.pid, signal.SIGSTOP)
+        done.wait(for_s)
+        os.killpg(process.pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=halt)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def cells(lab: Lab) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What is run, in this order."""
+
+    def server(service: str, program: str) -> ServerProcess:
+        return lab.services._entries[service].running[program][0]
+
+    def cancelled() -> dict[str, Any]:
+        with halted(server("upload", "upload")):
+            return run(lab, "drive", "drive", time_limit_s=13, size="3 MB", files=1, think="100 ms", limit="15 s")
+
+    def late() -> dict[str, Any]:
+        with halted(lab.origin._running["nginx"][0], for_s=LATE_S):
+            return run(lab, "dailymotion", "dailymotion", clips=("clip-1",), watch="3 s", pause="500 ms")
+
+    def interrupted() -> dict[str, Any]:
+        with halted(server("icecast", "icecast"), after_s=3.0, for_s=7.0):
+            return run(lab, "radio", "tunein", listen="11 s")
+
+    def refused() -> dict[str, Any]:
+        return run(lab, "youtube", "youtube", clips=("long",), watch="3 s", pause="100 ms")
+
+    return {
+        "dropbox": lambda: run(lab, "dropbox", "dropbox", size="2 MB", files=2, think="100 ms"),
+        "drive": cancelled,
+        "youtube": lambda: run(lab, "youtube", "youtube", clips=("clip-1", "clip-2"), watch="4 s", pause="100 ms"),
+        "youtube-refused": refused,
+        "dailymotion": late,
+        "radio": interrupted,
+        "spotify": lambda: run(lab, "spotify", "spotify", listen="5 s"),
+        "firefox": lambda: run(lab, "firefox", "firefox", sites=("search",), think="100 ms"),
+        "web": lambda: run(lab, "web", "chrome", sites=("search", "wiki"), settle="100 ms"),
+        "facebook": lambda: run(lab, "facebook", "facebook", rounds=1, think="100 ms"),
+        "messenger": lambda: run(lab, "messenger", "messenger", rounds=1, pause="100 ms", periodic=2, period="1 s"),
+        "whatsapp": lambda: run(lab, "messenger", "whatsapp", rounds=1, pause="100 ms", periodic=0),
+        "signal": lambda: run(lab, "messenger", "signal", rounds=0, pause="100 ms", periodic=1),
+        "call": lambda: run(lab, "call", "linphone", duration="10 s", calls=1),
+    }
+
+
+def main() -> None:
+    """Run all, or those that are named."""
+    folder, *wanted = sys.argv[1:]
+    with open_lab(Path(folder)) as lab:
+        for name, cell in cells(lab).items():
+            if not wanted or name in wanted:
+                (Path(folder) / f"{name}.json").write_text(json.dumps(cell(), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""``mplab phone`` on emulated devices: rooted with upstream MPTCP, rooted with the out-of-tree kernel, not rooted."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from orchestrator.cli.main import app
+from orchestrator.device import Device, DeviceSettings
+from orchestrator.errors import InputError, LabNotReadyError, MplabError
+from orchestrator.phone.adb.kernel import parse_kernel
+from orchestrator.phone.adb.probe import chances
+from orchestrator.phone.adb.quarantine import Quarantine
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        patch.setenv("HOME", str(folder))
+        yield folder
+
+
+def mplab(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["phone", *arguments])
+
+
+def refused(kind: type[MplabError], *arguments: str) -> str:
+    """The message of the error that a command ends with."""
+    found = mplab(*arguments)
+    assert type(found.exception) is kind
+    return str(found.exception)
+
+
+def probed(name: str) -> dict[str, Any]:
+    with Device(DeviceSettings(phone=name, apps=False)) as device:
+        done = mplab("probe", device.address, "--json")
+    assert done.exception is None, done.exception
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.usefixtures("state")
+def test_rooted_with_upstream_mptcp() -> None:
+    found = probed("android-13")
+    assert found["identity"]["model"] == "Google Pixel 7"
+    assert found["root"] == "su -c"
+    assert found["kernel"]["kind"] == "upstream"
+    assert found["captures"] == ["proxy", "phone"]
+    assert {name: one["how"] for name, one in found["transports"].items()} == dict.fromkeys(
+        ("sptcp", "sptcp-wifi", "sptcp-lte", "mptcp", "mpflex"), "redirect"
+    )
+    assert found["uncontrolled"] == []
+    assert found["programs"]["mpflex"] == "/data/local/tmp/mplab/bin/mpflex"
+
+
+@pytest.mark.usefixtures("state")
+def test_rooted_with_the_out_of_tree_kernel() -> None:
+    found = probed("mptcp-095")
+    kernel = found["kernel"]
+    assert (kernel["kind"], kernel["version"], kernel["path_manager"]) == ("out-of-tree", "0.95", "fullmesh")
+    assert kernel["multipath"]
+    assert found["transports"]["mptcp"]["note"] == "out-of-tree 0.95, path manager fullmesh, scheduler default"
+
+
+@pytest.mark.usefixtures("state")
+def test_not_rooted() -> None:
+    found = probed("android-16")
+    assert found["root"] == "none"
+    assert found["captures"] == ["proxy"]
+    assert found["transports"]["mpflex"]["how"] == "socks"
+    assert not found["transports"]["mptcp"]["possible"]
+    assert any("QUIC" in what for what in found["uncontrolled"])
+
+
+@pytest.mark.usefixtures("state")
+def test_a_lab_file_names_phone_and_thresholds(tmp_path: Path) -> None:
+    with Device(DeviceSettings(phone="mptcp-095", apps=False)) as device:
+        lab = tmp_path / "lab.yaml"
+        lab.write_text(
+            "mplab: 1\nname: bench\nphones:\n"
+            f"  nexus: {{driver: adb, serial: '{device.address}', root: none, ready: {{battery: 100}}}}\n"
+        )
+        shown = mplab("probe", "nexus", "--lab", str(lab)).stdout
+        assert f"not ready: battery at {device.state()['battery']['level']} %, 100 % are needed" in shown
+        assert "kernel MPTCP: out-of-tree 0.95, switched on, path manager fullmesh" in shown
+        assert "not controlled: QUIC" in shown
+        listed = mplab("list", "--connect", device.address, "--json")
+        assert [one["serial"] for one in json.loads(listed.stdout)] == [device.address]
+    said = refused(InputError, "probe", "other", "--lab", str(lab))
+    assert "no phone 'other' with 'driver: adb'; there are: nexus (" in said
+
+
+def test_release(state: Path) -> None:
+    Quarantine(state / "mplab" / "adb" / "quarantine").put("A1", "it is odd")
+    listed = mplab("list").stdout
+    assert "A1" in listed
+    assert "it is odd" in listed
+    assert "run 'mplab phone release A1'" in refused(LabNotReadyError, "probe", "A1")
+    assert mplab("release", "A1").stdout.startswith("A1: released; it was in quarantine since ")
+    assert refused(InputError, "release", "A1") == "A1 is not in quarantine; there are: none"
+
+
+def test_a_serial_that_is_none() -> None:
+    assert refused(InputError, "probe", "a b").startswith("serial 'a b': as 'adb devices' shows it")
+
+
+def test_kernels_without_tools_or_root() -> None:
+    upstream = parse_kernel({"sysctls": "enabled:1\npm_type:0\n", "endpoints": 'Object "mptcp" is unknown'})
+    both = ("wlan0", "rmnet0")
+    assert not chances(upstream, rooted=True, agent=True, roles=both)["mptcp"].possible
+    preset = parse_kernel({"sysctls": "mptcp_enabled:1\nmptcp_path_manager:fullmesh\n", "multipath": "garbage"})
+    assert chances(preset, rooted=False, agent=True, roles=both)["mptcp"].possible
+    assert "no backup paths" in chances(preset, rooted=True, agent=True, roles=both)["mptcp"].note
+    off = parse_kernel({"sysctls": "mptcp_enabled:0\nmptcp_path_manager:default\n"})
+    assert "only root can change that" in chances(off, rooted=False, agent=True, roles=both)["mptcp"].note
+    none = parse_kernel({})
+    assert chances(none, rooted=True, agent=True, roles=both)["mptcp"].note == "its kernel has no Multipath TCP"
+    assert not chances(upstream, rooted=True, agent=True, roles=("wlan0",))["mpflex"].possible

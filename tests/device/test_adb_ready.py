@@ -1,0 +1,192 @@
+"""The readiness gate and the apps, on an emulated device and its faults."""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.device import Device, DeviceSettings
+from orchestrator.errors import DeviceError, LabNotReadyError
+from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
+from orchestrator.phone.adb.apps import STORE, Apps
+from orchestrator.phone.adb.condition import parse_condition, read_condition
+from orchestrator.phone.adb.readiness import check_ready, condition_problems, default_thresholds, look, prepare
+from orchestrator.spec.adbfile import ReadyFile
+
+from .apks import make_apk
+from .conftest import wait_until
+
+DROPBOX = "com.dropbox.android"
+QUICK = ReadyFile.model_validate({"idle_for": "200 ms"})
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+    file = tmp_path_factory.mktemp("phone") / "quick.yaml"
+    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
+    file.write_text(text.replace("root: su", "root: su\nboot_s: 1.0\nradio_delay_s: 0.2"))
+    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
+        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
+    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
+        yield found
+
+
+@pytest.fixture
+def ailing(device: Device) -> Iterator[Device]:
+    """A device that is given faults, and is well afterwards."""
+    yield device
+    device.fault("clear")
+
+
+def test_a_phone_that_is_fit(phone: AdbPhone) -> None:
+    found = check_ready(phone, QUICK, {DROPBOX: "330.2.2"})
+    assert found.problems == ()
+    assert (found.condition.battery_percent, found.condition.temperature_c) == (92, 27.0)
+    assert found.condition.thermal_status == 0
+    assert found.condition.sims == ("LOADED",)
+    assert found.condition.free_bytes is not None
+    assert found.condition.free_bytes > 1e9
+    assert found.condition.awake
+    assert found.condition.locked is False
+    assert found.addresses == {"wlan0": "192.168.49.2", "rmnet0": "10.176.0.2"}
+    assert abs(found.clock.offset_s) <= found.clock.uncertainty_s + 0.5
+    assert found.clock.reads == 7
+    assert found.quic_open
+    assert not found.ipv6_open
+    assert found.to_json()["condition"]["battery_percent"] == 92
+
+
+def refusal(phone: AdbPhone, apps: dict[str, str] | None = None) -> str:
+    with pytest.raises(LabNotReadyError) as caught:
+        check_ready(phone, QUICK, apps)
+    return str(caught.value)
+
+
+def test_battery_low(phone: AdbPhone, ailing: Device) -> None:
+    ailing.fault("battery-low", level=4)
+    said = f"{phone.label} is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
+    assert refusal(phone) == said
+
+
+def test_thermal_throttling(phone: AdbPhone, ailing: Device) -> None:
+    ailing.fault("overheating", status=3, celsius=48)
+    said = refusal(phone)
+    assert (
+        "battery at 48 °C, 42 °C at most: let it cool down; Android throttles it (thermal status 3, 1 at most)" in said
+    )
+    assert said.startswith(f"{phone.label} is not ready: ")
+
+
+def test_storage_full(phone: AdbPhone, ailing: Device, tmp_path: Path) -> None:
+    ailing.fault("disk-full")
+    assert "0 MB free in /data, 200 MB are needed" in refusal(phone)
+    (tmp_path / "large").write_bytes(b"x" * 1_000_000)
+    with pytest.raises(
+        DeviceError, match=r"one \(.*/data/local/tmp/large could not be copied.*No space left on device"
+    ):
+        phone.push(tmp_path / "large", "/data/local/tmp/large")
+    ailing.fault("clear")
+    phone.script("rm -f /data/local/tmp/large")
+
+
+def test_airplane_mode_and_a_missing_sim(phone: AdbPhone, ailing: Device) -> None:
+    ailing.fault("airplane")
+    wait_until(lambda: not any(ailing.state()["radios"][name] for name in ("wifi_up", "data_up")), "radios are off")
+    said = refusal(phone)
+    assert "it is in airplane mode" in said
+    assert "no address on wifi (wlan0) and lte (rmnet0)" in said
+    phone.script("cmd connectivity airplane-mode disable")
+    wait_until(lambda: all(ailing.state()["radios"][name] for name in ("wifi_up", "data_up")), "radios are on")
+    ailing.fault("sim-removed")
+    assert "no SIM is ready (ABSENT)" in refusal(phone)
+    phone.script("setprop gsm.sim.state LOADED; svc data enable")
+    wait_until(lambda: ailing.state()["radios"]["data_up"], "data is up")
+
+
+def test_a_clock_that_is_off(phone: AdbPhone, ailing: Device) -> None:
+    ailing.fault("clock", seconds=-3600)
+    assert "its clock is 3600." in refusal(phone) or "its clock is 3599." in refusal(phone)
+    found = look(phone, QUICK)
+    assert found.clock.offset_s == pytest.approx(-3600, abs=found.clock.uncertainty_s + 2)
+
+
+def test_screen_off_is_prepared_and_updates_too(server: AdbServer, phone: AdbPhone, ailing: Device) -> None:
+    ailing.fault("screen-off")
+    said = refusal(phone)
+    assert "its screen is off" in said
+    assert "its screen is locked" in said
+    with AdbPhone("again", server, AdbSettings(serial=ailing.address)) as again:
+        prepare(again)
+        check_ready(again, QUICK)
+        assert f"package:{STORE}" in again.script("pm list packages -d").stdout
+        assert again.script("settings get global stay_on_while_plugged_in").stdout == "7\n"
+        assert not Apps(again).stop_updates()
+    assert f"package:{STORE}" in phone.script("pm list packages -e").stdout
+    assert phone.script("settings get global stay_on_while_plugged_in").stdout in {"0\n", "null\n"}
+
+
+def test_network_that_is_not_idle(phone: AdbPhone, tmp_path: Path) -> None:
+    flood = phone.spawn(["ping", "-i", "0.02", "-s", "1000", "192.168.49.1"], log=tmp_path / "ping")
+    try:
+        assert "its network is not idle: " in refusal(phone)
+    finally:
+        flood.stop()
+    assert check_ready(phone, QUICK).idle_kbps is not None
+
+
+def test_app_missing_or_of_another_version(phone: AdbPhone, ailing: Device) -> None:
+    said = refusal(phone, {DROPBOX: "330.2.2", "org.mozilla.firefox": "120.0"})
+    assert said == f"{phone.label} is not ready: org.mozilla.firefox is not installed: install version 120.0"
+    ailing.fault("package-updated", package=DROPBOX, version="331.1.1")
+    said = f"{DROPBOX} has version 331.1.1, and the lab file says 330.2.2"
+    assert said in refusal(phone, {DROPBOX: "330.2.2"})
+
+
+def test_apps_are_installed_cleared_allowed_ended(phone: AdbPhone, tmp_path: Path) -> None:
+    apps, apk = Apps(phone), tmp_path / "notes.apk"
+    apk.write_bytes(make_apk("com.example.notes", "1.2", 12))
+    assert apps.version("com.example.notes") == ""
+    apps.install(apk)
+    assert apps.version("com.example.notes") == "1.2"
+    apps.grant("com.example.notes", "android.permission.CAMERA")
+    apps.clear("com.example.notes")
+    apps.force_stop("com.example.notes")
+    assert phone.script("ls /data/local/tmp/notes.apk", check=False).exit_code != 0
+    with pytest.raises(DeviceError, match=r"one \(.*com\.example\.none was not cleared.*Failed"):
+        apps.clear("com.example.none")
+    with pytest.raises(DeviceError, match="was not granted nonsense"):
+        apps.grant("com.example.notes", "nonsense")
+    apk.write_bytes(b"no apk")
+    with pytest.raises(DeviceError, match=r"notes\.apk was not installed"):
+        apps.install(apk)
+
+
+@pytest.mark.parametrize("name", ["android-10", "android-16"])
+def test_older_and_newer_androids_say_the_same(server: AdbServer, name: str) -> None:
+    with (
+        Device(DeviceSettings(phone=name, apps=False)) as other,
+        AdbPhone("other", server, AdbSettings(serial=other.address)) as phone,
+    ):
+        found = read_condition(phone.link)
+        unknown = [key for key, value in vars(found).items() if value is None]
+        assert unknown == []
+        assert found.sim_ready
+        assert condition_problems(found, default_thresholds()) == []
+
+
+def test_what_a_phone_does_not_say_is_not_held_against_it() -> None:
+    silent = parse_condition({"battery": "Permission Denial", "sim": "LOADED,ABSENT\n"})
+    assert silent.battery_percent is None
+    assert condition_problems(silent, default_thresholds()) == []

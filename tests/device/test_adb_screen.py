@@ -1,0 +1,68 @@
+"""Screenshot, film, element tree and log of an emulated device."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from orchestrator.device import Device, DeviceSettings
+from orchestrator.errors import DeviceError
+from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
+from orchestrator.phone.adb.screen import LogCut, ScreenRecording, hierarchy, screenshot
+from orchestrator.ui.hierarchy import parse_hierarchy
+
+
+@pytest.fixture(scope="module")
+def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbPhone]:
+    with (
+        Device(DeviceSettings(phone="android-13")) as device,
+        AdbServer(tmp_path_factory.mktemp("adb-home")) as server,
+        AdbPhone("one", server, AdbSettings(serial=device.address)) as found,
+    ):
+        yield found
+
+
+def test_screenshot(phone: AdbPhone, tmp_path: Path) -> None:
+    screenshot(phone, tmp_path / "screenshots" / "one.png")
+    with Image.open(tmp_path / "screenshots" / "one.png") as picture:
+        assert picture.size == (1080, 2400)
+
+
+def test_element_tree(phone: AdbPhone) -> None:
+    text = hierarchy(phone)
+    assert text.startswith("<?xml")
+    assert any(node.resource_id or node.text for window in parse_hierarchy(text) for node in window.walk())
+
+
+@pytest.mark.skipif(not shutil.which("ffprobe"), reason="no ffmpeg: the emulated device makes no films")
+def test_film(phone: AdbPhone, tmp_path: Path) -> None:
+    recording = ScreenRecording(phone, tmp_path / "logs" / "screen.log")
+    time.sleep(1.5)
+    recording.save(tmp_path / "screen.mp4")
+    argv = ["ffprobe", "-v", "error", "-show_format", "-of", "json", str(tmp_path / "screen.mp4")]
+    found = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=30).stdout)
+    assert "mp4" in found["format"]["format_name"]
+    assert phone.shell(["ls", recording._path], check=False).exit_code != 0
+
+
+def test_film_that_cannot_be_made(phone: AdbPhone, tmp_path: Path) -> None:
+    recording = ScreenRecording(phone, tmp_path / "logs" / "screen.log", bit_rate=1)
+    recording._path = "/data/local/tmp/none.mp4"
+    with pytest.raises(DeviceError, match=r"one \(.*\): no screen recording"):
+        recording.save(tmp_path / "screen.mp4")
+
+
+def test_log_is_cut_to_the_cell(phone: AdbPhone, tmp_path: Path) -> None:
+    phone.script("log -t mplab before-the-cell")
+    time.sleep(0.05)
+    cut = LogCut(phone)
+    phone.script("log -t mplab during-the-cell")
+    cut.save(tmp_path / "logs" / "logcat.txt")
+    text = (tmp_path / "logs" / "logcat.txt").read_text()
+    assert "during-the-cell" in text
+    assert "before-the-cell" not in text

@@ -1,0 +1,210 @@
+"""Every Android scenario on an emulated device, against the origin's own services: what was observed and scored.
+
+All are run once, on one device (`tests.device.inside_apps`); a test looks at one of them. Times of this machine are not
+asserted, but what a server that stands still does to them.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog import SCENARIOS_DIR, load_android_scenario, scenario_names
+from orchestrator.errors import MplabError
+from orchestrator.lab.enter import lab_process
+from orchestrator.programs import DNSMASQ, MPFLEX, NGINX, Program
+from orchestrator.services import load_service
+from orchestrator.ui.app import load_android_apps
+from tests.device.inside_apps import LATE_S
+
+_ROOT = Path(__file__).parents[2]
+_TIMEOUT_S = 500
+pytestmark = pytest.mark.timeout(_TIMEOUT_S + 60)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one came to."""
+
+    observed: tuple[Mapping[str, Any], ...]
+    scores: Mapping[str, float]
+    """Of several values of a metric, the last."""
+    error: str
+    files: tuple[str, ...]
+
+    def all(self, event: str) -> list[Mapping[str, Any]]:
+        return [item for item in self.observed if item["event"] == event]
+
+    def one(self, event: str) -> Mapping[str, Any]:
+        (found,) = self.all(event)
+        return found
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Cell]:
+    try:
+        for program in needed():
+            program.path()
+    except MplabError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("apps")
+    command = ["env", f"PYTHONPATH={_ROOT}", sys.executable, "-m", "tests.device.inside_apps", str(folder)]
+    with (
+        (folder / "output").open("wb") as output,
+        lab_process(command, stdout=output, stderr=subprocess.STDOUT) as lab,
+    ):
+        code = lab.wait(_TIMEOUT_S)
+    assert code == 0, (folder / "output").read_text()
+    return {path.stem: read(path) for path in folder.glob("*.json")}
+
+
+def needed() -> Iterator[Program]:
+    """What has to be installed."""
+    for name in ("dash", "feed", "icecast", "turn", "upload", "xmpp"):
+        yield from load_service(name).programs
+    yield from (NGINX, DNSMASQ, MPFLEX)
+
+
+def read(path: Path) -> Cell:
+    found = json.loads(path.read_text())
+    scores = {value["metric"]: value["value"] for value in found["scores"]}
+    return Cell(tuple(found["observed"]), scores, found["error"], tuple(found["files"]))
+
+
+def test_whoever_has_an_app_has_its_android_side() -> None:
+    for name in scenario_names():
+        has_apps = (SCENARIOS_DIR / name / "app.yaml").exists() and load_android_apps(SCENARIOS_DIR / name)
+        assert bool(has_apps) == (SCENARIOS_DIR / name / "android.py").exists(), name
+        scenario = load_android_scenario(name)
+        assert scenario.name == name
+        assert scenario.parameters.__name__.endswith("Parameters")
+
+
+def test_nothing_went_wrong_and_nothing_is_left(cells: Mapping[str, Cell]) -> None:
+    wrong = {name: cell.error for name, cell in cells.items() if cell.error}
+    assert set(wrong) == {"youtube-refused"}
+    assert {cell.files for cell in cells.values()} == {()}
+
+
+def test_uploads_arrive_whole(cells: Mapping[str, Cell]) -> None:
+    cell = cells["dropbox"]
+    uploads = cell.all("upload")
+    assert [(one["file"], one["state"], one["size_bytes"]) for one in uploads] == [
+        (1, "done", 2_000_000),
+        (2, "done", 2_000_000),
+    ]
+    assert {one["file"]: one["timeline"][-1][1] for one in cell.all("arrived")} == {1: 2_000_000, 2: 2_000_000}
+    assert all(one["resolution_s"] >= 0.25 and one["duration_s"] >= 0 for one in uploads)
+    assert {"upload_time", "goodput", "uploaded_share", "look_resolution"} <= set(cell.scores)
+    assert cell.scores["uploaded_share"] == 100
+
+
+def test_upload_that_does_not_end_is_cancelled(cells: Mapping[str, Cell]) -> None:
+    cell = cells["drive"]
+    upload = cell.one("upload")
+    assert (upload["state"], upload["blocks"]) == ("cancelled", None)
+    assert upload["duration_s"] > 1
+    assert "upload_time" not in cell.scores, "it has none"
+    assert "uploaded_share" not in cell.scores, "nobody knows what had arrived"
+
+
+def test_clips_play_and_a_dialog_is_closed(cells: Mapping[str, Cell]) -> None:
+    cell = cells["youtube"]
+    assert cell.one("dialog")["name"] == "consent-google"
+    for visit, clip in ((1, "clip-1"), (2, "clip-2")):
+        events = [item for item in cell.observed if item.get("visit") == visit]
+        assert {item["clip"] for item in events} == {clip}
+        assert [item["event"] for item in events] == ["tapped", "playing", "left", "rebuffering"]
+        times = [item["at"] for item in events if "at" in item]
+        assert times == sorted(times)
+    assert cell.scores["rebuffering_count"] == 0
+    assert cell.scores["look_resolution"] == max(item["resolution_s"] for item in cell.all("rebuffering"))
+    unknown = {"mean_bitrate", "quality_switches", "quality_time", "buffer_level", "dropped_frames", "host_stalls"}
+    assert not unknown & set(cell.scores)
+
+
+def test_clip_that_begins_late(cells: Mapping[str, Cell]) -> None:
+    """The server answers `LATE_S` after the cell has begun to be prepared, 0.5 s of which are the user's pause."""
+    late, usual = cells["dailymotion"].scores["startup_delay"], cells["youtube"].scores["startup_delay"]
+    assert usual + 0.5 < late < LATE_S + usual + 5
+
+
+def test_clip_that_is_refused(cells: Mapping[str, Cell]) -> None:
+    cell = cells["youtube-refused"]
+    assert cell.error.startswith("youtube: long: the app says: ")
+    assert "HTTP status 404" in cell.error
+    assert cell.one("rebuffering")["startup_s"] is None
+    assert "startup_delay" not in cell.scores
+
+
+def test_radio_falls_silent_when_the_station_does(cells: Mapping[str, Cell]) -> None:
+    cell = cells["radio"]
+    listened = cell.one("listened")
+    assert listened["by"] == "loading"
+    assert len(listened["silences"]) == 1
+    assert cell.scores["silences"] == 1
+    assert 1 < cell.scores["silence_time"] == cell.scores["silence_longest"] < 7
+    assert {"glitches", "skips", "recognised", "stutter_time"}.isdisjoint(cell.scores)
+
+
+def test_music_is_seen_by_its_position(cells: Mapping[str, Cell]) -> None:
+    cell = cells["spotify"]
+    listened = cell.one("listened")
+    assert (listened["by"], listened["silences"]) == ("position", [])
+    assert cell.scores["look_resolution"] >= 1
+    assert 0 <= cell.scores["time_to_first_sound"] < listened["listened_s"]
+
+
+@pytest.mark.parametrize(("name", "sites"), [("firefox", {"search"}), ("web", {"search", "wiki"})])
+def test_pages_load(cells: Mapping[str, Cell], name: str, sites: set[str]) -> None:
+    cell = cells[name]
+    pages = cell.all("page")
+    assert {page["site"] for page in pages} == sites
+    assert all(page["page_load_time_s"] > 0 and page["transferred_bytes"] is None for page in pages)
+    assert {"page_load_time", "page_load_time_mean", "look_resolution"} == set(cell.scores)
+
+
+def test_chromes_first_run_is_closed(cells: Mapping[str, Cell]) -> None:
+    assert [item["name"] for item in cells["web"].all("dialog")] == ["chrome-first-run"]
+
+
+def test_social_network_does_what_is_asked(cells: Mapping[str, Cell]) -> None:
+    cell = cells["facebook"]
+    assert cell.one("plan")["actions"] == 5
+    actions = cell.all("action")
+    assert [item["action"] for item in actions] == ["refresh", "status", "photo", "nearby", "check-in"]
+    assert actions[0]["texts_s"] is None
+    assert cell.scores["actions_done"] == 100
+    assert "time_to_texts" not in cell.scores
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("messenger", ["text", "smiley", "periodic", "periodic"]),
+        ("whatsapp", ["text", "smiley"]),
+        ("signal", ["periodic"]),
+    ],
+)
+def test_messages_are_delivered(cells: Mapping[str, Cell], name: str, kinds: list[str]) -> None:
+    cell = cells[name]
+    messages = cell.all("message")
+    assert [item["kind"] for item in messages] == kinds
+    assert all(item["delivered"] and item["delivery_delay_s"] > 0 for item in messages)
+    assert [item["kind"] for item in cell.all("skipped")] == (["photo"] if "text" in kinds else [])
+    assert cell.scores["undelivered"] == 0
+    assert "message_one_way_delay" not in cell.scores, "the contact here tells nothing"
+
+
+def test_call_is_set_up_and_lasts(cells: Mapping[str, Cell]) -> None:
+    cell = cells["call"]
+    call = cell.one("call")
+    assert (call["cut"], call["candidates"], call["answered_at"]) == (False, {}, None)
+    assert call["shown_s"] >= 9, "the app's own timer"
+    assert abs(call["duration_s"] - call["shown_s"]) < 3
+    assert {"setup_time", "call_duration", "calls_cut", "look_resolution"} == set(cell.scores)
