@@ -6,6 +6,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := build/bin
 PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace $(BIN)/applet
+LIBRARIES := $(if $(filter x86_64,$(shell uname -m)),build/lib/uml-xstate.so)
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -25,7 +26,7 @@ demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 test: setup  ## lint, types, unit, integration, router and Go tests
 	$(VENV)/bin/tox
 
-setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS)  ## install what is missing, build the programs
+setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
 system:
 	@tools/system-packages
@@ -67,6 +68,11 @@ $(BIN)/applet: PACKAGE := ./orchestrator/device/applet
 $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 	@echo "── $@"
 	$(GO_BUILD) -o $@ $(PACKAGE)
+
+build/lib/uml-xstate.so: orchestrator/lab/router_vm/xstate.c | system
+	@echo "── $@"
+	mkdir -p $(@D)
+	gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
 ANDROID_ABI := arm64-v8a
 ANDROID_GOARCH = $(patsubst x86,386,$(patsubst x86_64,amd64,$(patsubst armeabi-v7a,arm,$(patsubst arm64-v8a,arm64,$(ANDROID_ABI)))))

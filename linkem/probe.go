@@ -43,6 +43,7 @@ const (
 	longestDrain  = 3 * time.Second        // for the queue to drain after a blast
 	drainSlack    = 3.0                    // ms above the RTT without load that count as drained,
 	drainFactor   = 1.1                    // or this many times the RTT
+	mostBlasts    = 3                      // of one direction, until enough of one arrives
 	afterBlast    = 3 * time.Second        // for what is still in the queue
 	mostProbeKbps = mostBlastBits / 1000 / blastFactor
 )
@@ -226,18 +227,24 @@ func (c *probeClient) echo(n int, pause time.Duration) ([]float64, error) {
 	return times, nil
 }
 
-// rate measures one direction and waits until the queue has drained.
+// rate measures one direction and waits until the queue has drained. Of a blast in which a machine stood still too little
+// may arrive to tell: that is measured again.
 func (c *probeClient) rate(direction string, measure func() (float64, bool, error)) (*float64, error) {
-	c.run++
-	bits, ok, err := measure()
-	if err == nil && !ok {
-		err = errors.New("too few packets arrived")
+	for range mostBlasts {
+		c.run++
+		bits, ok, err := measure()
+		if err == nil {
+			err = c.drain()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rate %s: %w", direction, err)
+		}
+		if ok {
+			kbps := rounded(bits / 1000)
+			return &kbps, nil
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("rate %s: %w", direction, err)
-	}
-	kbps := rounded(bits / 1000)
-	return &kbps, c.drain()
+	return nil, fmt.Errorf("rate %s: too few packets arrived, %d times", direction, mostBlasts)
 }
 
 // drain waits until a round trip is about as short as without load, at most longestDrain.

