@@ -152,6 +152,8 @@ class Experiment(Record):
     capture: Any = None
     congestion_control: Any = None
     retries: int = 0
+    notes: str = ""
+    tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
 

@@ -70,6 +70,12 @@ class Run:
         return bool(last) and last[-1] == "run_finished"
 
     @property
+    def cut(self) -> dict[str, Any] | None:
+        """The event that says why the run ended before its plan was done, by the experiment's own rules; or None."""
+        last = [e for e in self.events if str(e.get("event", "")).startswith("run_")]
+        return next((e for e in reversed(last[-2:]) if e["event"] == "run_cut"), None) if self.finished else None
+
+    @property
     def complete(self) -> bool:
         """Whether every planned cell has an outcome of its own."""
         return not (self.counts["partial"] or self.counts["missing"])

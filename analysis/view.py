@@ -228,7 +228,12 @@ def warnings(analysis: Analysis) -> list[str]:
     run, counts = analysis.run, analysis.run.counts
     planned = len(run.cells)
     found = []
-    if counts["missing"] or counts["partial"]:
+    if (cut := run.cut) is not None:
+        left_out = plural(len(cut.get("cells", ())), "cell")
+        found.append(
+            f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.get('reason', '')}."
+        )
+    elif counts["missing"] or counts["partial"]:
         state = "This run has not finished" if not run.finished else "This run is not complete"
         left = [plural(counts[o], f"{o} cell") for o in ("missing", "partial") if counts[o]]
         found.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
@@ -98,18 +98,39 @@ def make_plan(experiment: Experiment, *, skipped: Mapping[str, str] | None = Non
         for scenario in experiment.scenarios
         for transport in transports
         for link in experiment.links
+        if experiment.matrix.has((scenario.label, transport.label, link.name))
     ]
+    if not combinations:
+        listed = ", ".join(f"{item.transport} ({item.reason})" for item in left_out)
+        raise LabNotReadyError(f"experiment '{experiment.name}' has no cell that can run in this lab without {listed}")
     width = max(_SMALLEST_INDEX_WIDTH, len(str(len(combinations) * experiment.repetitions)))
     rng = Random(experiment.seed)  # noqa: S311 - an order that can be repeated, not a secret
     cells: list[CellSpec] = []
     for repetition in range(1, experiment.repetitions + 1):
         block = list(combinations)
         rng.shuffle(block)
+        block = _grouped(block, experiment.grouped_by)
         for scenario, transport, link in block:
             index = f"{len(cells) + 1:0{width}}"
             cells.append(_cell(experiment, (scenario, transport, link), repetition, index))
     per_block_s = sum(scenario.estimate_s + CELL_OVERHEAD_S for scenario, _, _ in combinations)
     return Plan(tuple(cells), per_block_s * experiment.repetitions, left_out)
+
+
+_LABEL: Mapping[str, Callable[[_Combination], str]] = {
+    "scenario": lambda combination: combination[0].label,
+    "transport": lambda combination: combination[1].label,
+    "link": lambda combination: combination[2].name,
+}
+
+
+def _grouped(block: list[_Combination], factors: Iterable[str]) -> list[_Combination]:
+    """A shuffled block with what has the same level of a factor together, in the order in which levels came first."""
+    ranks = []
+    for factor in factors:
+        levels = dict.fromkeys(map(_LABEL[factor], block))
+        ranks.append((_LABEL[factor], {level: rank for rank, level in enumerate(levels)}))
+    return sorted(block, key=lambda combination: [rank[label(combination)] for label, rank in ranks])
 
 
 def _reasons(transports: Iterable[TransportUse], skipped: Mapping[str, str]) -> dict[str, str]:
@@ -200,6 +221,10 @@ class EstimateTracker:
             kind = cell.scenario, cell.transport
             self._open[kind].add(cell_id)
             self._durations_s[kind].pop(cell_id, None)
+
+    def expected_s(self, cells: Iterable[CellSpec]) -> float:
+        """Time that some cells will take, seconds."""
+        return sum(self._expected_s((cell.scenario, cell.transport)) for cell in cells)
 
     def remaining_s(self) -> float:
         """Time for all cells that have not finished, seconds."""

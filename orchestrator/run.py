@@ -1,13 +1,15 @@
 """The life of a run inside its lab: every cell of the plan that is not complete yet, with retries."""
 
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from orchestrator.catalog import android_app, catalog, services_of
 from orchestrator.cell import Cell, CellJob, CellReport
+from orchestrator.ending import Cut, EndingWatch
 from orchestrator.errors import InterruptedRunError
 from orchestrator.lab.make import make_lab
 from orchestrator.lab.protocol import Lab
@@ -73,16 +75,29 @@ class Run:
         events.append("run_started", cells=len(todo))
         with lab:
             events.append("lab_up", **lab.describe())
-            for spec in todo:
-                self._run_cell(lab, spec, events)
+            cut = self._run_cells(lab, todo, events)
+        if cut is not None:
+            events.append("run_cut", reason=cut.reason, cells=cut.cells)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
         events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
+
+    def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
+        """Run them in their order; what ended the run before the last one, or None."""
+        watch = EndingWatch(self._experiment.ending, self._plan, todo)
+        for spec in todo:
+            if (cut := watch.before(spec)) is not None:
+                return cut
+            outcome, duration_s = self._run_cell(lab, spec, events)
+            watch.finished(spec, outcome, duration_s)
+        return None
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()
         return [cell for cell in self._plan.cells if cell.id not in complete]
 
-    def _run_cell(self, lab: Lab, spec: CellSpec, events: EventLog) -> None:
+    def _run_cell(self, lab: Lab, spec: CellSpec, events: EventLog) -> tuple[Outcome, float]:
+        """Run a cell, with its retries: its outcome, and how long it took in all, seconds."""
+        began = time.monotonic()
         attempts: list[AttemptRecord] = []
         while True:
             directory, attempt = self._directory.begin_attempt(spec.id)
@@ -103,6 +118,7 @@ class Run:
             reasons=report.reasons,
             duration_s=round(report.duration_s, 3),
         )
+        return report.outcome, time.monotonic() - began
 
     def _attempt(
         self,

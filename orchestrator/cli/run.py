@@ -250,7 +250,9 @@ def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -
         )
     elif report:
         print_summary(path)
-    if progress.ok != progress.total:
+    if progress.cut:
+        err.print(f"ended before {progress.left_out} of {progress.total} cells: {progress.cut}", style="yellow")
+    if not progress.good:
         raise typer.Exit(1)
     if report and (broken := broken_budgets(path)):
         raise GateError(f"{path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")

@@ -134,6 +134,13 @@ class ExperimentRecord(_Record):
     congestion_control: str
     retries: int
     cell_timeout_s: float
+    matrix: dict[str, tuple[dict[str, tuple[str, ...]], ...]] = Field(default_factory=dict)
+    """``include`` and ``exclude``: patterns of labels by factor; empty: every combination is run."""
+    grouped_by: tuple[str, ...] = ()
+    ending: dict[str, float | int | str] = Field(default_factory=dict)
+    """``max_s``, ``until``, ``failures``, as far as they are given."""
+    notes: str = ""
+    tags: tuple[str, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
     budgets: tuple[BudgetRecord, ...] = ()
 

@@ -22,6 +22,10 @@ class RunProgress:
     """Of the cells that have finished, by id."""
     skipped: tuple[tuple[str, str], ...] = ()
     """Transports that this lab cannot run: label and reason."""
+    cut: str = ""
+    """What ended the run before its plan was done; "": nothing."""
+    left_out: int = 0
+    """Cells that it was ended before."""
     retried: int = 0
     """Attempts that failed and were made again."""
     current_cell: str | None = None
@@ -60,6 +64,11 @@ class RunProgress:
         """Cells without an outcome, the current one among them."""
         return self.total - self.done
 
+    @property
+    def good(self) -> bool:
+        """Every cell is ok that the run was not ended before by its own rules."""
+        return self.ok + self.left_out == self.total
+
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> "RunProgress":
         """The state after `events`; names that it does not know change nothing."""
@@ -81,6 +90,8 @@ class ProgressTracker:
         self._total = 0
         self._outcomes: dict[str, Outcome] = {}
         self._skipped: tuple[tuple[str, str], ...] = ()
+        self._cut = ""
+        self._left_out = 0
         self._retried = 0
         self._cell: str | None = None
         self._step: str | None = None
@@ -97,6 +108,7 @@ class ProgressTracker:
                 self._plan(event)
             case "run_started" | "run_resumed":
                 self._state = "running"
+                self._cut, self._left_out = "", 0
                 self._started = self._started if self._started is not None else float(event["t"])
                 self._leave_cell()
             case "cell_started":
@@ -112,6 +124,8 @@ class ProgressTracker:
                 self._outcomes[str(event["cell"])] = event["outcome"]
                 self._estimate.finished(str(event["cell"]), float(event.get("duration_s", 0.0)))
                 self._leave_cell()
+            case "run_cut":
+                self._cut, self._left_out = str(event["reason"]), len(event["cells"])
             case "run_interrupted":
                 self._state = "interrupted"
                 self._leave_cell()
@@ -126,6 +140,8 @@ class ProgressTracker:
             total=self._total,
             outcomes=dict(self._outcomes),
             skipped=self._skipped,
+            cut=self._cut,
+            left_out=self._left_out,
             retried=self._retried,
             current_cell=self._cell,
             current_step=self._step,

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from orchestrator.spec.budgets import Budget, BudgetsByMetric
+from orchestrator.spec.ending import AT_THE_END, Ending, TimeOfDay
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
+from orchestrator.spec.matrix import EVERYTHING, CellsFile, Factor, Matrix
 from orchestrator.spec.names import Name
 from orchestrator.spec.suggest import show
 from orchestrator.spec.units import DurationS, Percent
@@ -52,6 +54,14 @@ class ToleranceFile(BaseModel):
 
     rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
+
+
+class StopFile(BaseModel):
+    """What ends a run before its plan is done."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    failures: int | None = Field(None, ge=1, description="So many cells in a row that are not ok.")
 
 
 class ClaimFile(BaseModel):
@@ -104,6 +114,18 @@ class ExperimentFile(BaseModel):
     capture: Capture = Field("headers", description="What captures keep of each packet.")
     retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
     cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
+    include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
+    exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
+    grouped_by: tuple[Factor, ...] = Field(
+        (), description="Within a block, what changes least often first: where it is expensive to switch."
+    )
+    max: Annotated[DurationS, Field(gt=0)] | None = Field(
+        None, description="So long it may take: no block is begun that would not end by then."
+    )
+    until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
+    stop: StopFile = Field(StopFile(failures=None), description="What ends the run at once.")
+    notes: str = Field("", description="For the report.")
+    tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
     claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
     budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
 
@@ -203,6 +225,11 @@ class Experiment:
     capture: Capture = "headers"
     retries: int = 1
     cell_timeout_s: float = 120.0
+    matrix: Matrix = EVERYTHING
+    grouped_by: tuple[Factor, ...] = ()
+    ending: Ending = AT_THE_END
+    notes: str = ""
+    tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
 
@@ -233,6 +260,11 @@ class Experiment:
             "congestion_control": self.congestion_control,
             "retries": self.retries,
             "cell_timeout_s": self.cell_timeout_s,
+            "matrix": self.matrix.to_json(),
+            "grouped_by": list(self.grouped_by),
+            "ending": self.ending.to_json(),
+            "notes": self.notes,
+            "tags": list(self.tags),
             "claims": [claim.to_json() for claim in self.claims],
             "budgets": [budget.to_json() for budget in self.budgets],
         }

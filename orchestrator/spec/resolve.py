@@ -12,6 +12,7 @@ from orchestrator.scenario import Scenario
 from orchestrator.spec.abilities import Abilities, refusals
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
+from orchestrator.spec.ending import Ending
 from orchestrator.spec.experiment import (
     MAX_CELLS,
     Claim,
@@ -24,6 +25,7 @@ from orchestrator.spec.experiment import (
 )
 from orchestrator.spec.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
 from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
+from orchestrator.spec.matrix import Factor, Matrix, problems
 from orchestrator.spec.names import parse_name
 from orchestrator.spec.palette import distinct_styles
 from orchestrator.spec.suggest import describe, unknown
@@ -129,6 +131,10 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
         names = _Names(
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
         )
+        matrix = Matrix(
+            tuple(cells.to_cells() for cells in file.include), tuple(cells.to_cells() for cells in file.exclude)
+        )
+        resolver.check_matrix(file, matrix, names)
         resolver.check_claims(file, names)
         budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
     raise_lines([*checker.lines(), *resolver.file_problems])
@@ -149,6 +155,11 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
         capture=file.capture,
         retries=file.retries,
         cell_timeout_s=file.cell_timeout,
+        matrix=matrix,
+        grouped_by=file.grouped_by,
+        ending=Ending(file.max, file.until, file.stop.failures),
+        notes=file.notes,
+        tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),
         budgets=tuple(budgets),
     )
@@ -292,6 +303,19 @@ class _Resolver:
         for link in links:
             for problem in refusals(link, shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
+
+    def check_matrix(self, file: ExperimentFile, matrix: Matrix, names: _Names) -> None:
+        labels: dict[Factor, Sequence[str]] = {
+            "scenario": names.scenarios,
+            "transport": names.transports,
+            "link": names.links,
+        }
+        for path, text in problems(matrix, labels):
+            self._checker.add(path, text)
+        for key, given in (("grouped_by", file.grouped_by), ("tags", file.tags)):
+            for index, word in enumerate(given):
+                if word in given[:index]:
+                    self._checker.add((key, index), f"'{word}' is there twice")
 
     def check_claims(self, file: ExperimentFile, names: _Names) -> None:
         for index, claim in enumerate(file.claims):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from orchestrator.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed,
 from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, Tolerance, TransportUse
 from orchestrator.spec.lab import LabFile
 from orchestrator.spec.labuse import VIRTUAL, LabUse
+from orchestrator.spec.matrix import FACTORS, Cells, Factor, Matrix
 
 
 class Parameters(BaseModel):
@@ -233,3 +235,51 @@ class TestEstimate:
         assert tracker.remaining_s() == 0.0
         tracker.reopened(self.plan.cells[0].id)
         assert tracker.remaining_s() == 9.0
+
+
+def some(**given: Any) -> Plan:
+    return make_plan(replace(experiment(), **given))
+
+
+def combinations(plan: Plan) -> set[tuple[str, str, str]]:
+    return {(cell.scenario, cell.transport, cell.link) for cell in plan.cells}
+
+
+def test_a_matrix_leaves_combinations_out_of_every_block() -> None:
+    everything = combinations(make_plan(experiment()))
+    without = Matrix(exclude=(Cells(scenario=("s1",), link=("l0",)), Cells(transport=("t[12]",), link=("l1",))))
+    left = {one for one in everything if one[::2] != ("s1", "l0") and (one[1] == "t0" or one[2] == "l0")}
+    plan = some(matrix=without)
+    assert combinations(plan) == left
+    assert Counter(cell.block for cell in plan.cells) == dict.fromkeys((1, 2, 3), len(left))
+    within = Matrix(include=(Cells(link=("l0",)), Cells(scenario=("s0",), transport=("t*",), link=("l1",))))
+    assert combinations(some(matrix=within)) == {one for one in everything if one[2] == "l0" or one[0] == "s0"}
+    both = Matrix(include=(Cells(link=("l0",)),), exclude=(Cells(transport=("t0",)),))
+    assert combinations(some(matrix=both)) == {one for one in everything if one[2] == "l0" and one[1] != "t0"}
+
+
+def test_a_matrix_without_a_cell_that_this_lab_can_run() -> None:
+    asked = replace(experiment(), matrix=Matrix(include=(Cells(transport=("t0",)),)))
+    with pytest.raises(LabNotReadyError, match=r"no cell that can run in this lab without t0 \(no kernel\)"):
+        make_plan(asked, skipped={"t0": "no kernel"})
+
+
+orders = st.permutations(FACTORS).flatmap(lambda factors: st.integers(1, 3).map(lambda most: factors[:most]))
+
+
+@given(sizes, orders)
+def test_what_is_grouped_is_switched_least(size: dict[str, int], factors: list[Factor]) -> None:
+    asked = experiment(**size)
+    plan = make_plan(replace(asked, grouped_by=tuple(factors)))
+    assert combinations(plan) == combinations(make_plan(asked))
+    for block in range(1, size["repetitions"] + 1):
+        levels = [tuple(getattr(cell, factor) for factor in factors) for cell in plan.cells if cell.block == block]
+        for depth in range(1, len(factors) + 1):
+            outer = [level[:depth] for level in levels]
+            switches = sum(one != other for one, other in pairwise(outer))
+            assert switches == len(set(outer)) - 1
+
+
+def test_grouping_keeps_chance() -> None:
+    firsts = {make_plan(replace(experiment(seed=seed), grouped_by=("link",))).cells[0].link for seed in range(20)}
+    assert firsts == {"l0", "l1"}

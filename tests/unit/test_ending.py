@@ -1,0 +1,100 @@
+"""When a run ends before its plan: at a time of day, after a while, after failures; whole blocks alone."""
+
+from dataclasses import replace
+from datetime import datetime, time, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.ending import Cut, EndingWatch
+from orchestrator.plan import make_plan
+from orchestrator.record.progress import RunProgress
+from orchestrator.spec.ending import Ending, parse_time_of_day
+from tests.unit.test_plan import experiment
+
+BEGUN = datetime(2026, 3, 1, 22, 30).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (Ending(), None),
+        (Ending(max_s=3600), BEGUN + timedelta(hours=1)),
+        (Ending(until=time(23, 0)), BEGUN + timedelta(minutes=30)),
+        (Ending(until=time(6, 0)), BEGUN + timedelta(hours=7, minutes=30)),
+        (Ending(until=time(22, 30)), BEGUN + timedelta(days=1)),
+        (Ending(max_s=3600, until=time(6, 0)), BEGUN + timedelta(hours=1)),
+        (Ending(max_s=36_000, until=time(6, 0)), BEGUN + timedelta(hours=7, minutes=30)),
+    ],
+)
+def test_deadline(ending: Ending, expected: datetime | None) -> None:
+    assert ending.deadline(BEGUN) == expected
+
+
+@given(st.times())
+def test_times_of_day(at: time) -> None:
+    assert parse_time_of_day(at.strftime("%H:%M")) == at.replace(second=0, microsecond=0)
+
+
+@pytest.mark.parametrize("found", ["6", "24:00", "06:60", 360, True, None, "06:00:00", ""])
+def test_no_time_of_day(found: object) -> None:
+    with pytest.raises(ValueError, match="a time of day is needed"):
+        parse_time_of_day(found)
+
+
+def play(ending: Ending, outcomes: str, *, duration_s: float = 1.0, first: int = 0) -> tuple[int, Cut | None]:
+    """Cells of two blocks of four, ``.`` ok and ``F`` failed: how many were run, and what ended the run."""
+    plan = make_plan(experiment(scenarios=2, transports=2, links=1, repetitions=2))
+    todo = plan.cells[first:]
+    watch = EndingWatch(ending, plan, todo)
+    for done, (spec, outcome) in enumerate(zip(todo, outcomes, strict=True)):
+        if cut := watch.before(spec):
+            assert cut.cells == [cell.id for cell in todo[done:]]
+            return done, cut
+        watch.finished(spec, {".": "ok", "F": "failed"}[outcome], duration_s)
+    return len(todo), None
+
+
+def test_failures_in_a_row_end_a_run() -> None:
+    done, cut = play(Ending(failures=3), "F.FFF...")
+    assert (done, cut.reason if cut else "") == (5, "3 cells in a row were not ok (stop: failures: 3)")
+    assert play(Ending(failures=3), "FF.FF.FF") == (8, None)
+    assert play(Ending(), "FFFFFFFF") == (8, None)
+
+
+def test_a_block_that_would_not_end_in_time_is_not_begun() -> None:
+    done, cut = play(Ending(max_s=60), "........", duration_s=20)
+    assert done == 4
+    assert cut is not None
+    assert cut.reason.startswith("block 2 takes about 80 s, and ")
+    assert play(Ending(max_s=600), "........", duration_s=20) == (8, None)
+
+
+def test_the_first_block_is_always_run_and_so_is_what_is_left_of_one() -> None:
+    assert play(Ending(max_s=1), "........", duration_s=20)[0] == 4
+    assert play(Ending(max_s=1), "......", duration_s=20, first=2)[0] == 2
+    assert play(Ending(max_s=1), "...", duration_s=20, first=5) == (3, None)
+
+
+def events(cut: bool) -> list[dict[str, Any]]:
+    plan = make_plan(replace(experiment(scenarios=1, transports=1, links=1, repetitions=2)))
+    first, second = plan.cells
+    ended = [{"event": "run_cut", "reason": "time", "cells": [second.id]}] if cut else []
+    listed = [
+        {"event": "run_planned", **plan.to_json()},
+        {"event": "run_started"},
+        {"event": "cell_finished", "cell": first.id, "outcome": "ok"},
+        *ended,
+        {"event": "run_finished"},
+    ]
+    return [{"t": float(t), **event} for t, event in enumerate(listed)]
+
+
+def test_what_was_left_out_by_the_runs_own_rules_is_no_failure() -> None:
+    found = RunProgress.from_events(events(cut=True))
+    assert (found.good, found.cut, found.left_out, found.remaining) == (True, "time", 1, 1)
+    assert not RunProgress.from_events(events(cut=False)).good
+    resumed = RunProgress.from_events([*events(cut=True), {"t": 9.0, "event": "run_resumed"}])
+    assert (resumed.cut, resumed.left_out) == ("", 0)
