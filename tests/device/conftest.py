@@ -15,6 +15,7 @@ from orchestrator.device import Device, DeviceSettings
 from orchestrator.device.system.toolbox import NEEDED
 from orchestrator.errors import MplabError
 from orchestrator.lab.enter import check_namespaces
+from orchestrator.ports import free_port
 
 TIMEOUT_S = 30.0
 
@@ -96,10 +97,7 @@ class start_adb:  # noqa: N801 - read as a verb
     """An adb server as a child of this process."""
 
     def __init__(self, home: Path) -> None:
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            port = sock.getsockname()[1]
-        self.adb = Adb(port, home)
+        self.adb = Adb(free_port(), home)
 
     def __enter__(self) -> Adb:
         with (self.adb.home / "server.log").open("wb") as log:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, LabNotReadyError
+from orchestrator.errors import DeviceError
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
 from orchestrator.phone.adb.apps import STORE, Apps
 from orchestrator.phone.adb.condition import parse_condition, read_condition
@@ -69,14 +69,14 @@ def test_a_phone_that_is_fit(phone: AdbPhone) -> None:
 
 
 def refusal(phone: AdbPhone, apps: dict[str, str] | None = None) -> str:
-    with pytest.raises(LabNotReadyError) as caught:
+    with pytest.raises(DeviceError) as caught:
         check_ready(phone, QUICK, apps)
     return str(caught.value)
 
 
 def test_battery_low(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("battery-low", level=4)
-    said = f"{phone.label} is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
+    said = f"{phone.label}: is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
     assert refusal(phone) == said
 
 
@@ -86,7 +86,7 @@ def test_thermal_throttling(phone: AdbPhone, ailing: Device) -> None:
     assert (
         "battery at 48 °C, 42 °C at most: let it cool down; Android throttles it (thermal status 3, 1 at most)" in said
     )
-    assert said.startswith(f"{phone.label} is not ready: ")
+    assert said.startswith(f"{phone.label}: is not ready: ")
 
 
 def test_storage_full(phone: AdbPhone, ailing: Device, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_network_that_is_not_idle(phone: AdbPhone, tmp_path: Path) -> None:
 
 def test_app_missing_or_of_another_version(phone: AdbPhone, ailing: Device) -> None:
     said = refusal(phone, {DROPBOX: "330.2.2", "org.mozilla.firefox": "120.0"})
-    assert said == f"{phone.label} is not ready: org.mozilla.firefox is not installed: install version 120.0"
+    assert said == f"{phone.label}: is not ready: org.mozilla.firefox is not installed: install version 120.0"
     ailing.fault("package-updated", package=DROPBOX, version="331.1.1")
     said = f"{DROPBOX} has version 331.1.1, and the lab file says 330.2.2"
     assert said in refusal(phone, {DROPBOX: "330.2.2"})

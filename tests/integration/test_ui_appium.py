@@ -43,8 +43,10 @@ from orchestrator.programs import (
 from orchestrator.scenario import Context
 from orchestrator.scenario.protocol import Tools
 from orchestrator.ui import Selector, Ui
-from orchestrator.ui.appium import AppiumServer, ChromiumUi, ChromiumUiFactory
+from orchestrator.ui.appium import AppiumServer
+from orchestrator.ui.chromium import ChromiumUi
 from orchestrator.ui.console import ConsoleLog
+from orchestrator.ui.factory import ChromiumUiFactory
 from orchestrator.ui.state import proved_clean
 
 INSIDE = "MPLAB_TEST_UI_INSIDE"
