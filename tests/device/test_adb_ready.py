@@ -1,6 +1,5 @@
 """The readiness gate and the apps, on an emulated device and its faults."""
 
-import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,22 +18,6 @@ from .conftest import wait_until
 
 DROPBOX = "com.dropbox.android"
 QUICK = ReadyFile.model_validate({"idle_for": "200 ms"})
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    file = tmp_path_factory.mktemp("phone") / "quick.yaml"
-    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
-    file.write_text(text.replace("root: su", "root: su\nboot_s: 1.0\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
-        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
-        yield found
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

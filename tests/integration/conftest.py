@@ -30,8 +30,13 @@ def _lab_is_possible() -> None:
 @pytest.fixture
 def mplab(tmp_path: Path) -> Mplab:
     """Runs ``mplab`` to its end, its runs in ``tmp_path / "runs"``."""
+    return runner(tmp_path)
 
-    def run(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+
+def runner(tmp_path: Path, *, timeout_s: float = TIMEOUT_S) -> Mplab:
+    """What runs ``mplab`` to its end; `timeout_s` unless a call says another."""
+
+    def run(*arguments: str, timeout_s: float = timeout_s) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             mplab_argv(*arguments),
             capture_output=True,
