@@ -1,16 +1,26 @@
 """From a lab that is asked for to one that can be brought up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.lab.emulated import EmulatedLab
 from orchestrator.lab.protocol import Lab
 from orchestrator.lab.virtual import VirtualLab
 from orchestrator.services import Service
 from orchestrator.spec.labuse import LabUse
 
-_LABS: Mapping[str, type[VirtualLab]] = {"virtual": VirtualLab, "emulated": EmulatedLab}
-"""The phone's driver → what makes a lab around it."""
+
+def _virtual() -> type[VirtualLab]:
+    return VirtualLab
+
+
+def _emulated() -> type[VirtualLab]:
+    from orchestrator.lab.emulated import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
+
+    return EmulatedLab
+
+
+_LABS: Mapping[str, Callable[[], type[VirtualLab]]] = {"virtual": _virtual, "emulated": _emulated}
+"""The phone's driver → gives what makes a lab around it."""
 
 
 def make_lab(
@@ -26,6 +36,6 @@ def make_lab(
         services: what the origin has beside web sites and files.
         run_id: of the run, for messages to others.
     """
-    return _LABS[use.kind](
+    return _LABS[use.kind]()(
         seed=seed, congestion_control=congestion_control, logs=logs, services=services, use=use, run_id=run_id
     )

@@ -24,7 +24,7 @@ import pytest
 
 from orchestrator.catalog import load_scenario
 from orchestrator.errors import StepError
-from orchestrator.origin import Origin
+from orchestrator.origin.origin import Origin
 from orchestrator.origin.sites import DNS_ADDRESS, NETWORK
 from orchestrator.phone import CommandResult
 from orchestrator.programs import (

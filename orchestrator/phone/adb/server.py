@@ -15,10 +15,8 @@ from adbutils import AdbConnection
 from orchestrator.errors import DeviceError, last_words
 from orchestrator.lock import private_directory
 from orchestrator.ports import free_port
-from orchestrator.programs import Program
+from orchestrator.programs import ADB
 from orchestrator.record.state import state_directory
-
-ADB = Program("adb", ("adb",), ("--version",), "adb", "phones on a cable")
 
 _START_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 5.0

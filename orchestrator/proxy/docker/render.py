@@ -15,7 +15,8 @@ from typing import Any
 from orchestrator.configs import render, write_private
 from orchestrator.endpoints import MPFLEX_PORT, MPTCP_PORT, TCP_PORT
 from orchestrator.errors import LabNotReadyError
-from orchestrator.origin import LabAuthority, Origin
+from orchestrator.origin.certificates import LabAuthority
+from orchestrator.origin.origin import Origin
 from orchestrator.origin.sites import NETWORK
 from orchestrator.phone import CommandResult
 from orchestrator.programs import CHECKOUT
