@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from analysis.pipeline import score_run
+from analysis.run import read_run
 from orchestrator.cli.run import check_ready
 from orchestrator.errors import LabNotReadyError
 from orchestrator.lab.enter import IN_LAB_VARIABLE
@@ -70,6 +72,11 @@ def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.communicate()
+
+
+def score(run: Path) -> None:
+    """Score the cells of a run that has no report, as making one would."""
+    assert [scored.problem for scored in score_run(read_run(run)) if scored.problem] == []
 
 
 def mplab_argv(*arguments: str) -> list[str]:
