@@ -139,7 +139,7 @@ else:
     @pytest.fixture(scope="module")
     def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
         folder = tmp_path_factory.mktemp("origin")
-        served = Origin(folder / "lab", cache=folder / "cache")
+        served = Origin(folder / "lab")
         served.prepare()
         served.start(LocalHost(), logs=folder)
         yield served
