@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orchestrator.lab.protocol import Lab
 from orchestrator.lab.virtual import VirtualLab
@@ -9,18 +10,14 @@ from orchestrator.services import Service
 from orchestrator.spec.labuse import LabUse
 
 
-def _virtual() -> type[VirtualLab]:
-    return VirtualLab
-
-
-def _emulated() -> type[VirtualLab]:
+def _emulated(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
     from orchestrator.lab.emulated import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
 
-    return EmulatedLab
+    return EmulatedLab(**settings)
 
 
-_LABS: Mapping[str, Callable[[], type[VirtualLab]]] = {"virtual": _virtual, "emulated": _emulated}
-"""The phone's driver → gives what makes a lab around it."""
+_LABS: Mapping[str, Callable[..., Lab]] = {"virtual": VirtualLab, "emulated": _emulated}
+"""The phone's driver → what makes a lab around it."""
 
 
 def make_lab(
@@ -36,6 +33,6 @@ def make_lab(
         services: what the origin has beside web sites and files.
         run_id: of the run, for messages to others.
     """
-    return _LABS[use.kind]()(
+    return _LABS[use.kind](
         seed=seed, congestion_control=congestion_control, logs=logs, services=services, use=use, run_id=run_id
     )
