@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis import data, view
@@ -12,6 +11,7 @@ from analysis.figures.style import Drawing, inline
 from analysis.files import csv_text, write_json, write_text
 from analysis.glossary import STATISTICS
 from analysis.headline import answers
+from analysis.htmlpage import page_css, page_environment
 from analysis.metric import describe_limits
 from analysis.result import Analysis
 from analysis.summary import kept_of, summary_content
@@ -62,21 +62,13 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
 
 def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
     """The page, whole: styles and figures are inside it."""
-    environment = Environment(
-        loader=PackageLoader("analysis"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
+    environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["plural"] = plural
     run = analysis.run
     counts = run.counts
-    css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(
-        css=Markup(css),  # noqa: S704 - our own file
+        css=page_css(),
         run=run,
         experiment=run.manifest.experiment,
         title=run.manifest.experiment.title or run.manifest.experiment.name,

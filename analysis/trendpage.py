@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
-from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis.changepoint import LEVEL
+from analysis.htmlpage import page_css, page_environment
 from analysis.manifest import PALETTE, Transport
 from analysis.text import number, percent
 from analysis.trend import History
@@ -42,23 +41,18 @@ class Panel:
 
 def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[Transport]) -> str:
     """The page; ``looks`` are the transports of the newest run, for titles and colours."""
-    environment = Environment(
-        loader=PackageLoader("analysis"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
     runs = {point.run_id for history in histories for point in history.points}
-    return environment.get_template("trend.html.j2").render(
-        css=Markup(css),  # noqa: S704 - our own file
-        experiment=experiment,
-        runs=len(runs),
-        shifts=list(shifts(histories)),
-        panels=list(_panels(histories, {look.label: look for look in looks})),
-        level=percent(LEVEL),
+    return (
+        page_environment()
+        .get_template("trend.html.j2")
+        .render(
+            css=page_css(),
+            experiment=experiment,
+            runs=len(runs),
+            shifts=list(shifts(histories)),
+            panels=list(_panels(histories, {look.label: look for look in looks})),
+            level=percent(LEVEL),
+        )
     )
 
 

@@ -1,6 +1,7 @@
 """What an experiment file can name: the transports, scenarios and link conditions that are there."""
 
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import cast
 
@@ -87,13 +88,43 @@ def scenario_names(directory: Path = SCENARIOS_DIR) -> list[str]:
     return folders_with(directory, "scenario")
 
 
+def _android_names() -> list[str]:
+    return [name for name in scenario_names() if can_android(name)]
+
+
+class _OnDemand(Mapping[str, Scenario]):
+    """Scenarios that are loaded when they are asked for: some need libraries that are slow to import."""
+
+    def __init__(self, find: Callable[[], list[str]], load: Callable[[str], Scenario]) -> None:
+        self._find = find
+        self._load = load
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return self._find()
+
+    def __getitem__(self, name: str) -> Scenario:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._load(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @cache
 def catalog() -> Catalog:
     """Everything that is there."""
     return Catalog(
         transports=INFOS,
-        scenarios={name: load_scenario(name) for name in scenario_names()},
+        scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,
         shapers=SHAPERS,
-        android={name: load_android_scenario(name) for name in scenario_names() if can_android(name)},
+        android=_OnDemand(_android_names, load_android_scenario),
     )

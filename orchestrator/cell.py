@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
@@ -21,7 +21,6 @@ from orchestrator import load
 from orchestrator.capture import CaptureResult, Captures
 from orchestrator.changes import Changer, ChangeSchedule
 from orchestrator.errors import CellError, CheckError, DeviceError, StepError
-from orchestrator.lab.android import AndroidSide
 from orchestrator.lab.protocol import Lab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
@@ -45,6 +44,9 @@ from orchestrator.ui.evidence import OpenApps
 from orchestrator.ui.state import proved_clean
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
+
+if TYPE_CHECKING:
+    from orchestrator.lab.android import AndroidSide
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
@@ -289,7 +291,7 @@ class Cell:
 
         return open_app
 
-    def _look_at_android(self, android: AndroidSide, cleaning: ExitStack) -> None:
+    def _look_at_android(self, android: "AndroidSide", cleaning: ExitStack) -> None:
         """A phone with a system of its own has to be fit; its log is kept from now on."""
         log = android.log()
         cleaning.callback(lambda: log.save(self._job.directory / "logs" / "logcat.txt"))

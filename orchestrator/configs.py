@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 
 def render(folder: Path, template: str, **values: object) -> str:
     """The text of `template` in `folder`. Lines that hold a block alone leave no line behind.
@@ -11,6 +9,8 @@ def render(folder: Path, template: str, **values: object) -> str:
     Raises:
         jinja2.UndefinedError: the template uses a value that was not given.
     """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - slow to import
+
     environment = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,

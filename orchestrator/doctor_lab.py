@@ -7,8 +7,7 @@ from orchestrator.doctor import Check, Level
 from orchestrator.errors import MplabError
 from orchestrator.lab.enter import check_namespaces
 from orchestrator.lab.needs import describe_image, missing_on_phone, phone_model
-from orchestrator.phone.adb.server import ADB
-from orchestrator.programs import OF_VIRTUAL_ROUTER
+from orchestrator.programs import ADB, OF_VIRTUAL_ROUTER
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.openwrt.router import key_file_problem
 from orchestrator.shaper.places import full_name, interfaces_of, open_shell, state_directory

@@ -121,6 +121,7 @@ DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtua
 DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
 BUSYBOX = Program("busybox", ("busybox",), ("--help",), "busybox-static", "a virtual router's shell")
 TC = Program("tc", ("tc",), ("-V",), "iproute2", "a virtual router's traffic control")
+ADB = Program("adb", ("adb",), ("--version",), "adb", "phones on a cable")
 CERTUTIL = Program("certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA")
 
 ALL: tuple[Program, ...] = (

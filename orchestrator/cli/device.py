@@ -19,7 +19,7 @@ from orchestrator.lab.find import find_node
 from orchestrator.lab.nodes import Node
 from orchestrator.spec.suggest import unknown
 
-app = typer.Typer(help="An emulated Android device, for stock adb.", invoke_without_command=True)
+app = typer.Typer(invoke_without_command=True)
 
 _TRUST = ("any", "listed", "nobody")
 _POLL_S = 0.2

@@ -1,5 +1,6 @@
 """``mplab doctor``."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -7,8 +8,7 @@ import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption
 from orchestrator.cli.output import out, print_json, table
-from orchestrator.doctor import examine
-from orchestrator.doctor_lab import examine_lab
+from orchestrator.doctor import Check, examine
 from orchestrator.errors import LabNotReadyError
 from orchestrator.spec.lab import load_lab
 
@@ -21,7 +21,7 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check everything that a run needs, and say for each what to do."""
-    checks = list(examine(runs) if lab is None else examine_lab(load_lab(lab), str(lab)))
+    checks = list(examine(runs) if lab is None else _examine_lab(lab))
     ready = all(check.level != "missing" for check in checks)
     if as_json:
         print_json({"ready": ready, "checks": [check.to_json() for check in checks]})
@@ -32,3 +32,9 @@ def doctor(
         out.print(rows)
     if not ready:
         raise typer.Exit(LabNotReadyError.exit_code)
+
+
+def _examine_lab(file: Path) -> Iterator[Check]:
+    from orchestrator.doctor_lab import examine_lab  # noqa: PLC0415 - slow to import, needed by lab files alone
+
+    return examine_lab(load_lab(file), str(file))

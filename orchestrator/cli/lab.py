@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import device
+from orchestrator.cli.later import later
 from orchestrator.cli.options import (
     JsonOption,
     LabOption,
@@ -34,7 +34,7 @@ from orchestrator.transport import NAMES
 _CONGESTION_CONTROL = "cubic"
 
 app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
-app.add_typer(device.app, name="device")
+app.add_typer(later("orchestrator.cli.device", "An emulated Android device, for stock adb."), name="device")
 
 
 @app.command()

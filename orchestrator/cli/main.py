@@ -16,17 +16,15 @@ from orchestrator.cli import (
     lab,
     links,
     lists,
-    phone,
     plan,
-    proxy,
     report,
     results,
-    router,
     run,
     scenarios,
     status,
     trend,
 )
+from orchestrator.cli.later import later
 from orchestrator.cli.output import err
 from orchestrator.errors import MplabError
 
@@ -54,9 +52,20 @@ app.command("compare")(compare.compare)
 app.command("trend")(trend.trend)
 app.add_typer(results.app, name="results")
 app.add_typer(lab.app, name="lab")
-app.add_typer(phone.app, name="phone")
-app.add_typer(proxy.app, name="proxy")
-app.add_typer(router.app, name="router")
+app.add_typer(later("orchestrator.cli.phone", "Phones by adb: on a cable, or over TCP."), name="phone")
+app.add_typer(
+    later(
+        "orchestrator.cli.proxy", "Proxy and origin services as containers: on this machine or, over SSH, on a server."
+    ),
+    name="proxy",
+)
+app.add_typer(
+    later(
+        "orchestrator.cli.router",
+        "Routers, servers and phones that shape: the dead-man's switch, and shaping by hand.",
+    ),
+    name="router",
+)
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(links.app, name="links")
 app.command("transports")(lists.transports)

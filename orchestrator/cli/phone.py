@@ -20,7 +20,7 @@ from orchestrator.phone.adb.server import AdbServer, default_home
 from orchestrator.spec.adbfile import AdbPhoneFile
 from orchestrator.spec.lab import load_lab
 
-app = typer.Typer(help="Phones by adb: on a cable, or over TCP.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 _USB_S = 1.5
 """How long a server takes to see what is plugged in."""

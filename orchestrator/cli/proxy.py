@@ -16,9 +16,7 @@ from orchestrator.proxy.docker.doctor import examine
 from orchestrator.spec.lab import load_lab
 from orchestrator.spec.proxyfile import PROFILES, ProxyFile
 
-app = typer.Typer(
-    help="Proxy and origin services as containers: on this machine or, over SSH, on a server.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
 
 
 def _complete_profiles(incomplete: str) -> list[str]:

@@ -27,9 +27,7 @@ from orchestrator.spec.lab import LabFile, PlaceFile, RouterFile, load_lab
 from orchestrator.spec.link import load_link
 from orchestrator.undo import UndoJournal
 
-app = typer.Typer(
-    help="Routers, servers and phones that shape: the dead-man's switch, and shaping by hand.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
 
 LabArgument = Annotated[Path, typer.Argument(help="Lab file (YAML).", show_default=False)]
 RouterOption = Annotated[str, typer.Option("--router", help="One router, server or phone that shapes; all by default.")]

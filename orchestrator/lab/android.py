@@ -10,7 +10,7 @@ from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb import AdbPhone
 from orchestrator.phone.adb.apps import Apps
 from orchestrator.phone.adb.radios import Radios
-from orchestrator.phone.adb.readiness import default_thresholds, look, prepare
+from orchestrator.phone.adb.readiness import check_ready, default_thresholds, prepare
 from orchestrator.phone.adb.recovery import Recovery
 from orchestrator.phone.adb.routing import Routing
 from orchestrator.phone.adb.screen import LogCut
@@ -127,9 +127,7 @@ class AndroidSide:
             StepError: the app is not there.
         """
         phone = self._phone
-        found = look(phone, self._file.ready or default_thresholds(), self._file.apps)
-        if found.problems:
-            raise DeviceError(phone.label, f"is not ready: {'; '.join(found.problems)}")
+        found = check_ready(phone, self._file.ready or default_thresholds(), self._file.apps)
         condition = found.condition
         facts = {
             "serial": phone.serial,
@@ -139,7 +137,7 @@ class AndroidSide:
             "clock_uncertainty_ms": f"{found.clock.uncertainty_s * 1000:.1f}",
         }
         warnings = []
-        if Routing(phone).quic_open():
+        if found.quic_open:
             warnings.append(f"{phone.name}: QUIC is open: apps may go past the transport")
         if app is not None:
             version = Apps(phone).version(app.package)

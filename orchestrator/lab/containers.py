@@ -18,9 +18,9 @@ from orchestrator.errors import LabNotReadyError
 from orchestrator.lab import topology
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.nodes import Node
-from orchestrator.origin import delay_by_prefix, nss_database
-from orchestrator.origin.certificates import KnownAuthority
+from orchestrator.origin.certificates import KnownAuthority, nss_database
 from orchestrator.origin.config import ACCESS_LOG, ERROR_LOG
+from orchestrator.origin.sites import delay_by_prefix
 from orchestrator.proxy.docker.engine import connect
 from orchestrator.proxy.docker.layout import InImages
 from orchestrator.proxy.docker.proxy import DockerProxy

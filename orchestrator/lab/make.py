@@ -1,15 +1,22 @@
 """From a lab that is asked for to one that can be brought up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from orchestrator.lab.emulated import EmulatedLab
 from orchestrator.lab.protocol import Lab
 from orchestrator.lab.virtual import VirtualLab
 from orchestrator.services import Service
 from orchestrator.spec.labuse import LabUse
 
-_LABS: Mapping[str, type[VirtualLab]] = {"virtual": VirtualLab, "emulated": EmulatedLab}
+
+def _emulated(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
+    from orchestrator.lab.emulated import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
+
+    return EmulatedLab(**settings)
+
+
+_LABS: Mapping[str, Callable[..., Lab]] = {"virtual": VirtualLab, "emulated": _emulated}
 """The phone's driver → what makes a lab around it."""
 
 

@@ -4,8 +4,7 @@ from orchestrator import programs
 from orchestrator.device.android.model import PhoneModel, load_phone
 from orchestrator.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
 from orchestrator.lab.router_vm.image import kernel_release
-from orchestrator.phone.adb.server import ADB
-from orchestrator.programs import Program
+from orchestrator.programs import ADB, Program
 from orchestrator.spec.labuse import LabUse
 
 DEFAULT_MODEL = "android-13"

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from orchestrator.capture import CapturePoint
 from orchestrator.endpoints import Endpoints
-from orchestrator.lab.android import AndroidSide
 from orchestrator.phone import Phone
 from orchestrator.phone.sound import SoundCard
 from orchestrator.proxy import Proxy
@@ -18,6 +17,9 @@ from orchestrator.transport.agent import Agent
 from orchestrator.ui import UiFactory
 from orchestrator.ui.console import ConsoleLog
 from orchestrator.undo import UndoStack
+
+if TYPE_CHECKING:
+    from orchestrator.lab.android import AndroidSide
 
 
 class Lab(Protocol):
@@ -41,7 +43,7 @@ class Lab(Protocol):
         """The phone."""
 
     @property
-    def android(self) -> AndroidSide | None:
+    def android(self) -> "AndroidSide | None":
         """The phone as one that has a system, a clock and apps of its own; None: a virtual phone."""
 
     @property

@@ -11,7 +11,7 @@ from orchestrator.endpoints import Endpoints
 from orchestrator.errors import DeviceError
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node
-from orchestrator.origin import Origin
+from orchestrator.origin.origin import Origin
 from orchestrator.proxy import Proxy
 from orchestrator.proxy.process import ProcessProxy
 from orchestrator.services import RunningServices, Service

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from orchestrator.capture import CapturePoint
 from orchestrator.lab import topology
-from orchestrator.lab.android import AndroidSide
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.network import make_network
 from orchestrator.lab.nodes import Node
@@ -33,11 +32,10 @@ from orchestrator.transport.agent import Agent
 from orchestrator.ui import UiFactory
 from orchestrator.ui.appium import AppiumServer
 from orchestrator.ui.console import ConsoleLog
-from orchestrator.ui.factory import ChromiumUiFactory
-from orchestrator.ui.firefox_factory import FirefoxUiFactory
 from orchestrator.undo import UndoStack
 
 if TYPE_CHECKING:
+    from orchestrator.lab.android import AndroidSide
     from orchestrator.lab.router_vm.router import VirtualRouter
 
 SCRATCH = Path("/run/mplab")
@@ -57,7 +55,7 @@ class VirtualLab:
     """
 
     scratch = SCRATCH
-    android: AndroidSide | None = None
+    android: "AndroidSide | None" = None
 
     def __init__(
         self,
@@ -233,6 +231,8 @@ class VirtualLab:
             console: keeps what pages write to the console, or None.
         """
         if browser == "firefox":
+            from orchestrator.ui.firefox_factory import FirefoxUiFactory  # noqa: PLC0415 - slow to import
+
             return FirefoxUiFactory(
                 enter=self.nodes[node].prefix,
                 network_pid=self.nodes[node].pid,
@@ -242,6 +242,8 @@ class VirtualLab:
                 keys=keys,
                 console=console,
             )
+        from orchestrator.ui.factory import ChromiumUiFactory  # noqa: PLC0415 - slow to import
+
         return ChromiumUiFactory(
             server_url=self._appium_url(),
             enter=self.nodes[node].prefix,

@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-import trustme
-
 from orchestrator.errors import LabNotReadyError
 from orchestrator.programs import CERTUTIL
 
@@ -37,6 +35,8 @@ class LabAuthority:
     """
 
     def __init__(self, directory: Path, *, valid_for: timedelta = VALID_FOR) -> None:
+        import trustme  # noqa: PLC0415 - slow to import, needed by labs alone
+
         self._valid_for = valid_for
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._directory = directory

@@ -1,64 +1,23 @@
-"""Generates the web sites, once: the result is kept under a name made from everything it depends on."""
+"""Generates the web sites."""
 
-import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from orchestrator.origin import content, page, sites, structure
 from orchestrator.origin.page import Renderer
-from orchestrator.origin.sites import PROTOCOLS, BuiltSite, Site, SiteIndex, SiteObject, load_sites
+from orchestrator.origin.sites import PROTOCOLS, BuiltSite, Site, SiteObject
 from orchestrator.origin.structure import Planned, plan_objects
 
-DEFAULT_SEED = 2015
 _SIZE_SPREAD = {"page": 0.6, "frame": 1.0, "data": 1.2, "css": 1.1, "js": 1.2, "image": 1.3}
 """Standard deviation of the logarithm of the size."""
 _SIZE_FACTOR = {"page": 3.0, "frame": 0.5, "data": 0.5, "css": 1.0, "js": 1.0, "image": 1.0}
 """Median size, relative to the others of the site."""
 
 
-def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
-    """Generate all sites below `target`, or find them there: ``target/sites-<key>/<host name>/<path>``.
-
-    The same inputs give the same bytes. A folder is complete or not there: it is renamed into place at the end.
-    """
-    root = target / f"sites-{_key(seed)}"
-    if not root.exists():
-        target.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix="sites-", suffix=".partial", dir=target))
-        try:
-            partial.chmod(0o755)
-            built = tuple(_build_site(partial, site, seed) for site in load_sites())
-            SiteIndex(partial, built).save()
-            _rename(partial, root)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    return SiteIndex.load(root)
-
-
-def _key(seed: int) -> str:
-    """Names the sites that this code makes from this table with this seed."""
-    inputs = [sites.DATA_DIR / "sites.yaml"]
-    inputs += [Path(module.__file__ or "") for module in (content, page, sites, structure)]
-    digest = hashlib.sha256(f"{seed} {np.__version__}".encode())
-    for path in [*inputs, Path(__file__)]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def _rename(partial: Path, root: Path) -> None:
-    try:
-        partial.rename(root)
-    except OSError:
-        if not root.exists():  # else: somebody else was faster and made the same
-            raise
-
-
-def _build_site(root: Path, site: Site, seed: int) -> BuiltSite:
+def build_site(root: Path, site: Site, seed: int) -> BuiltSite:
+    """Generate one site below `root`: ``<host name>/<path>``."""
     rng = np.random.Generator(np.random.PCG64([seed, site.row]))
     planned = plan_objects(site, rng)
     renderers = {protocol: Renderer(site, planned, protocol) for protocol in PROTOCOLS}

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
@@ -12,7 +12,8 @@ from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import VALID_FOR, LabAuthority, nss_database
 from orchestrator.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
 from orchestrator.origin.files import build_files
-from orchestrator.origin.generate import DEFAULT_SEED, build_sites
+from orchestrator.origin.host import Host, ServerProcess
+from orchestrator.origin.kept import DEFAULT_SEED, build_sites
 from orchestrator.origin.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
 from orchestrator.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
 
@@ -23,27 +24,6 @@ _READY_TIMEOUT_S = 10.0
 _POLL_S = 0.02
 _LISTEN_STATE = "0A"
 _UNCONNECTED_STATE = "07"
-
-
-class ServerProcess(Protocol):
-    """A running server."""
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-
-    def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
-
-    def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM, wait, then SIGKILL; its exit code."""
-
-
-class Host(Protocol):
-    """Where the servers run: a node of the lab in which 10.65.0.0/16 is local."""
-
-    def spawn(self, argv: Sequence[str], *, log: Path) -> ServerProcess:
-        """Start a program; its output goes to `log`."""
 
 
 class Additions(Protocol):

@@ -19,10 +19,13 @@ from orchestrator.ui.app import App, keep_screen
 MAX_TEST_S = 120.0
 """A test of an app takes at most so long (baerts2015 §4.3); an upload that needs more is cancelled and scored."""
 MAX_SIZE_BYTES = 200_000_000
+MARGIN_S = 8.0
+"""So long before the end of the cell's time an upload is cancelled."""
 
 _SERVICE = "upload"
-_MARGIN_S = 8.0
-"""So long before the end of the cell's time an upload is cancelled."""
+LOG = Path("logs") / f"{_SERVICE}.log"
+"""What the origin says of uploads, in a cell's folder."""
+
 _POLL_S = 0.5
 _USUAL_KBPS = 7000.0
 _START_S = 2.0
@@ -114,7 +117,7 @@ class UploadScenario:
         """Transfer at 7 Mbit/s, with the rests."""
         gaps_s = (len(parameters.blocks) - 1) * parameters.gap_s
         one_s = parameters.think + parameters.size * 8 / 1000 / _USUAL_KBPS + gaps_s
-        return min(_START_S + parameters.files * one_s, parameters.limit - _MARGIN_S)
+        return min(_START_S + parameters.files * one_s, parameters.limit - MARGIN_S)
 
     def prepare(self, context: Context, parameters: UploadParameters) -> None:
         """Make the files; start the app."""
@@ -133,7 +136,7 @@ class UploadScenario:
         StepError when the app fails, or when the server has something else than what was sent.
         """
         visit, app = self._visits[context.cell_dir], self._app
-        visit.deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
+        visit.deadline = time.monotonic() + context.time_limit_s - MARGIN_S
         visit.ui.open(
             app.start.format(
                 url=context.service(_SERVICE)[self.name],
@@ -158,7 +161,7 @@ class UploadScenario:
         if visit is None:
             return
         visit.stack.close()
-        log = context.cell_dir / "logs" / f"{_SERVICE}.log"
+        log = context.cell_dir / LOG
         if log.exists():
             for name, (number, ended) in visit.ended.items():
                 context.observe("arrived", file=number, timeline=arrivals(log.read_text(), name, ended))
@@ -170,7 +173,7 @@ class UploadScenario:
         while not (results := ui.evaluate(_RESULTS))[number - 1 :]:
             if _left_s(visit) <= 0:
                 ui.tap(elements["cancel"])
-                ui.wait(elements["settled"], timeout_s=_MARGIN_S / 2)
+                ui.wait(elements["settled"], timeout_s=MARGIN_S / 2)
                 results = ui.evaluate(_RESULTS)
                 break
             time.sleep(_POLL_S)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import Authority
-from orchestrator.origin.origin import Host as OriginHost
+from orchestrator.origin.host import Host as OriginHost
 from orchestrator.phone import CommandResult
 from orchestrator.programs import Program
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.errors import DeviceError, LabNotReadyError, last_words
 from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import Authority, LabAuthority
-from orchestrator.origin.origin import ServerProcess
+from orchestrator.origin.host import ServerProcess
 from orchestrator.programs import CHECKOUT
 from orchestrator.services.protocol import Host, Service, ServiceContext
 

@@ -3,35 +3,22 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.spec.patterns import pattern_schema, text_like
 from orchestrator.spec.places import InterfaceName
-from orchestrator.spec.suggest import show
 from orchestrator.spec.units import DurationS, SizeBytes
 
 _SERIAL = re.compile(r"[A-Za-z0-9._:\[\]-]{1,128}")
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 
 
-def _text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidator:
-    def parse(found: object) -> str:
-        if isinstance(found, str) and pattern.fullmatch(found):
-            return found
-        raise ValueError(f"{kind} {show(found)}: {needed}")
-
-    return BeforeValidator(parse)
-
-
-def _schema(pattern: re.Pattern[str]) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})
-
-
 Serial = Annotated[
     str,
-    _text_like(_SERIAL, "serial", "as 'adb devices' shows it, in quotes: like '0A1B2C3D' or '192.168.1.23:5555'"),
-    _schema(_SERIAL),
+    text_like(_SERIAL, "serial", "as 'adb devices' shows it, in quotes: like '0A1B2C3D' or '192.168.1.23:5555'"),
+    pattern_schema(_SERIAL),
 ]
-PackageName = Annotated[str, _text_like(_PACKAGE, "package", "like 'com.dropbox.android'"), _schema(_PACKAGE)]
+PackageName = Annotated[str, text_like(_PACKAGE, "package", "like 'com.dropbox.android'"), pattern_schema(_PACKAGE)]
 
 
 class AdbInterfacesFile(BaseModel):

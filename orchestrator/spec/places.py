@@ -4,9 +4,10 @@ import re
 from ipaddress import ip_address
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from orchestrator.spec.check import tag_of
+from orchestrator.spec.patterns import pattern_schema, text_like
 from orchestrator.spec.suggest import show, unknown
 from orchestrator.spec.units import DurationS, between
 
@@ -55,26 +56,17 @@ def _parse_fingerprint(found: object) -> str:
     )
 
 
-def _matching(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
-    def parse(found: object) -> str:
-        if isinstance(found, str) and pattern.fullmatch(found):
-            return found
-        raise ValueError(f"{kind} {show(found)}: one name is needed, like {example!r}")
-
-    return BeforeValidator(parse)
-
-
-def _pattern(pattern: re.Pattern[str]) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})
+def _named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
+    return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
 Host = Annotated[str, BeforeValidator(_parse_host)]
 Mac = Annotated[str, BeforeValidator(_parse_mac)]
 Ip = Annotated[str, BeforeValidator(_parse_ip)]
-Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), _pattern(_FINGERPRINT)]
-InterfaceName = Annotated[str, _matching(_INTERFACE, "interface", "phy0-ap0"), _pattern(_INTERFACE)]
-UserName = Annotated[str, _matching(_USER, "user", "root"), _pattern(_USER)]
-UciSection = Annotated[str, _matching(_UCI_SECTION, "section", "radio0"), _pattern(_UCI_SECTION)]
+Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), pattern_schema(_FINGERPRINT)]
+InterfaceName = Annotated[str, _named(_INTERFACE, "interface", "phy0-ap0"), pattern_schema(_INTERFACE)]
+UserName = Annotated[str, _named(_USER, "user", "root"), pattern_schema(_USER)]
+UciSection = Annotated[str, _named(_UCI_SECTION, "section", "radio0"), pattern_schema(_UCI_SECTION)]
 
 
 class RadioFile(BaseModel):

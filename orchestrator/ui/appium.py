@@ -14,9 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.ports import free_port
 from orchestrator.programs import APPIUM_DIR, NODE
-from orchestrator.ui.chromium import ChromiumUi
-from orchestrator.ui.factory import ChromiumUiFactory, free_port
 
 READY_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5.0
@@ -124,6 +123,3 @@ def android_home() -> dict[str, str]:
     adb = shutil.which("adb")
     folder = Path(adb).resolve().parent if adb else None
     return {"ANDROID_HOME": str(folder.parent)} if folder and folder.name == "platform-tools" else {}
-
-
-__all__ = ["AppiumServer", "ChromiumUi", "ChromiumUiFactory", "free_port"]

@@ -11,6 +11,7 @@ from appium.webdriver.client_config import AppiumClientConfig
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.proxy import Proxy, ProxyType
 
+from orchestrator.ports import free_port
 from orchestrator.ui.android import (
     AndroidSettings,
     AndroidUi,
@@ -19,7 +20,6 @@ from orchestrator.ui.android import (
     refuse_browser_options,
 )
 from orchestrator.ui.chromium import FAILURES, kept_out_of_logs
-from orchestrator.ui.factory import free_port
 
 _SESSION_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 60.0

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from appium.webdriver.client_config import AppiumClientConfig
 from selenium.webdriver.common.proxy import Proxy, ProxyType
 
 from orchestrator.errors import StepError
+from orchestrator.ports import free_port
 from orchestrator.programs import CHROMEDRIVER, CHROMIUM
 from orchestrator.ui import browser
 from orchestrator.ui.browser import PREFERENCES, Wrapper
@@ -28,14 +28,6 @@ from orchestrator.ui.console import ConsoleLog, kept_console
 _SESSION_TIMEOUT_S = 30.0
 _QUIT_TIMEOUT_S = 10.0
 _ATTEMPTS = 2
-
-
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Emulated devices, and a stock adb with a server of its own: nobody else's is touched."""
 
+import inspect
 import os
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from orchestrator.device import Device, DeviceSettings
 from orchestrator.device.system.toolbox import NEEDED
 from orchestrator.errors import MplabError
 from orchestrator.lab.enter import check_namespaces
+from orchestrator.phone.adb import AdbServer
+from orchestrator.ports import free_port
 
 TIMEOUT_S = 30.0
 
@@ -96,10 +99,7 @@ class start_adb:  # noqa: N801 - read as a verb
     """An adb server as a child of this process."""
 
     def __init__(self, home: Path) -> None:
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            port = sock.getsockname()[1]
-        self.adb = Adb(port, home)
+        self.adb = Adb(free_port(), home)
 
     def __enter__(self) -> Adb:
         with (self.adb.home / "server.log").open("wb") as log:
@@ -135,6 +135,29 @@ def phone(adb: Adb) -> Iterator[Device]:
         adb.connect(device)
         wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
         yield device
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
+    """A server as mplab starts it."""
+    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+    """A rooted Android 13 for that server; both radios are up."""
+    with quick_device(tmp_path_factory.mktemp("phone")) as found:
+        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
+        yield found
+
+
+def quick_device(folder: Path, *, root: str = "su") -> Device:
+    """An Android 13 that needs little time to boot and for its radios; its description is kept in `folder`."""
+    file = folder / "quick.yaml"
+    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
+    file.write_text(text.replace("root: su", f"root: {root}\nboot_s: 1.0\nradio_delay_s: 0.2"))
+    return Device(DeviceSettings(phone=str(file), apps=False))
 
 
 Shell = Callable[..., subprocess.CompletedProcess[bytes]]

@@ -27,8 +27,8 @@ from orchestrator.device import Device, DeviceSettings
 from orchestrator.device.apps import lab_services, lab_variables
 from orchestrator.errors import MplabError
 from orchestrator.lab.nodes import Node, start_node
-from orchestrator.origin import Origin
-from orchestrator.origin.origin import ServerProcess
+from orchestrator.origin.host import ServerProcess
+from orchestrator.origin.origin import Origin
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
 from orchestrator.programs import CHECKOUT
 from orchestrator.scenario import Context

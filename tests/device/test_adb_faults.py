@@ -1,6 +1,5 @@
 """What can go wrong with a phone: one clear message with the serial, and the ladder that brings it back."""
 
-import inspect
 import threading
 import time
 from collections.abc import Iterator
@@ -18,23 +17,14 @@ from orchestrator.phone.adb.root import Root
 from orchestrator.ui.android import AndroidSettings
 from orchestrator.ui.uiautomator2 import UiAutomator2Factory
 
-from .conftest import wait_until
+from .conftest import quick_device, wait_until
 
 QUICK = Patience(reconnect_s=1.0, transport_s=15.0, reboot_s=30.0, down_s=10.0)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    file = tmp_path_factory.mktemp("phone") / "quick.yaml"
-    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
-    file.write_text(text.replace("root: su", "root: adb\nboot_s: 1.0\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
+    with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as found:
         yield found
 
 

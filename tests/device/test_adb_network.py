@@ -1,8 +1,6 @@
 """Radios, routes, IPv6 and QUIC of an emulated device; all of it as before when the phone is given back."""
 
-import inspect
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,22 +17,6 @@ _SEEN = (
     "ip rule; ip -4 route show table all; iptables-save | grep '^-'; settings list global;"
     " cat /proc/sys/net/ipv6/conf/*/disable_ipv6; cmd phone get-allowed-network-types-for-users"
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    file = tmp_path_factory.mktemp("phone") / "quick.yaml"
-    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
-    file.write_text(text.replace("root: su", "root: su\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
-        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
-        yield found
 
 
 @pytest.fixture(scope="module")

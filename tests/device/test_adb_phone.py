@@ -23,19 +23,6 @@ from .conftest import wait_until
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    with Device(DeviceSettings(phone="android-13", apps=False)) as found:
-        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
-        yield found
-
-
-@pytest.fixture(scope="module")
 def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
     with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
         yield found

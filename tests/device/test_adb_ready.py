@@ -1,13 +1,12 @@
 """The readiness gate and the apps, on an emulated device and its faults."""
 
-import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, LabNotReadyError
+from orchestrator.errors import DeviceError
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
 from orchestrator.phone.adb.apps import STORE, Apps
 from orchestrator.phone.adb.condition import parse_condition, read_condition
@@ -19,22 +18,6 @@ from .conftest import wait_until
 
 DROPBOX = "com.dropbox.android"
 QUICK = ReadyFile.model_validate({"idle_for": "200 ms"})
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    file = tmp_path_factory.mktemp("phone") / "quick.yaml"
-    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
-    file.write_text(text.replace("root: su", "root: su\nboot_s: 1.0\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
-        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
-        yield found
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +52,14 @@ def test_a_phone_that_is_fit(phone: AdbPhone) -> None:
 
 
 def refusal(phone: AdbPhone, apps: dict[str, str] | None = None) -> str:
-    with pytest.raises(LabNotReadyError) as caught:
+    with pytest.raises(DeviceError) as caught:
         check_ready(phone, QUICK, apps)
     return str(caught.value)
 
 
 def test_battery_low(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("battery-low", level=4)
-    said = f"{phone.label} is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
+    said = f"{phone.label}: is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
     assert refusal(phone) == said
 
 
@@ -86,7 +69,7 @@ def test_thermal_throttling(phone: AdbPhone, ailing: Device) -> None:
     assert (
         "battery at 48 °C, 42 °C at most: let it cool down; Android throttles it (thermal status 3, 1 at most)" in said
     )
-    assert said.startswith(f"{phone.label} is not ready: ")
+    assert said.startswith(f"{phone.label}: is not ready: ")
 
 
 def test_storage_full(phone: AdbPhone, ailing: Device, tmp_path: Path) -> None:
@@ -148,7 +131,7 @@ def test_network_that_is_not_idle(phone: AdbPhone, tmp_path: Path) -> None:
 
 def test_app_missing_or_of_another_version(phone: AdbPhone, ailing: Device) -> None:
     said = refusal(phone, {DROPBOX: "330.2.2", "org.mozilla.firefox": "120.0"})
-    assert said == f"{phone.label} is not ready: org.mozilla.firefox is not installed: install version 120.0"
+    assert said == f"{phone.label}: is not ready: org.mozilla.firefox is not installed: install version 120.0"
     ailing.fault("package-updated", package=DROPBOX, version="331.1.1")
     said = f"{DROPBOX} has version 331.1.1, and the lab file says 330.2.2"
     assert said in refusal(phone, {DROPBOX: "330.2.2"})

@@ -18,10 +18,9 @@ from orchestrator.ui.hierarchy import parse_hierarchy
 
 
 @pytest.fixture(scope="module")
-def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbPhone]:
+def phone(server: AdbServer) -> Iterator[AdbPhone]:
     with (
         Device(DeviceSettings(phone="android-13")) as device,
-        AdbServer(tmp_path_factory.mktemp("adb-home")) as server,
         AdbPhone("one", server, AdbSettings(serial=device.address)) as found,
     ):
         yield found

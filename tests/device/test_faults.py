@@ -8,10 +8,10 @@ from pathlib import Path
 import adbutils
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
+from orchestrator.device import Device
 from orchestrator.device.faults import FAULTS
 from orchestrator.errors import DeviceError
-from tests.device.conftest import Adb, wait_until
+from tests.device.conftest import Adb, quick_device, wait_until
 
 
 @pytest.fixture
@@ -25,10 +25,7 @@ def device(adb: Adb, module_device: Device) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def module_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    file = tmp_path_factory.mktemp("phone") / "quick.yaml"
-    text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
-    file.write_text(text.replace("root: su", "root: adb\nboot_s: 1.0\nradio_delay_s: 0.2"))
-    with Device(DeviceSettings(phone=str(file), apps=False)) as found:
+    with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as found:
         yield found
 
 

@@ -20,7 +20,7 @@ from orchestrator.errors import LabNotReadyError
 from orchestrator.record import read_events
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
-from tests.integration.conftest import Mplab, environment, mplab_argv, wait_until
+from tests.integration.conftest import Mplab, environment, mplab_argv, runner, wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -65,17 +65,7 @@ def _phone_is_possible() -> None:
 
 @pytest.fixture
 def mplab(tmp_path: Path) -> Mplab:
-    def run(*arguments: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            mplab_argv(*arguments),
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-            env=environment(tmp_path),
-        )
-
-    return run
+    return runner(tmp_path, timeout_s=300)
 
 
 @pytest.fixture

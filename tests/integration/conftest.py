@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from analysis.pipeline import score_run
+from analysis.run import read_run
 from orchestrator.cli.run import check_ready
 from orchestrator.errors import LabNotReadyError
 from orchestrator.lab.enter import IN_LAB_VARIABLE
@@ -30,8 +32,13 @@ def _lab_is_possible() -> None:
 @pytest.fixture
 def mplab(tmp_path: Path) -> Mplab:
     """Runs ``mplab`` to its end, its runs in ``tmp_path / "runs"``."""
+    return runner(tmp_path)
 
-    def run(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+
+def runner(tmp_path: Path, *, timeout_s: float = TIMEOUT_S) -> Mplab:
+    """What runs ``mplab`` to its end; `timeout_s` unless a call says another."""
+
+    def run(*arguments: str, timeout_s: float = timeout_s) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             mplab_argv(*arguments),
             capture_output=True,
@@ -65,6 +72,11 @@ def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.communicate()
+
+
+def score(run: Path) -> None:
+    """Score the cells of a run that has no report, as making one would."""
+    assert [scored.problem for scored in score_run(read_run(run)) if scored.problem] == []
 
 
 def mplab_argv(*arguments: str) -> list[str]:

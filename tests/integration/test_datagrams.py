@@ -64,12 +64,12 @@ def test_datagrams_take_the_default_route_or_the_paths_of_a_session(mplab: Mplab
 
 def test_apps_keep_to_the_policy_and_servers_are_as_far_as_asked(mplab: Mplab, tmp_path: Path) -> None:
     (tmp_path / "apps.yaml").write_text(APPS)
-    done = mplab("run", str(tmp_path / "apps.yaml"), "--json")
+    done = mplab("run", str(tmp_path / "apps.yaml"), "--no-report")
     assert done.returncode == 0, done.stdout + done.stderr
     run = only_run(tmp_path)
     found = {cell["spec"]["scenario"]: cell for cell in cells(run).values()}
     paths = {label: cell["proof"]["session"]["paths"] for label, cell in found.items()}
-    assert all(path["bytes_down"] > 100_000 for path in paths["store"].values()), paths
+    assert all(path["bytes_down"] > 50_000 for path in paths["store"].values()), paths
     assert paths["messages"].get("rmnet0", {"bytes_down": 0})["bytes_down"] < 1000, "the lookup, at most"
     for label, cell in found.items():
         download = observed(run, cell, "download")

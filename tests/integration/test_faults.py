@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from orchestrator.catalog import load_scenario, programs_of
-from tests.integration.conftest import Mplab
+from tests.integration.conftest import Mplab, score
 from tests.integration.test_run import cells, only_run, skip_when_busy
 
 Start = Callable[..., subprocess.Popen[str]]
@@ -132,9 +132,10 @@ def test_a_network_that_never_comes_back_is_scored(mplab: Mplab, tmp_path: Path)
         "{drive: {size: 5 MB, limit: 15 s, think: 0 s}}",
     )
     path = write(tmp_path, *scenarios, changes="{at: 5 s, path: wifi, radio: off}", rate="4 Mbit/s")
-    done = mplab("run", path, "--json")
+    done = mplab("run", path, "--no-report")
     assert done.returncode == 0, done.stdout + done.stderr
     run = only_run(tmp_path)
+    score(run)
     scores = {cell["spec"]["scenario"]: values(run / "cells" / identity) for identity, cell in cells(run).items()}
     assert scores["dailymotion"]["rebuffering_ratio"] > 0
     assert scores["radio"]["silence_time"] > 0

@@ -16,7 +16,7 @@ import pytest
 
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.lab.nodes import Node
-from orchestrator.origin import Origin
+from orchestrator.origin.origin import Origin
 from orchestrator.services import RunningServices, load_service
 from tests.integration.conftest import wait_until
 

@@ -101,8 +101,13 @@ def test_nothing_is_left_when_the_labs_first_process_is_killed(start_mplab: Star
     gone(before, lab)
 
 
-def test_a_shell_in_a_node_sees_the_phones_network(start_mplab: Start, mplab: Mplab) -> None:
+def test_a_shell_in_the_phone_sees_its_network_and_reaches_the_lab_alone(start_mplab: Start, mplab: Mplab) -> None:
     lab = facts(start_mplab("lab", "up", "--keep", "--json"))["lab"]
+    _a_shell_sees_the_phones_network(mplab, lab)
+    _the_phone_reaches_the_lab_and_nothing_else(mplab, lab)
+
+
+def _a_shell_sees_the_phones_network(mplab: Mplab, lab: str) -> None:
     shown = mplab("lab", "shell", "phone", "--lab", lab, "--", "ip", "-brief", "address")
     assert "wlan0" in shown.stdout
     assert "10.64.2.2" in shown.stdout
@@ -112,9 +117,7 @@ def test_a_shell_in_a_node_sees_the_phones_network(start_mplab: Start, mplab: Mp
     assert "it has air, origin, peer, phone, proxy, router" in wrong.stderr
 
 
-def test_the_phone_reaches_the_lab_and_nothing_else(start_mplab: Start, mplab: Mplab) -> None:
-    lab = facts(start_mplab("lab", "up", "--keep", "--json"))["lab"]
-
+def _the_phone_reaches_the_lab_and_nothing_else(mplab: Mplab, lab: str) -> None:
     def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
         shell = ("lab", "shell", "phone", "--lab", lab, "--")
         return mplab(*shell, "curl", "--silent", "--max-time", "10", *arguments)

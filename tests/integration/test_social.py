@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from tests.integration.conftest import Mplab, lab_processes, wait_until
+from tests.integration.conftest import Mplab, lab_processes, score, wait_until
 from tests.integration.test_run import cells, only_run
 
 EXPERIMENT = """\
@@ -82,9 +82,10 @@ def test_an_upload_that_does_not_fit_is_scored_by_what_the_server_has(mplab: Mpl
     path = write(
         tmp_path / "slow.yaml", "drive: {size: 5 MB, limit: 15 s, think: 0 s}", transport="sptcp-wifi", up="1 Mbit/s"
     )
-    done = mplab("run", path, "--json")
+    done = mplab("run", path, "--no-report")
     assert done.returncode == 0, done.stdout + done.stderr
     run = only_run(tmp_path)
+    score(run)
     (cell,) = cells(run).values()
     upload = next(item for item in observations(run, cell) if item["event"] == "upload")
     assert upload["state"] == "cancelled"

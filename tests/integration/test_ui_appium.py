@@ -24,7 +24,7 @@ import pytest
 
 from orchestrator.catalog import load_scenario
 from orchestrator.errors import StepError
-from orchestrator.origin import Origin
+from orchestrator.origin.origin import Origin
 from orchestrator.origin.sites import DNS_ADDRESS, NETWORK
 from orchestrator.phone import CommandResult
 from orchestrator.programs import (
@@ -43,8 +43,10 @@ from orchestrator.programs import (
 from orchestrator.scenario import Context
 from orchestrator.scenario.protocol import Tools
 from orchestrator.ui import Selector, Ui
-from orchestrator.ui.appium import AppiumServer, ChromiumUi, ChromiumUiFactory
+from orchestrator.ui.appium import AppiumServer
+from orchestrator.ui.chromium import ChromiumUi
 from orchestrator.ui.console import ConsoleLog
+from orchestrator.ui.factory import ChromiumUiFactory
 from orchestrator.ui.state import proved_clean
 
 INSIDE = "MPLAB_TEST_UI_INSIDE"
@@ -137,7 +139,7 @@ else:
     @pytest.fixture(scope="module")
     def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
         folder = tmp_path_factory.mktemp("origin")
-        served = Origin(folder / "lab", cache=folder / "cache")
+        served = Origin(folder / "lab")
         served.prepare()
         served.start(LocalHost(), logs=folder)
         yield served

@@ -1,12 +1,14 @@
 """What condition a phone is in: battery, heat, room, screen, radios. Reading is one command; parsing is pure."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from orchestrator.phone.adb.answers import asking, split_answers
 from orchestrator.phone.adb.link import Link
+from orchestrator.phone.counters import parse_interfaces
 
-_MARK = "=mplab="
 _ASKED = {
     "battery": "dumpsys battery",
     "thermal": "dumpsys thermalservice",
@@ -48,14 +50,7 @@ class Condition:
 
 def read_condition(link: Link) -> Condition:
     """Ask for all of it. Raises DeviceError."""
-    script = "; ".join(f"echo {_MARK}{name}; {command} 2>/dev/null" for name, command in _ASKED.items())
-    return parse_condition(split_answers(link.run(script).stdout.decode(errors="replace")))
-
-
-def split_answers(text: str) -> dict[str, str]:
-    """What each command said."""
-    parts = re.split(rf"^{_MARK}(\w+)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+    return parse_condition(split_answers(link.run(asking(_ASKED)).stdout.decode(errors="replace")))
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
@@ -88,10 +83,8 @@ def _number(pattern: str, text: str) -> int | None:
 
 
 def _traffic(text: str) -> dict[str, int]:
-    found = {}
-    for line in text.splitlines():
-        name, colon, rest = line.partition(":")
-        values = rest.split()
-        if colon and len(values) >= 9:
-            found[name.strip()] = int(values[0]) + int(values[8])
-    return found
+    counters: dict[str, int] = {}
+    with contextlib.suppress(ValueError, IndexError):
+        counters = parse_interfaces(text)
+    names = [key.removesuffix(".rx_bytes") for key in counters if key.endswith(".rx_bytes")]
+    return {name: counters[f"{name}.rx_bytes"] + counters[f"{name}.tx_bytes"] for name in names}

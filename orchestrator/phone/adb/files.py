@@ -6,6 +6,7 @@ from pathlib import Path
 
 from orchestrator.errors import DeviceError
 from orchestrator.phone.adb.link import Link
+from orchestrator.record.files import replace
 
 _TIMEOUT_S = 120.0
 _NONE_THERE = 44
@@ -86,6 +87,4 @@ class PhoneFiles:
 
 def _write(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    new = target.with_name(f".{target.name}.new")
-    new.write_bytes(data)
-    new.replace(target)
+    replace(target, data)

@@ -5,21 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from orchestrator.phone.adb.condition import split_answers
+from orchestrator.phone.adb.answers import asking, split_answers
 from orchestrator.phone.adb.phone import AdbPhone
 
 Kind = Literal["none", "upstream", "out-of-tree"]
 
-_MARK = "=mplab="
 _NO_DEVICE = "mplab-none"
 """``ip link set dev X multipath on``: an ip that knows the word looks for X, another one complains of the word."""
 _ASKED = {
-    "sysctls": "cd /proc/sys/net/mptcp 2>/dev/null && grep . * 2>/dev/null",
+    "sysctls": "cd /proc/sys/net/mptcp && grep . *",
     "release": "uname -r",
-    "log": "dmesg 2>/dev/null | grep -i 'MPTCP: Stable release' | tail -n 1",
+    "log": "dmesg | grep -i 'MPTCP: Stable release' | tail -n 1",
     "endpoints": "ip mptcp endpoint show 2>&1 && echo mplab-known",
     "multipath": f"ip link set dev {_NO_DEVICE} multipath on 2>&1",
-    "congestion": "cat /proc/sys/net/ipv4/tcp_available_congestion_control 2>/dev/null",
+    "congestion": "cat /proc/sys/net/ipv4/tcp_available_congestion_control",
 }
 _VERSION = re.compile(r"mptcp[-_. v]*(0\.\d+)|Stable release v(0\.\d+)", re.IGNORECASE)
 
@@ -52,8 +51,7 @@ class KernelMptcp:
 
 def read_kernel(phone: AdbPhone) -> KernelMptcp:
     """Ask for all of it. Raises DeviceError."""
-    script = "\n".join(f"echo {_MARK}{name}; ({command}); true" for name, command in _ASKED.items())
-    return parse_kernel(split_answers(phone.script(script, check=False).stdout))
+    return parse_kernel(split_answers(phone.script(asking(_ASKED), check=False).stdout))
 
 
 def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from orchestrator.errors import LabNotReadyError
 from orchestrator.lock import private_directory
+from orchestrator.record.files import replace
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,13 @@ class Quarantined:
     reason: str
     since: str
     """UTC, ISO 8601."""
+
+    def refusal(self, label: str) -> LabNotReadyError:
+        """What says so to whoever wants the phone that messages call `label`."""
+        return LabNotReadyError(
+            f"{label}: in quarantine since {self.since}: {self.reason}. Look at it, then run "
+            f"'mplab phone release {self.serial}'"
+        )
 
 
 class Quarantine:
@@ -32,17 +40,14 @@ class Quarantine:
         self._folder = folder
 
     def put(self, serial: str, reason: str) -> Quarantined:
-        """Keep a phone from being used; one that is there already keeps its first reason. Raises LabNotReadyError."""
+        """Keep a phone from being used; one that is there already keeps its first reason. Raises MplabError."""
         if (old := self.find(serial)) is not None:
             return old
         private_directory(self._folder.parent)
         private_directory(self._folder)
         since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         found = Quarantined(serial, reason, since)
-        path = self._path(serial)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(asdict(found), indent=2) + "\n", encoding="utf-8")
-        new.replace(path)
+        replace(self._path(serial), (json.dumps(asdict(found), indent=2) + "\n").encode())
         return found
 
     def find(self, serial: str) -> Quarantined | None:
@@ -71,10 +76,7 @@ class Quarantine:
     def check(self, serial: str, label: str) -> None:
         """Raises LabNotReadyError when a phone is in it."""
         if (found := self.find(serial)) is not None:
-            raise LabNotReadyError(
-                f"{label}: in quarantine since {found.since}: {found.reason}. Look at it, then run "
-                f"'mplab phone release {serial}'"
-            )
+            raise found.refusal(label)
 
     def _path(self, serial: str) -> Path:
         return self._folder / f"{quote(serial, safe='')}.json"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from orchestrator.errors import DeviceError, LabNotReadyError
+from orchestrator.errors import DeviceError
 from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb.apps import Apps
 from orchestrator.phone.adb.clock import ClockOffset, measure_clock
@@ -98,12 +98,11 @@ def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] 
     """What `look` sees, of a phone that is fit.
 
     Raises:
-        LabNotReadyError: it is not; the message has every reason.
-        DeviceError: it was lost meanwhile.
+        DeviceError: it is not, with every reason; or it was lost meanwhile.
     """
     found = look(phone, thresholds, apps)
     if found.problems:
-        raise LabNotReadyError(f"{phone.label} is not ready: {'; '.join(found.problems)}")
+        raise DeviceError(phone.label, f"is not ready: {'; '.join(found.problems)}")
     return found
 
 

@@ -18,6 +18,7 @@ _UI_AGENTS = (
     "for p in $(pgrep -f com.wetest.uia2.Main); do [ $p = $$ ] || kill -9 $p; done 2>/dev/null; true"
 )
 """Both drivers start their server again at their next session."""
+_WHICH_BOOT = "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot"
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,7 @@ class Recovery:
             if not problem:
                 return Recovered(name, tuple(tried))
         text = f"{reason}; tried: {', '.join(tried)}; last: {problem}"
-        kept = self._phone.quarantine.put(self._phone.serial, text)
-        raise LabNotReadyError(
-            f"{self._phone.label}: in quarantine since {kept.since}: {kept.reason}. Look at it, then run "
-            f"'mplab phone release {self._phone.serial}'"
-        )
+        raise self._phone.quarantine.put(self._phone.serial, text).refusal(self._phone.label)
 
     def _problem(self) -> str:
         """Why it does not work, or "" when it does. Raises CellError, LabNotReadyError."""
@@ -119,7 +116,7 @@ class Recovery:
     def _reboot(self) -> None:
         link = self._phone.link
         link.connect(1.0)
-        before = link.run("cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot").stdout
+        before = link.run(_WHICH_BOOT).stdout
         link.ask(f"host:transport:{link.serial}", "reboot:")
         deadline = time.monotonic() + self._patience.down_s
         while self._answers(before):
@@ -132,9 +129,7 @@ class Recovery:
     def _answers(self, before: bytes) -> bool:
         """It is still up, by the boot of before."""
         try:
-            done = self._phone.link.run(
-                "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot", timeout_s=5
-            )
+            done = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:
             return False
         return done.stdout == before

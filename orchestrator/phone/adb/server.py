@@ -14,9 +14,9 @@ from adbutils import AdbConnection
 
 from orchestrator.errors import DeviceError, last_words
 from orchestrator.lock import private_directory
-from orchestrator.programs import Program
-
-ADB = Program("adb", ("adb",), ("--version",), "adb", "phones on a cable")
+from orchestrator.ports import free_port
+from orchestrator.programs import ADB
+from orchestrator.record.state import state_directory
 
 _START_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 5.0
@@ -140,9 +140,7 @@ class AdbServer:
             process.wait()
 
     def _start(self) -> None:
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            self.port = int(sock.getsockname()[1])
+        self.port = free_port()
         environment = {**os.environ, "HOME": str(self._home), "ADB_MDNS_AUTO_CONNECT": "0"}
         for name in ("ANDROID_ADB_SERVER_PORT", "ANDROID_ADB_SERVER_ADDRESS", "ADB_SERVER_SOCKET", "ANDROID_SERIAL"):
             environment.pop(name, None)
@@ -172,8 +170,7 @@ class AdbServer:
 
 def default_home() -> Path:
     """``$XDG_STATE_HOME/mplab/adb``, else ``~/.local/state/mplab/adb``."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "mplab" / "adb"
+    return state_directory() / "adb"
 
 
 def user_keys() -> tuple[Path, ...]:

@@ -10,7 +10,7 @@ from orchestrator.configs import write_private
 from orchestrator.errors import LabNotReadyError
 from orchestrator.lock import resource_lock
 from orchestrator.proxy.docker.engine import connected
-from orchestrator.proxy.docker.sidecar import LABEL as CELL_LABEL
+from orchestrator.proxy.docker.sidecar import remove_sidecars
 from orchestrator.proxy.docker.stack import DockerStack, StackSettings
 
 
@@ -84,7 +84,4 @@ def _note(stack: DockerStack) -> Path:
 
 def _remove_sidecars(stack: DockerStack) -> None:
     with connected(stack.url) as client:
-        for container in client.containers.list(
-            all=True, filters={"label": f"{CELL_LABEL}={stack.settings.project}"}, ignore_removed=True
-        ):
-            container.remove(v=True, force=True)
+        remove_sidecars(client, stack.settings.project)

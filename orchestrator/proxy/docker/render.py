@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.configs import render, write_private
+from orchestrator.endpoints import MPFLEX_PORT, MPTCP_PORT, TCP_PORT
 from orchestrator.errors import LabNotReadyError
-from orchestrator.origin import LabAuthority, Origin
+from orchestrator.origin.certificates import LabAuthority
+from orchestrator.origin.origin import Origin
 from orchestrator.origin.sites import NETWORK
 from orchestrator.phone import CommandResult
 from orchestrator.programs import CHECKOUT
@@ -26,7 +28,7 @@ from orchestrator.services.registry import SERVICES_DIR
 VALID_FOR = timedelta(days=397)
 """Of certificates: a server stays up longer than a virtual lab."""
 RENEW_BEFORE = timedelta(days=30)
-PORTS = {"tcp": 7001, "mptcp": 7002, "mpflex": 7003}
+PORTS = {"tcp": TCP_PORT, "mptcp": MPTCP_PORT, "mpflex": MPFLEX_PORT}
 SHADOWSOCKS_PORT = 8388
 COLLECTOR_PORT = 8443
 COLLECTOR_HOST = "collector.lab"

@@ -180,11 +180,16 @@ class Sidecar:
     def clear(self) -> int:
         """Remove side-cars that are left, of this process or of one that was killed; how many there were."""
         self._running.clear()
-        left = self._client.containers.list(all=True, filters={"label": f"{LABEL}={self._project}"})
-        for container in left:
-            with suppress(NotFound):
-                container.remove(v=True, force=True)
-        return len(left)
+        return remove_sidecars(self._client, self._project)
+
+
+def remove_sidecars(client: DockerClient, project: str) -> int:
+    """Remove every side-car of a project, whoever has started it; how many there were."""
+    left = client.containers.list(all=True, filters={"label": f"{LABEL}={project}"}, ignore_removed=True)
+    for container in left:
+        with suppress(NotFound):
+            container.remove(v=True, force=True)
+    return len(left)
 
 
 def _records(log: Path) -> list[Mapping[str, str]]:

@@ -6,15 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import StepError
-from orchestrator.scenario.android.files import choose, put, remove
+from orchestrator.scenario.android.files import FOLDER, choose, put, remove
 from orchestrator.scenario.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from orchestrator.scenario.android.settle import settle
 from orchestrator.scenario.protocol import Context
-from orchestrator.scenario.upload import UploadParameters, arrivals
-
-_MARGIN_S = 8.0
-"""So long before the end of the cell's time an upload is cancelled."""
-_LOG = Path("logs") / "upload.log"
+from orchestrator.scenario.upload import LOG, MARGIN_S, UploadParameters, arrivals
 
 
 class AndroidUploadScenario(AndroidScenario):
@@ -40,7 +36,7 @@ class AndroidUploadScenario(AndroidScenario):
             StepError: the app does not do its part.
         """
         visit = self.visit(context)
-        deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
+        deadline = time.monotonic() + context.time_limit_s - MARGIN_S
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
         for number, target in enumerate(self._targets(context, parameters), 1):
             time.sleep(parameters.think)
@@ -55,7 +51,7 @@ class AndroidUploadScenario(AndroidScenario):
     def clean_up(self, context: Context, parameters: UploadParameters) -> None:
         """End the app, remove the files; observe what the origin's log, where there is one, says has arrived."""
         super().clean_up(context, parameters)
-        log = context.cell_dir / _LOG
+        log = context.cell_dir / LOG
         if log.exists():
             text = log.read_text()
             for number, target in enumerate(self._targets(context, parameters), 1):
@@ -65,7 +61,7 @@ class AndroidUploadScenario(AndroidScenario):
     def _targets(self, context: Context, parameters: UploadParameters) -> list[str]:
         """Paths on the phone: those of this cell."""
         stem = "".join(letter if letter.isalnum() else "-" for letter in context.cell_dir.name.partition(".")[0])
-        return [f"/sdcard/Download/{stem}-{number}.bin" for number in range(1, parameters.files + 1)]
+        return [f"{FOLDER}/{stem}-{number}.bin" for number in range(1, parameters.files + 1)]
 
     def _upload(self, visit: Visit, number: int, name: str, deadline: float) -> dict[str, Any]:
         ui = visit.ui
@@ -96,6 +92,6 @@ class AndroidUploadScenario(AndroidScenario):
     def _cancel(self, visit: Visit) -> None:
         """By the app's own button; where there is none, the app is ended: nothing goes on behind the captures."""
         with contextlib.suppress(StepError):
-            visit.ui.tap(visit.element("cancel"), timeout_s=_MARGIN_S / 4)
+            visit.ui.tap(visit.element("cancel"), timeout_s=MARGIN_S / 4)
             return
         visit.stack.close()

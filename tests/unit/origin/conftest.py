@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.origin import SiteIndex, build_sites
+from orchestrator.origin.kept import build_sites
+from orchestrator.origin.sites import SiteIndex
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,10 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
-from orchestrator.origin import LabAuthority, Origin, SiteIndex, nss_database
+from orchestrator.origin.certificates import LabAuthority, nss_database
 from orchestrator.origin.config import dnsmasq_conf, nginx_argv, nginx_conf, records, version_tuple
+from orchestrator.origin.origin import Origin
+from orchestrator.origin.sites import SiteIndex
 from orchestrator.programs import CERTUTIL, DNSMASQ, NGINX
 
 

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from orchestrator.origin import BuiltSite, SiteIndex, build_sites, load_sites
 from orchestrator.origin.generate import share_out
+from orchestrator.origin.kept import build_sites
 from orchestrator.origin.page import OBJECTS_ELEMENT
+from orchestrator.origin.sites import BuiltSite, SiteIndex, load_sites
 
 REFERENCE = re.compile(r"//([a-z0-9.-]+\.lab)(/[a-z]/[0-9]+\.[a-z]+)")
 FETCHED = re.compile(r'"(/d/[0-9]+\.json)"')

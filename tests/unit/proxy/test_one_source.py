@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from orchestrator.installed import THIS_MACHINE, Installed
-from orchestrator.origin import Origin
+from orchestrator.origin.origin import Origin
 from orchestrator.programs import CHECKOUT, MPFLEX, Program
 from orchestrator.proxy.docker.compose import FILE, default_settings, profiles
 from orchestrator.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders

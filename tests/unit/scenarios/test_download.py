@@ -10,8 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from orchestrator.errors import StepError
-from orchestrator.origin import stream_bytes
-from orchestrator.origin.files import SIZES_BYTES, STREAM_BYTES
+from orchestrator.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
 from orchestrator.origin.sites import APP_HOSTS, FILE_HOST
 from orchestrator.phone import CommandResult
 

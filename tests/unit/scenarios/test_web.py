@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import StepError
-from orchestrator.origin import load_sites
+from orchestrator.origin.sites import load_sites
 from orchestrator.scenario.pages import SLUGS, loaded
 
 PAGE = {"https://www.wiki.lab/": 1000, "https://img1.wiki.lab/i/7.png": 500, "https://www.wiki.lab/j/3.js": 70}

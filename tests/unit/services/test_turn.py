@@ -15,8 +15,8 @@ from orchestrator.errors import DeviceError
 from orchestrator.lab.nodes import NodeProcess
 from orchestrator.origin.certificates import LabAuthority
 from orchestrator.phone import CommandResult
+from orchestrator.ports import free_port
 from orchestrator.services import RunningServices, load_service, registry
-from orchestrator.ui.factory import free_port
 
 turn = load_service("turn")
 missing = [program.name for program in turn.programs if program.find() is None]

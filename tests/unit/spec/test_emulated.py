@@ -9,7 +9,7 @@ from orchestrator.catalog import android_app, catalog
 from orchestrator.cli.plan import plan_of
 from orchestrator.errors import InputError
 from orchestrator.lab.needs import missing_on_phone, programs_of_lab
-from orchestrator.phone.adb.server import ADB
+from orchestrator.programs import ADB
 from orchestrator.spec import load_experiment
 from orchestrator.spec.appuse import android_apps
 from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
