@@ -25,10 +25,12 @@ def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOpt
     rows.add_row("outcomes", f"{progress.ok} ok, {progress.invalid} invalid, {progress.failed} failed")
     if progress.current_cell:
         rows.add_row("now", f"{progress.current_cell}: {progress.current_step or 'starting'}")
-    if progress.remaining:
+    if progress.cut:
+        rows.add_row("left out", f"{progress.left_out}: {progress.cut}")
+    elif progress.remaining:
         rows.add_row("left", f"about {duration(progress.eta_s)}")
     for transport, reason in progress.skipped:
         rows.add_row("skipped", f"{transport}: {reason}")
     out.print(rows)
-    if state in {"killed", "interrupted"}:
+    if progress.cut or state in {"killed", "interrupted"}:
         out.print(f"\nGo on with: mplab resume {directory.path}", markup=False, soft_wrap=True)
