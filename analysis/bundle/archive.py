@@ -22,6 +22,7 @@ MAX_BYTES = 64 * 10**9
 """What is unpacked at most, by default."""
 
 MAX_NAME = 4096
+_MOST_PADDING = 16 << 20
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError)
 
@@ -76,8 +77,9 @@ def unpack(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> Path:
         BundleError: it is no such archive, is cut off, holds anything else, or more than there may be.
     """
     try:
-        with tarfile.open(archive, "r:gz") as tar:
+        with gzip.open(archive) as packed, tarfile.open(fileobj=packed, mode="r:") as tar:
             tops = {_unpack_one(tar, entry, folder) for entry in _within(tar, folder, max_bytes)}
+            _check_end(packed)
     except (OSError, *_UNREADABLE) as error:
         raise BundleError(f"{archive}: cannot be unpacked: {_reason(error)}") from error
     except BundleError as error:
@@ -85,6 +87,17 @@ def unpack(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> Path:
     if not tops:
         raise BundleError(f"{archive}: it is empty")
     return folder / tops.pop()
+
+
+def _check_end(packed: gzip.GzipFile) -> None:
+    """Read what follows the last entry, by which gzip compares its own checksum: zeros alone, and not many."""
+    for _ in range(_MOST_PADDING // CHUNK):
+        rest = packed.read(CHUNK)
+        if rest.strip(b"\0"):
+            break
+        if not rest:
+            return
+    raise BundleError("there is something behind its end")
 
 
 def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarfile.TarInfo]:
