@@ -8,7 +8,7 @@ from analysis.bundle import checksums
 from analysis.bundle.archive import MAX_BYTES, unpack
 from analysis.bundle.checksums import Broken
 from analysis.bundle.contents import DERIVED_SUMS, SUMS, may_be_derived
-from analysis.errors import BundleError
+from analysis.errors import BundleError, NotARunError
 from analysis.run import Run, read_run
 
 _MOST_NAMED = 20
@@ -41,8 +41,7 @@ def open_bundle(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> B
 
     Raises:
         DamagedBundleError: a file is not what its checksum says, is missing, or has none.
-        BundleError: it is no bundle, or may not be unpacked; see `analysis.bundle.archive.unpack`.
-        NotARunError: what is in it is no run.
+        BundleError: it is no bundle, holds no run, or may not be unpacked; see `analysis.bundle.archive.unpack`.
     """
     unpacked = folder / "run"
     try:
@@ -60,9 +59,13 @@ def open_bundle(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> B
         raise DamagedBundleError(archive, broken)
     if odd := sorted(name for name in derived if not may_be_derived(name)):
         raise BundleError(f"{archive}: {DERIVED_SUMS}: {odd[0]} is nothing that the analysis makes")
+    try:
+        run = read_run(root)
+    except NotARunError as error:
+        raise BundleError(f"{archive}: there is no run in it: {error.problem}") from error
     before = folder / "before"
     _move(root, before, derived.keys() & set(there))
-    return Bundle(archive, read_run(root), before, derived)
+    return Bundle(archive, run, before, derived)
 
 
 def _move(root: Path, target: Path, names: Iterable[str]) -> None:
