@@ -128,13 +128,14 @@ def _planned(bundle: "Bundle", lab: str, phone: str) -> tuple[Experiment, Plan]:
         err.print("in another lab than the first run: results may differ for that alone", style="yellow")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
     if then != now:
-        other = [*(name for name in then if now.get(name) != then[name]), *(name for name in now if name not in then)]
+        lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
+        examples = sorted(lost or more)[:3]
         reasons = [f"{skipped.transport}: {skipped.reason}" for skipped in plan.skipped]
         commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
         raise InputError(
-            f"{bundle.archive}: the experiment cannot be run again as it was: {len(other)} of its {len(then)} cells "
-            f"would be others here ({', '.join([*other[:3], *reasons])}), since link conditions, scenarios, transports "
-            f"or the lab are not the same{commit}. --only report makes the report again all the same"
+            f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
+            f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
+            f"scenarios, transports or the lab are not the same{commit}. --only report makes the report all the same"
         )
     check_ready_for(experiment)
     return experiment, plan

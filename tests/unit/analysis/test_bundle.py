@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +93,37 @@ def test_the_report_is_made_again_byte_for_byte(run: Path, tmp_path: Path, table
     remade = remake(found, scenario_folders=[tmp_path / "ui-scenarios"])
     assert remade.differences == ()
     assert remade.same == len(found.derived)
+
+
+AGAIN = """
+import sys
+from pathlib import Path
+from analysis.pipeline import analyze
+analyze(Path(sys.argv[1]), scenario_folders=[Path(sys.argv[2])])
+"""
+
+
+def test_a_report_has_nothing_of_host_or_place(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
+    """Figures and all: other folder, time zone, language, threads, hash seed, and taste in figures."""
+    run = synthetic(repetitions=3, labels=["1 MB"]).build()
+    there = tmp_path / "a folder" / "somewhere else"
+    shutil.copytree(run, there)
+    taste = tmp_path / "taste"
+    taste.mkdir()
+    (taste / "matplotlibrc").write_text("font.size: 20\nsvg.fonttype: path\nlines.linewidth: 9\n")
+    other = {
+        "TZ": "Asia/Kathmandu",
+        "LC_ALL": "C",
+        "PYTHONHASHSEED": "7",
+        "POLARS_MAX_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MPLCONFIGDIR": str(taste),
+    }
+    for place, environment in ((run, {"TZ": "UTC", "POLARS_MAX_THREADS": "5"}), (there, other)):
+        argv = [sys.executable, "-c", AGAIN, str(place), str(tmp_path / "ui-scenarios")]
+        subprocess.run(argv, check=True, env={**os.environ, **environment})
+    assert list((run / "report" / "figures").iterdir())
+    assert files(run) == files(there)
 
 
 def test_tables_without_captures_are_raw_data(run: Path) -> None:
