@@ -23,9 +23,12 @@ class Broken:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file, hexadecimal. Raises BundleError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def digest_of(content: bytes) -> str:

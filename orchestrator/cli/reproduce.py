@@ -124,7 +124,7 @@ def _planned(bundle: "Bundle", lab: str, phone: str) -> tuple[Experiment, Plan]:
     experiment = load(directory.experiment_file, lab, phone)
     plan = plan_of(experiment)
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, plan.cells))
-    if lab:
+    if lab and then != now:
         err.print("in another lab than the first run: results may differ for that alone", style="yellow")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
     if then != now:
