@@ -79,7 +79,8 @@ def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
 
 
 def _check(run: Run, target: Path, options: Options) -> None:
-    if not (run.complete and run.finished) and not options.partial:
+    ended = run.finished and not run.counts["partial"]
+    if not ended and not options.partial:
         left = run.counts["partial"] + run.counts["missing"]
         what = f"{left} of {len(run.cells)} cells are not finished" if left else "the run has not ended"
         raise BundleError(f"{run.directory}: {what}: `mplab resume` finishes it, --partial bundles what there is of it")

@@ -24,7 +24,7 @@ def bundle(
         bool,
         typer.Option(help="With the cells' tables and scores, which can be made again; the report is always in it."),
     ] = True,
-    partial: Annotated[bool, typer.Option("--partial", help="Also of a run that is not complete.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Also of a run that has not ended.")] = False,
     author: Annotated[
         list[str] | None,
         typer.Option(
