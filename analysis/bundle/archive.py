@@ -23,6 +23,9 @@ MAX_BYTES = 64 * 10**9
 
 MAX_NAME = 4096
 _MOST_PADDING = 16 << 20
+_MOST_AT_ONCE = 16 << 20
+"""Content is read in small parts; nothing but a header would be read at once."""
+
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError)
 
@@ -35,6 +38,16 @@ class Source:
     folders: Sequence[str]
     files: Mapping[str, str]
     made: Mapping[str, bytes]
+
+
+class _Stream(gzip.GzipFile):
+    """Unpacks, and reads no header into memory that is larger than headers are."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As that of gzip. Raises ValueError for too much at once."""
+        if size is not None and size > _MOST_AT_ONCE:
+            raise ValueError("it has a header that is too large")
+        return super().read(size)
 
 
 def pack(file: IO[bytes], source: Source, *, top: str, time_s: int) -> None:
@@ -77,7 +90,7 @@ def unpack(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> Path:
         BundleError: it is no such archive, is cut off, holds anything else, or more than there may be.
     """
     try:
-        with gzip.open(archive) as packed, tarfile.open(fileobj=packed, mode="r:") as tar:
+        with _Stream(archive) as packed, tarfile.open(fileobj=packed, mode="r:") as tar:
             tops = {_unpack_one(tar, entry, folder) for entry in _within(tar, folder, max_bytes)}
             _check_end(packed)
     except (OSError, *_UNREADABLE) as error:

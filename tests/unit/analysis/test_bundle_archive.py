@@ -107,6 +107,17 @@ def test_too_much_is_refused_before_it_is_written(
         unpack(written(tmp_path / "x.tar.gz", *(entry(f"run/{n}") for n in range(3))), target)
 
 
+@pytest.mark.parametrize("type_", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_headers_do_not_fill_the_memory(type_: bytes, target: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        made = entry("run/x", kind(type_))
+        made.size = 100_000_000
+        tar.addfile(made, io.BytesIO(bytes(made.size)))
+    with pytest.raises(BundleError, match="it has a header that is too large"):
+        unpack(path, target)
+
+
 @pytest.mark.parametrize("cut", [0, 5, 200, -20, -4])
 def test_what_is_cut_off_is_told(cut: int, target: Path, tmp_path: Path) -> None:
     whole = written(tmp_path / "x.tar.gz", *(entry(f"run/file {n}") for n in range(300))).read_bytes()
