@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from analysis.text import plural
 from orchestrator import host
 from orchestrator.cli.compare import change_content
 from orchestrator.cli.options import RUNS, JsonOption, LabOption, PhoneOption, RunsOption, load
@@ -170,7 +171,7 @@ def _run_again(bundle: "Bundle", experiment: Experiment, plan: Plan, runs: Path)
 def _show_report(bundle: "Bundle", remade: "Remade") -> None:
     out.print(f"{bundle.run.manifest.run_id}: all checksums hold", markup=False, soft_wrap=True)
     if not remade.differences:
-        out.print(f"→ the report was made again: {remade.same} files, every byte the same")
+        out.print(f"→ the report was made again: {plural(remade.same, 'file')}, every byte the same")
         return
     rows = table("file", "", "how")
     for difference in remade.differences[:_MOST_NAMED]:
@@ -185,7 +186,7 @@ def _show_report(bundle: "Bundle", remade: "Remade") -> None:
         out.print(rows)
     else:
         out.print("All versions are those of the run: raw data or the analysis must have been changed by hand.")
-    out.print(f"→ the report is not the same: {len(remade.differences)} files; {remade.same} are")
+    out.print(f"→ the report is not the same: {plural(len(remade.differences), 'file')}; {remade.same} are")
 
 
 def _show_results(again: Again) -> None:
@@ -211,7 +212,7 @@ def _show_results(again: Again) -> None:
     out.print(f"\nThe new run: {again.path}", markup=False, soft_wrap=True)
     words = {
         "agrees": "the results agree",
-        "differs": f"{len(agreed.differing)} results differ",
+        "differs": f"the results differ: {plural(len(agreed.differing), 'result')} not as before",
         "cannot be told": "too few values to say whether the results agree",
     }
     out.print(f"→ {words[agreed.agreement]}")
@@ -262,8 +263,10 @@ def _end(bundle: "Bundle", remade: "Remade", again: Again | None) -> None:
     """Raise what the command ends with, when not all is well."""
     name = bundle.run.manifest.run_id
     if again is not None and again.agreed.differing:
-        raise GateError(f"{name}: {len(again.agreed.differing)} results of {again.path.name} differ")
+        raise GateError(f"{name}: {plural(len(again.agreed.differing), 'result')} not as in {again.path.name}")
     if remade.differences:
-        raise MplabError(f"{name}: {len(remade.differences)} files of its report are not the same when made again")
+        raise MplabError(
+            f"{name}: {plural(len(remade.differences), 'file')} of its report not the same when made again"
+        )
     if again is not None and (again.progress.failed or again.progress.invalid):
         raise typer.Exit(1)

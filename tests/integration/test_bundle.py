@@ -70,3 +70,32 @@ def _refused_where_the_plan_is_another(bundle: Path, tmp_path: Path) -> None:
     assert "of its 2 cells are not planned here" in done.stderr
     assert "mptcp: this kernel has none" in done.stderr
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_results_that_cannot_be_had_again_differ(mplab: Mplab, tmp_path: Path) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(
+        EXPERIMENT.format(repetitions=4).replace("[sptcp-wifi, mptcp]", "[sptcp-wifi]").replace(", 1 MB]", "]")
+    )
+    assert mplab("run", str(file), "--no-report").returncode == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    for path in run.glob("cells/*/scenario.jsonl"):
+        path.write_text("".join(_slower(line) for line in path.read_text().splitlines()))
+    assert mplab("analyze", str(run)).returncode == 0
+    assert mplab("bundle", str(run), "-o", str(tmp_path / "b.tar.gz")).returncode == 0
+    again = mplab("reproduce", str(tmp_path / "b.tar.gz"), "--runs", str(tmp_path / "others"), "--json")
+    assert again.returncode == 4, again.stdout + again.stderr
+    assert "1 result not as in" in again.stderr
+    content = json.loads(again.stdout)
+    assert content["report"]["same"]
+    assert content["results"]["agreement"] == "differs"
+    verdicts = {metric["metric"]: metric["verdict"] for metric in content["results"]["metrics"]}
+    assert verdicts["download_time"] == "better"
+
+
+def _slower(line: str) -> str:
+    """A line of scenario.jsonl whose download took five seconds more."""
+    record = json.loads(line)
+    if record["event"] == "download":
+        record["total_s"] += 5
+    return json.dumps(record) + "\n"
