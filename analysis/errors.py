@@ -12,6 +12,7 @@
     ├── BudgetError             2   a limit has a unit that its metric has not
     ├── QueryError              2   an SQL statement that the index cannot answer
     ├── FigureError             2   a figure of this name does not exist
+    ├── BundleError             2   a run that cannot be bundled, or a bundle that is damaged or none
     ├── CaptureError            2   a capture cannot be read or converted for another tool
     └── ToolMissingError        3   the tool to compare with is not installed
 """
@@ -66,6 +67,10 @@ class QueryError(AnalysisError):
 
 class FigureError(AnalysisError):
     """No figure has this name."""
+
+
+class BundleError(AnalysisError):
+    """A run cannot be bundled as it is, or a bundle cannot be used: damaged, cut off, or none at all."""
 
 
 class CaptureError(AnalysisError):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
         values = plugin.score(cell.observations(), read_tables(cell), _folder(cell))
         problem = next((wrong for value in values if (wrong := _wrong(value, plugin))), None)
     except Exception as error:  # noqa: BLE001, RUF100 - one scenario's mistake must not hide the other cells
-        values, problem = [], f"{type(error).__name__}: {error}"
+        values, problem = [], f"{type(error).__name__}: {error}".replace(f"{_folder(cell)}{os.sep}", "")
     if problem is not None:
         _scores_path(cell).unlink(missing_ok=True)
         return CellScores(cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}"))

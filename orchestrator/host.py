@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,9 @@ from orchestrator.record.manifest import GitRecord, HostRecord
 
 _OPTIONAL = ("pesqc2",)
 """Extras that scores use when they are there."""
+
+LOCKS = ("requirements/lock.txt", "go.mod", "go.sum", "tools/appium/package.json", "tools/appium/package-lock.json")
+"""What `make setup` installs, to the version and checksum."""
 
 
 def describe_host() -> HostRecord:
@@ -64,10 +68,30 @@ def describe_git() -> GitRecord:
     return GitRecord(commit=commit or None, dirty=bool(commit and _git("status", "--porcelain")))
 
 
+def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
+    """The files of the source tree that fix the versions of everything, and which ones these are, in words.
+
+    Args:
+        commit: of the tree that is meant; when this checkout has not got it, or it is None, the files are those here.
+    """
+    if commit and re.fullmatch(r"[0-9a-f]{7,64}", commit):
+        shown = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}
+        if all(shown.values()):
+            return shown, f"commit {commit}"
+    paths = {name: programs.CHECKOUT / name for name in LOCKS}
+    there = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    return there, "the checkout that the bundle was made with, since it has not got the commit of the run"
+
+
 def _git(*arguments: str) -> str:
+    return _git_output(*arguments).decode(errors="replace").strip()
+
+
+def _git_output(*arguments: str) -> bytes:
+    """What git writes; nothing when it fails."""
     argv = ["git", "-C", str(programs.CHECKOUT), *arguments]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(argv, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+        return b""
+    return done.stdout if done.returncode == 0 else b""

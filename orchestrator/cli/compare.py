@@ -170,11 +170,12 @@ def _content(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequen
         "passed": all(check.state != "failed" for check in checks),
         "checks": [vars(check) for check in checks],
         "level_changes": [vars(shift) for shift in shifts],
-        "changes": [_change(change) for change in compared.changes],
+        "changes": [change_content(change) for change in compared.changes],
     }
 
 
-def _change(change: "Change") -> dict[str, Any]:
+def change_content(change: "Change") -> dict[str, Any]:
+    """A change for programs."""
     return {
         **change.key._asdict(),
         "title": change.metric.title,

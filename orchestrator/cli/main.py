@@ -9,6 +9,7 @@ import typer
 from analysis.errors import AnalysisError
 from orchestrator.cli import (
     analyze,
+    bundle,
     compare,
     doctor,
     figures,
@@ -18,6 +19,7 @@ from orchestrator.cli import (
     lists,
     plan,
     report,
+    reproduce,
     results,
     run,
     scenarios,
@@ -50,6 +52,8 @@ app.command("figures")(figures.figures)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("trend")(trend.trend)
+app.command("bundle")(bundle.bundle)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(results.app, name="results")
 app.add_typer(lab.app, name="lab")
 app.add_typer(later("orchestrator.cli.phone", "Phones by adb: on a cable, or over TCP."), name="phone")

@@ -66,7 +66,7 @@ def run(
     experiment = load(file, lab, phone)
     check_budgets(experiment)
     plan = plan_of(experiment)
-    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
+    check_ready_for(experiment)
     directory = begin(experiment, plan, runs)
     err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
     announce_skipped(plan)
@@ -104,7 +104,7 @@ def resume(
     directory = RunDirectory.open(find_run(run_name, runs))
     experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
     _check_unchanged(directory, experiment)
-    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
+    check_ready_for(experiment)
     with EventLog(directory.events_file) as events:
         complete = directory.complete_cells()
         events.append("run_resumed", complete=len(complete))
@@ -164,13 +164,28 @@ def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
 
 def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
     """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
+    progress = execute(directory, report=report)
+    _finish(directory.path, progress, report=report, as_json=as_json)
+
+
+def execute(directory: RunDirectory, *, report: bool = True) -> RunProgress:
+    """Run every open cell, write ``junit.xml``, and analyse.
+
+    Raises:
+        As `run_cells`.
+    """
     progress = run_cells(directory)
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
         if cases := budget_cases(directory.path):
             write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
-    _finish(directory.path, progress, report=report, as_json=as_json)
+    return progress
+
+
+def check_ready_for(experiment: Experiment) -> None:
+    """Raise LabNotReadyError when something that an experiment needs is missing."""
+    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
 
 
 def run_cells(directory: RunDirectory) -> RunProgress:

@@ -1,0 +1,91 @@
+"""``mplab bundle``: a run as one archive for others."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from orchestrator import host
+from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
+from orchestrator.cli.output import err, out, print_json
+from orchestrator.errors import InputError
+
+
+def bundle(
+    run_name: RunArgument = "",
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The archive; RUN.tar.gz here by default.", show_default=False
+        ),
+    ] = None,
+    tables: Annotated[
+        bool,
+        typer.Option(help="With the cells' tables and scores, which can be made again; the report is always in it."),
+    ] = True,
+    partial: Annotated[bool, typer.Option("--partial", help="Also of a run that has not ended.")] = False,
+    author: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME [<URL>]", help="Who made it, with an ORCID or none; may be repeated.", show_default=False
+        ),
+    ] = None,
+    licence: Annotated[
+        str,
+        typer.Option(
+            "--license", metavar="SPDX|URL", help="What others may do with the data: CC-BY-4.0.", show_default=False
+        ),
+    ] = "",
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    """Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md)."""
+    from analysis.bundle.archive import SUFFIX  # noqa: PLC0415 - slow to import, needed by few verbs
+    from analysis.bundle.crate import Publication  # noqa: PLC0415 - as above
+    from analysis.bundle.write import Options, write_bundle  # noqa: PLC0415 - as above
+    from analysis.run import read_run  # noqa: PLC0415 - as above
+
+    path = find_run(run_name, runs)
+    manifest = read_run(path).manifest
+    locks, locks_of = host.describe_locks(_commit(manifest.git))
+    options = Options(
+        tables=tables,
+        partial=partial,
+        publication=Publication(tuple(map(_author, author or [])), licence),
+        locks=locks,
+        locks_of=locks_of,
+    )
+    with err.status("Bundling …"):
+        made = write_bundle(path, output or Path(f"{manifest.run_id}{SUFFIX}"), options)
+    if as_json:
+        print_json({**vars(made), "path": str(made.path), "sha256": _digest(made.path)})
+        return
+    out.print(f"{made.path}: {made.files} files, {made.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
+    if made.left_out:
+        out.print(f"{made.left_out} tables and scores are left out; their checksums are in it")
+    if made.payload:
+        err.print(
+            "! its captures hold what was transferred, and the keys to read it: look whom you give it to",
+            style="yellow",
+        )
+
+
+def _commit(git: Any) -> str | None:  # noqa: ANN401 - from a manifest
+    commit = git.get("commit")
+    return str(commit) if commit else None
+
+
+def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.crate.Author, which is slow to import
+    from analysis.bundle.crate import Author  # noqa: PLC0415 - as above
+
+    try:
+        return Author.parse(text)
+    except ValueError as error:
+        raise InputError(f"--author: {error}") from error
+
+
+def _digest(path: Path) -> str:
+    from analysis.bundle.checksums import digest  # noqa: PLC0415 - as above
+
+    return digest(path)
