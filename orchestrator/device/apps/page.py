@@ -7,6 +7,7 @@ then loaded in parallel, each checked for its length; of any other page that alo
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,10 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
+    parser.add_argument("--devtools", default="")
     given = parser.parse_args()
+    if given.devtools:
+        os.execv(sys.executable, [sys.executable, "-m", "orchestrator.device.chromium", "load", given.devtools, given.url])
     curl = ["curl", "-q", "--noproxy", "*", "-sS", "--location", "--fail"]
     curl += ["--cacert", given.cacert] if given.cacert else []
     began = time.monotonic()
