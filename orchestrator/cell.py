@@ -43,6 +43,7 @@ from orchestrator.ui.app import AndroidApp
 from orchestrator.ui.console import ConsoleLog
 from orchestrator.ui.evidence import OpenApps
 from orchestrator.ui.state import proved_clean
+from orchestrator.ui.tab import DevTools
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
 
@@ -252,6 +253,7 @@ class Cell:
             open_peer_ui=self._open_ui("peer", observe) if self._job.scenario.needs_ui else _no_ui,
             service=self._facts,
             open_app=self._open_app(observe),
+            open_devtools=self._open_devtools,
             android=self._job.app,
             open_sound=lambda: self._lab.open_sound(self._job.directory / "logs" / "sound-card.log"),
         )
@@ -288,6 +290,14 @@ class Cell:
             return self._apps.watched(proved, screenshots)()
 
         return open_app
+
+    def _open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
+        android = self._lab.android
+        if android is None:
+            raise StepError(
+                f"{self._lab.phone.name}: {app.package} is an Android app, which a virtual phone cannot run"
+            )
+        return android.devtools(app)
 
     def _look_at_android(self, android: AndroidSide, cleaning: ExitStack) -> None:
         """A phone with a system of its own has to be fit; its log is kept from now on."""

@@ -1,8 +1,8 @@
 """What the scripted Chrome loads its pages with: this machine's Chromium, behind the socket that Android's Chrome has.
 
-``python -m orchestrator.device.chromium serve NAME`` runs it, without a screen, in the network that it is started in: its
-DevTools are at the abstract socket NAME there. ``load NAME URL`` opens a page in it and writes ``bytes=B objects=N
-seconds=S`` once that has its load event, as ``page.py`` does. Without a NAME `serve` ends at once.
+``python -m orchestrator.device.chromium serve NAME`` runs it, without a screen, in the network that it is started in:
+its DevTools are at the abstract socket NAME there. ``load NAME URL`` opens a page in it and writes ``bytes=B objects=N
+seconds=S`` once that has its load event, as ``page.py`` does. With an empty NAME `serve` ends at once.
 """
 
 import argparse

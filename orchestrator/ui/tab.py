@@ -123,7 +123,9 @@ class Tab:
                 returnByValue=True,
             )
             if thrown := answer.get("exceptionDetails"):
-                raise SessionError(str(thrown.get("exception", {}).get("description") or thrown["text"]).splitlines()[0])
+                raise SessionError(
+                    str(thrown.get("exception", {}).get("description") or thrown["text"]).splitlines()[0]
+                )
             return answer["result"].get("value")
 
     def network_events(self) -> Sequence[Mapping[str, Any]]:
@@ -142,7 +144,8 @@ class Tab:
 
 def _loaded(event: Mapping[str, Any], frame: str, loader: str) -> bool:
     about = event["params"]
-    return (
-        event["method"] == "Page.lifecycleEvent"
-        and (about["frameId"], about["loaderId"], about["name"]) == (frame, loader, "load")
+    return event["method"] == "Page.lifecycleEvent" and (about["frameId"], about["loaderId"], about["name"]) == (
+        frame,
+        loader,
+        "load",
     )

@@ -27,7 +27,8 @@ def main() -> int:
     parser.add_argument("--devtools", default="")
     given = parser.parse_args()
     if given.devtools:
-        os.execv(sys.executable, [sys.executable, "-m", "orchestrator.device.chromium", "load", given.devtools, given.url])
+        browser = [sys.executable, "-m", "orchestrator.device.chromium"]
+        os.execv(browser[0], [*browser, "load", given.devtools, given.url])  # noqa: S606 - no shell is wanted
     curl = ["curl", "-q", "--noproxy", "*", "-sS", "--location", "--fail"]
     curl += ["--cacert", given.cacert] if given.cacert else []
     began = time.monotonic()
