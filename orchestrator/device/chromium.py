@@ -97,6 +97,7 @@ def _browser(folder: Path, cacert: str) -> Iterator[subprocess.Popen[bytes]]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
+            start_new_session=True,  # SIGTERM to this program is not for it: apps on Android end at once, by SIGKILL
         )
     try:
         yield process
