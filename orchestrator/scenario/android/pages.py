@@ -9,7 +9,7 @@ from orchestrator.errors import StepError
 from orchestrator.origin.sites import SUFFIX
 from orchestrator.scenario.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from orchestrator.scenario.android.settle import settle
-from orchestrator.scenario.pages import Event, Instrumented, PagesParameters, PagesScenario
+from orchestrator.scenario.pages import BLANK_PAGE, Event, Instrumented, PagesParameters, PagesScenario
 from orchestrator.scenario.protocol import Context
 
 PAGE_TIMEOUT_S = 60.0
@@ -40,7 +40,14 @@ class AndroidPagesScenario(AndroidScenario):
     def __init__(self, virtual: PagesScenario) -> None:
         super().__init__(virtual)
         self._pages = virtual
+        self._tabs: dict[Path, Instrumented | None] = {}
         self._events: dict[Path, dict[str, Sequence[Event]]] = {}
+
+    def open(self, context: Context) -> Visit:
+        """A browser that was cleared; one with DevTools has been started, too. Raises StepError, DeviceError."""
+        visit = super().open(context)
+        self._tabs[context.cell_dir] = self.begin(context, visit) if visit.app.devtools else None
+        return visit
 
     def run(self, context: Context, parameters: PagesParameters) -> None:
         """Load every site, each round in a browser that was cleared.
@@ -53,7 +60,7 @@ class AndroidPagesScenario(AndroidScenario):
         for load in range(1, parameters.loads + 1):
             if load > 1:
                 visit = self.open(context)
-            tab = self.begin(context, visit)
+            tab = self._tabs[context.cell_dir]
             for site in context.rng.sample(parameters.sites, len(parameters.sites)):
                 if tab is not None:
                     fields = self._pages.load(tab, events, parameters, site, load)
@@ -67,24 +74,25 @@ class AndroidPagesScenario(AndroidScenario):
     def clean_up(self, context: Context, parameters: PagesParameters) -> None:
         """End the browser; store what its DevTools said of all loads."""
         super().clean_up(context, parameters)
+        self._tabs.pop(context.cell_dir, None)
         for name, events in self._events.pop(context.cell_dir, {}).items():
             self._pages.store(context, name, events)
 
     def begin(self, context: Context, visit: Visit) -> Instrumented | None:
-        """The browser's page by its DevTools, once the browser has been started; None: it offers none.
+        """Start the browser; its page by DevTools, or None: it offers none.
 
         Raises:
             StepError: it offers them, and does not do its part.
+            DeviceError: the phone does not.
         """
-        if not visit.app.devtools:
-            return None
         visit.ui.open(visit.app.package, timeout_s=OPEN_TIMEOUT_S)
         visit.ui.wait(visit.element("address"), timeout_s=OPEN_TIMEOUT_S)  # what comes in the way is closed
         devtools = visit.stack.enter_context(context.open_devtools(visit.app))
         if devtools is None:
-            context.warn(f"{visit.app.package} offers no DevTools: pages were timed by the screen")
+            context.warn(f"{visit.app.package} offers no DevTools: its pages were timed by the screen")
             return None
         tab = visit.stack.enter_context(devtools.tab(timeout_s=OPEN_TIMEOUT_S))
+        tab.open(BLANK_PAGE)  # the browser's own first page loads things
         visit.ui.wait(visit.element("address"), timeout_s=OPEN_TIMEOUT_S)
         return tab
 
