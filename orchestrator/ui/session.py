@@ -57,15 +57,15 @@ class Session:
         result: dict[str, Any] = message["result"]
         return result
 
-    def wait(self, holds: Callable[[Mapping[str, Any]], bool], *, timeout_s: float) -> None:
+    def wait(self, holds: Callable[[Mapping[str, Any]], bool], *, timeout_s: float, late: str) -> None:
         """Until an event since the last call of `events` is such a one; it is kept with the others.
 
         Raises:
-            SessionError: none came in time, or the browser is gone.
+            SessionError: none came in time (it says `late`), or the browser is gone.
         """
         deadline = time.monotonic() + timeout_s
         seen = 0
-        with self._explained(f"not within {timeout_s:g} s"):
+        with self._explained(late):
             while not any(map(holds, self._events[seen:])):
                 seen = len(self._events)
                 self._keep(self._receive(deadline))
@@ -91,7 +91,10 @@ class Session:
         self.close()
 
     def _receive(self, deadline: float) -> dict[str, Any]:
-        self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:  # also when events never end
+            raise websocket.WebSocketTimeoutException
+        self._socket.settimeout(left_s)
         text = self._socket.recv()
         if not text:
             raise SessionError("the browser has closed the connection")

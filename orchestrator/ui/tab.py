@@ -108,8 +108,11 @@ class Tab:
                 raise SessionError(problem)
             loader = began.get("loaderId")
             if loader is not None:  # else it was a jump within the page
-                left_s = deadline - time.monotonic()
-                self._session.wait(lambda event: _loaded(event, began["frameId"], loader), timeout_s=max(left_s, 0.001))
+                self._session.wait(
+                    lambda event: _loaded(event, began["frameId"], loader),
+                    timeout_s=deadline - time.monotonic(),
+                    late=f"no load event within {timeout_s:g} s",
+                )
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
         """Run the body of a function in the page; what it returns (a promise is awaited)."""

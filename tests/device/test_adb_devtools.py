@@ -182,6 +182,8 @@ def test_page_that_does_not_come(tab: Tab, phone: AdbPhone) -> None:
     assert str(refused.value) == (f"{phone.label}: DevTools: opening http://127.0.0.1:1/: net::ERR_UNSAFE_PORT")
     with pytest.raises(StepError, match=rf"opening {SILENT}: no answer within 1 s"):
         tab.open(SILENT, timeout_s=1)
+    with pytest.raises(StepError, match=r"no load event within 1 s"):
+        tab.open(f"data:text/html,<img src={SILENT}>", timeout_s=1)
 
 
 DEATHS: list[Callable[[AdbPhone, Device], object]] = [
