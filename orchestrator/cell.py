@@ -278,9 +278,7 @@ class Cell:
         screenshots = self._job.directory / SCREENSHOTS["phone"]
 
         def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
-            android, name = self._lab.android, self._lab.phone.name
-            if android is None:
-                raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
+            android, name = self._android_for(app), self._lab.phone.name
 
             def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
                 refuse_browser_options(name, switches, sound)
@@ -292,12 +290,14 @@ class Cell:
         return open_app
 
     def _open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
+        return self._android_for(app).devtools(app)
+
+    def _android_for(self, app: AndroidApp) -> AndroidSide:
         android = self._lab.android
         if android is None:
-            raise StepError(
-                f"{self._lab.phone.name}: {app.package} is an Android app, which a virtual phone cannot run"
-            )
-        return android.devtools(app)
+            name = self._lab.phone.name
+            raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
+        return android
 
     def _look_at_android(self, android: AndroidSide, cleaning: ExitStack) -> None:
         """A phone with a system of its own has to be fit; its log is kept from now on."""

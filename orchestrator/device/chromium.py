@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -48,11 +47,13 @@ async def serve(name: str, cacert: str) -> None:
     """Run the browser until it or this program's parent ends, or SIGTERM comes.
 
     Args:
-        name: of the socket.
-        cacert: the certificate authority that it trusts, PEM; the system's own list is Chromium's own.
+        name: of the socket. Whoever connects before the browser is up, waits.
+        cacert: the certificate authority that it trusts, PEM; the system's list: its own.
 
     Raises:
         LabNotReadyError: it, or what it needs, is missing.
+        MplabError: it has ended by itself.
+        OSError: the socket is somebody else's.
     """
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
@@ -76,7 +77,6 @@ async def serve(name: str, cacert: str) -> None:
                     port.set_result(found)
                 await asyncio.sleep(_POLL_S)
         server.close()
-        shutil.rmtree(folder, ignore_errors=True)
     if not end.is_set() and os.getppid() == parent:
         raise MplabError("Chromium has ended")
 
@@ -122,7 +122,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 def load(name: str, url: str) -> str:
-    """Open a page; what came. Raises StepError."""
+    """Open a page; what came. Raises MplabError: nobody answers, or it did not come."""
     began = time.monotonic()
     while True:  # the browser may just have been started
         try:
