@@ -53,6 +53,7 @@ def phone(server: AdbServer, device: Device, tmp_path_factory: pytest.TempPathFa
     """With a web server on it, and one that takes connections and says nothing."""
     folder = tmp_path_factory.mktemp("www")
     (folder / "index.html").write_text(PAGE)
+    (folder / "waiting.html").write_text(f"<!doctype html><img src={SILENT}>")
     (folder / "b.js").write_text("//" + "x" * (SCRIPT_BYTES - 2))
     with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
         found.shell(["mkdir", "-p", FOLDER])
@@ -183,7 +184,7 @@ def test_page_that_does_not_come(tab: Tab, phone: AdbPhone) -> None:
     with pytest.raises(StepError, match=rf"opening {SILENT}: no answer within 1 s"):
         tab.open(SILENT, timeout_s=1)
     with pytest.raises(StepError, match=r"no load event within 1 s"):
-        tab.open(f"data:text/html,<img src={SILENT}>", timeout_s=1)
+        tab.open(URL.replace("index", "waiting"), timeout_s=1)
 
 
 DEATHS: list[Callable[[AdbPhone, Device], object]] = [
