@@ -240,7 +240,7 @@ def cells(lab: Lab) -> dict[str, Callable[[], dict[str, Any]]]:
         "radio": interrupted,
         "spotify": lambda: run(lab, "spotify", "spotify", listen="5 s"),
         "firefox": lambda: run(lab, "firefox", "firefox", sites=("search",), think="100 ms"),
-        "web": lambda: run(lab, "web", "chrome", sites=("search", "wiki"), settle="100 ms"),
+        "web": lambda: run(lab, "web", "chrome", sites=("search", "wiki"), loads=2, settle="100 ms"),
         "web-seen": lambda: run(lab, "web", "chrome", by_screen=True, sites=("search", "wiki"), settle="100 ms"),
         "facebook": lambda: run(lab, "facebook", "facebook", rounds=1, think="100 ms"),
         "messenger": lambda: run(lab, "messenger", "messenger", rounds=1, pause="100 ms", periodic=2, period="1 s"),
