@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
@@ -21,7 +21,6 @@ from orchestrator import load
 from orchestrator.capture import CaptureResult, Captures
 from orchestrator.changes import Changer, ChangeSchedule
 from orchestrator.errors import CellError, CheckError, DeviceError, StepError
-from orchestrator.lab.android import AndroidSide
 from orchestrator.lab.protocol import Lab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
@@ -43,9 +42,12 @@ from orchestrator.ui.app import AndroidApp
 from orchestrator.ui.console import ConsoleLog
 from orchestrator.ui.evidence import OpenApps
 from orchestrator.ui.state import proved_clean
-from orchestrator.ui.tab import DevTools
 from orchestrator.undo import UndoStack
 from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
+
+if TYPE_CHECKING:
+    from orchestrator.lab.android import AndroidSide
+    from orchestrator.ui.tab import DevTools
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
@@ -274,6 +276,16 @@ class Cell:
         opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
         return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
 
+    def _open_devtools(self, app: AndroidApp) -> AbstractContextManager["DevTools | None"]:
+        return self._android_for(app).devtools(app)
+
+    def _android_for(self, app: AndroidApp) -> "AndroidSide":
+        android = self._lab.android
+        if android is None:
+            name = self._lab.phone.name
+            raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
+        return android
+
     def _open_app(self, observe: ObservationLog) -> AppFactory:
         screenshots = self._job.directory / SCREENSHOTS["phone"]
 
@@ -289,17 +301,7 @@ class Cell:
 
         return open_app
 
-    def _open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
-        return self._android_for(app).devtools(app)
-
-    def _android_for(self, app: AndroidApp) -> AndroidSide:
-        android = self._lab.android
-        if android is None:
-            name = self._lab.phone.name
-            raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
-        return android
-
-    def _look_at_android(self, android: AndroidSide, cleaning: ExitStack) -> None:
+    def _look_at_android(self, android: "AndroidSide", cleaning: ExitStack) -> None:
         """A phone with a system of its own has to be fit; its log is kept from now on."""
         log = android.log()
         cleaning.callback(lambda: log.save(self._job.directory / "logs" / "logcat.txt"))
