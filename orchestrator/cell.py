@@ -47,6 +47,7 @@ from orchestrator.verdict import judge_captures, judge_emulation, judge_links, j
 
 if TYPE_CHECKING:
     from orchestrator.lab.android import AndroidSide
+    from orchestrator.ui.tab import DevTools
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
@@ -254,6 +255,7 @@ class Cell:
             open_peer_ui=self._open_ui("peer", observe) if self._job.scenario.needs_ui else _no_ui,
             service=self._facts,
             open_app=self._open_app(observe),
+            open_devtools=self._open_devtools,
             android=self._job.app,
             open_sound=lambda: self._lab.open_sound(self._job.directory / "logs" / "sound-card.log"),
         )
@@ -274,13 +276,21 @@ class Cell:
         opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
         return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
 
+    def _open_devtools(self, app: AndroidApp) -> AbstractContextManager["DevTools | None"]:
+        return self._android_for(app).devtools(app)
+
+    def _android_for(self, app: AndroidApp) -> "AndroidSide":
+        android = self._lab.android
+        if android is None:
+            name = self._lab.phone.name
+            raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
+        return android
+
     def _open_app(self, observe: ObservationLog) -> AppFactory:
         screenshots = self._job.directory / SCREENSHOTS["phone"]
 
         def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
-            android, name = self._lab.android, self._lab.phone.name
-            if android is None:
-                raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
+            android, name = self._android_for(app), self._lab.phone.name
 
             def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
                 refuse_browser_options(name, switches, sound)

@@ -11,8 +11,10 @@ from orchestrator.device.screen.agents import Agents
 from orchestrator.device.screen.automation import automation_agents
 from orchestrator.device.screen.facts import DeviceFacts
 from orchestrator.device.settings import DeviceSettings
-from orchestrator.programs import NSENTER
+from orchestrator.programs import CHECKOUT, CHROMIUM, NSENTER
 
+DEVTOOLS = "chrome_devtools_remote"
+"""The abstract socket that Chrome on Android has; here it leads to Chromium, if there is one."""
 _SDCARD = "/sdcard"
 
 
@@ -36,7 +38,9 @@ def make_screen(
             height=height,
             enter=lambda: _network(settings, system_pid()),
             folder=lambda name: _folder(runtime, name),
-            variables=dict(settings.app_variables),
+            # Programs that are modules of mplab are found from wherever they are started.
+            environment={"PYTHONPATH": str(CHECKOUT)},
+            variables={"devtools": DEVTOOLS if CHROMIUM.find() else "", **dict(settings.app_variables)},
         )
     facts = DeviceFacts(
         product=model.product,

@@ -9,6 +9,7 @@ from orchestrator.errors import DeviceError, LabNotReadyError, StepError
 from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb import AdbPhone
 from orchestrator.phone.adb.apps import Apps
+from orchestrator.phone.adb.devtools import open_devtools
 from orchestrator.phone.adb.radios import Radios
 from orchestrator.phone.adb.readiness import check_ready, default_thresholds, prepare
 from orchestrator.phone.adb.recovery import Recovery
@@ -21,6 +22,7 @@ from orchestrator.ui.android import AndroidSettings
 from orchestrator.ui.app import AndroidApp
 from orchestrator.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from orchestrator.ui.dialogs import load_dialogs
+from orchestrator.ui.tab import DevTools
 from orchestrator.ui.uiautomator2 import UiAutomator2Factory
 from orchestrator.ui.versions import outside
 
@@ -176,3 +178,7 @@ class AndroidSide:
             self._appium(), phone.serial, adb_port=phone.link.server.port, install=self._install, name=phone.name
         )
         return AppiumAndroidFactory(where, settings)()
+
+    def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
+        """The DevTools of an app that runs, for as long as the context; None: it offers none. Raises DeviceError."""
+        return open_devtools(self._phone, app.devtools)

@@ -17,6 +17,7 @@ from orchestrator.ui import Ui, UiFactory
 
 if TYPE_CHECKING:
     from orchestrator.ui.app import AndroidApp
+    from orchestrator.ui.tab import DevTools
 
 
 class Parameters(BaseModel):
@@ -59,6 +60,17 @@ class AppFactory(Protocol):
         """
 
 
+class DevToolsFactory(Protocol):
+    """Reaches the DevTools of apps on the phone (Android)."""
+
+    def __call__(self, app: "AndroidApp") -> AbstractContextManager["DevTools | None"]:
+        """Those of an app that runs, for as long as the context; None: it offers none.
+
+        Raises:
+            DeviceError: the phone did not do its part.
+        """
+
+
 def _not_declared(*_arguments: object, **_options: object) -> NoReturn:
     raise StepError("a scenario may use only what it declares: services, needs_ui")
 
@@ -87,6 +99,8 @@ class Context:
     """The phone's sound card, for as long as the context: what ``open_ui(sound=card.server)`` plays can be recorded."""
     open_app: AppFactory = _not_declared
     """Opens Android apps: of phones that have them alone."""
+    open_devtools: DevToolsFactory = _not_declared
+    """Reaches the DevTools of Android apps: of phones that have them alone."""
     android: "AndroidApp | None" = None
     """The Android app that the scenario is done with; None: the phone is virtual, its apps are pages."""
 

@@ -56,6 +56,7 @@ class _AndroidSection(_Section):
     seen: Text
     note: str = ""
     signed_in: bool = False
+    devtools: str = Field("", pattern=r"^\w*$")
     links: dict[str, Text] = Field(default_factory=dict)
 
 
@@ -87,6 +88,7 @@ class AndroidApp(App):
         seen: on which phone and when they were seen to work, or that they were not.
         note: what a user has to know.
         signed_in: somebody has signed in by hand: it must not be cleared.
+        devtools: the abstract socket of its DevTools, while it runs; "": it has none.
         links: what the scenario calls something → the address that opens it: clips, whom to call. Without, it is the
             lab's own, which no real app knows.
     """
@@ -96,6 +98,7 @@ class AndroidApp(App):
     seen: str
     note: str = ""
     signed_in: bool = False
+    devtools: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -126,6 +129,7 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
             seen=section.seen,
             note=section.note,
             signed_in=section.signed_in,
+            devtools=section.devtools,
             links=section.links,
         )
         for name, section in _load(folder / FILE).android.items()

@@ -18,7 +18,6 @@ PREFERENCES = {
 
 _SWITCHES = (
     "--headless=new",
-    "--remote-debugging-pipe",
     "--disable-quic",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -45,10 +44,16 @@ _SWITCHES = (
 )
 
 
-def switches(profile: Path, *, muted: bool = True) -> list[str]:
-    """Command line switches of a browser with the user data directory `profile`."""
+BY_PIPE = "--remote-debugging-pipe"
+BY_PORT = "--remote-debugging-port=0"
+"""A free port of the loopback, which is in the profile's file `PORT_FILE` then."""
+PORT_FILE = "DevToolsActivePort"
+
+
+def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> list[str]:
+    """Command line switches of a browser with the user data directory `profile`, driven `BY_PIPE` or `BY_PORT`."""
     width, height = PHONE_SCREEN
-    own = [f"--user-data-dir={profile}", f"--window-size={width},{height}"]
+    own = [driven, f"--user-data-dir={profile}", f"--window-size={width},{height}"]
     # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it.
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     # Sound may begin with any tap, as in an app.

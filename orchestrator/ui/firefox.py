@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from orchestrator.errors import StepError
-from orchestrator.ui.bidi import BidiError, BidiSession
+from orchestrator.ui.bidi import BidiSession
 from orchestrator.ui.console import BIDI_EVENT, ConsoleEntry
 from orchestrator.ui.console import from_bidi as console_of_bidi
 from orchestrator.ui.devtools import from_bidi, unfinished
 from orchestrator.ui.protocol import AppState, Selector
 from orchestrator.ui.selectors import locator, selector_name
+from orchestrator.ui.session import SessionError
 
 _START_TIMEOUT_S = 60.0
 _STEP_TIMEOUT_S = 30.0
@@ -145,7 +146,7 @@ class FirefoxUi:
 
     def console(self) -> list[ConsoleEntry]:
         """What pages have written to the console since the last call, also when the browser is gone."""
-        with contextlib.suppress(BidiError):
+        with contextlib.suppress(SessionError):
             self._take_events()
         self._sort_events()
         taken, self._logged = self._logged, []
@@ -158,7 +159,7 @@ class FirefoxUi:
             path.write_bytes(self._png(_EVIDENCE_TIMEOUT_S))
             source = self._call("() => document.documentElement.outerHTML", timeout_s=_EVIDENCE_TIMEOUT_S)
             path.with_suffix(".html").write_text(str(source))
-        except (BidiError, OSError):
+        except (SessionError, OSError):
             return False
         return True
 
@@ -181,10 +182,10 @@ class FirefoxUi:
         self._step_number += 1
         try:
             yield
-        except BidiError as error:
+        except SessionError as error:
             self._fail(what, error)
 
-    def _fail(self, what: str, error: BidiError) -> NoReturn:
+    def _fail(self, what: str, error: SessionError) -> NoReturn:
         if not self._alive():
             raise StepError(f"browser: {what}: the browser has ended") from error
         raise StepError(f"browser: {what}: {error}{self._keep_step()}") from error
@@ -197,7 +198,7 @@ class FirefoxUi:
         return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
 
     def _take_events(self) -> None:
-        """Have all events that the browser has sent; raises BidiError."""
+        """Have all events that the browser has sent; raises SessionError."""
         self._session.command("session.status")
         self._sort_events()
 
@@ -223,7 +224,7 @@ class FirefoxUi:
                 return element
             if time.monotonic() > deadline:
                 state = "there, but not visible" if found else "not there"
-                raise BidiError(f"{state} after {timeout_s:g} s")
+                raise SessionError(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 
     def _call(self, function: str, *arguments: Mapping[str, Any], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
@@ -237,7 +238,7 @@ class FirefoxUi:
             target={"context": self._context},
         )
         if answer["type"] != "success":
-            raise BidiError(str(answer["exceptionDetails"]["text"]))
+            raise SessionError(str(answer["exceptionDetails"]["text"]))
         return json.loads(answer["result"]["value"])
 
     def _act(self, source: Mapping[str, Any]) -> None:

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from orchestrator.errors import StepError
 from orchestrator.programs import FIREFOX
-from orchestrator.ui.bidi import BidiError, BidiSession
+from orchestrator.ui.bidi import BidiSession
 from orchestrator.ui.browser import PHONE_SCREEN
 from orchestrator.ui.console import ConsoleLog, kept_console
 from orchestrator.ui.firefox import FirefoxUi
+from orchestrator.ui.session import SessionError
 
 _READY_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5.0
@@ -134,7 +135,7 @@ class FirefoxUiFactory:
                             size=PHONE_SCREEN,
                             screenshots=self.screenshots,
                         )
-                    except BidiError as error:
+                    except SessionError as error:
                         raise StepError(f"browser: no session: {error}") from error
                     with kept_console(self.console, ui.console):
                         yield ui
@@ -171,7 +172,7 @@ class FirefoxUiFactory:
             time.sleep(_POLL_S)
         try:
             return BidiSession(int(found[1]), network_pid=self.network_pid)
-        except BidiError as error:
+        except SessionError as error:
             raise StepError(f"browser: {error}") from error
 
 

@@ -30,7 +30,8 @@ from orchestrator.lab.nodes import Node, start_node
 from orchestrator.origin.host import ServerProcess
 from orchestrator.origin.origin import Origin
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.programs import CHECKOUT
+from orchestrator.phone.adb.devtools import open_devtools
+from orchestrator.programs import APPIUM_DIR, CHECKOUT, NODE
 from orchestrator.scenario import Context
 from orchestrator.scenario.protocol import Tools
 from orchestrator.services import RunningServices, load_service
@@ -75,9 +76,12 @@ def make_node(names: Mapping[str, str]) -> Node:
     return phone
 
 
-def run(lab: Lab, name: str, chosen: str, *, time_limit_s: float = 60.0, **parameters: Any) -> dict[str, Any]:
-    """One cell: prepare, run, clean up, score."""
+def run(
+    lab: Lab, name: str, chosen: str, *, time_limit_s: float = 60.0, by_screen: bool = False, **parameters: Any
+) -> dict[str, Any]:
+    """One cell: prepare, run, clean up, score; `by_screen`: the app's DevTools are not known."""
     scenario = load_android_scenario(name)
+    found = load_android_app(SCENARIOS_DIR / name, chosen)
     number = next(lab.numbers)
     cell_dir, scratch_dir = (lab.folder / kind / f"{number:04}-{name}" for kind in ("cells", "scratch"))
     for folder in (cell_dir, scratch_dir):
@@ -108,10 +112,11 @@ def run(lab: Lab, name: str, chosen: str, *, time_limit_s: float = 60.0, **param
         cell_dir=cell_dir,
         scratch_dir=scratch_dir,
         time_limit_s=time_limit_s,
-        tools=Tools(Path(), Path()),
+        tools=Tools(NODE.path(), APPIUM_DIR / "node_modules"),
         service=lab.services.facts,
         open_app=open_app,
-        android=load_android_app(SCENARIOS_DIR / name, chosen),
+        open_devtools=lambda app: open_devtools(lab.phone, app.devtools),
+        android=dataclasses.replace(found, devtools="") if by_screen else found,
     )
     given = scenario.parameters.model_validate(parameters)
     mark = lab.services.mark(scenario.services)
@@ -125,8 +130,9 @@ def run(lab: Lab, name: str, chosen: str, *, time_limit_s: float = 60.0, **param
             scenario.clean_up(context, given)
     except MplabError as failure:
         error = str(failure)
-    found = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}
-    return {**found, "scores": score(name, observed, cell_dir)}
+    told = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}
+    har = {path.stem: json.loads(path.read_text()) for path in cell_dir.glob("har/*.har")}
+    return {**told, "har": har, "scores": score(name, observed, cell_dir)}
 
 
 def score(name: str, observed: list[dict[str, Any]], cell_dir: Path) -> list[dict[str, Any]]:
@@ -234,7 +240,8 @@ def cells(lab: Lab) -> dict[str, Callable[[], dict[str, Any]]]:
         "radio": interrupted,
         "spotify": lambda: run(lab, "spotify", "spotify", listen="5 s"),
         "firefox": lambda: run(lab, "firefox", "firefox", sites=("search",), think="100 ms"),
-        "web": lambda: run(lab, "web", "chrome", sites=("search", "wiki"), settle="100 ms"),
+        "web": lambda: run(lab, "web", "chrome", sites=("search", "wiki"), loads=2, settle="100 ms"),
+        "web-seen": lambda: run(lab, "web", "chrome", by_screen=True, sites=("search", "wiki"), settle="100 ms"),
         "facebook": lambda: run(lab, "facebook", "facebook", rounds=1, think="100 ms"),
         "messenger": lambda: run(lab, "messenger", "messenger", rounds=1, pause="100 ms", periodic=2, period="1 s"),
         "whatsapp": lambda: run(lab, "messenger", "whatsapp", rounds=1, pause="100 ms", periodic=0),

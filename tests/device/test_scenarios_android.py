@@ -17,7 +17,7 @@ import pytest
 from orchestrator.catalog import SCENARIOS_DIR, load_android_scenario, scenario_names
 from orchestrator.errors import MplabError
 from orchestrator.lab.enter import lab_process
-from orchestrator.programs import DNSMASQ, MPFLEX, NGINX, Program
+from orchestrator.programs import CERTUTIL, CHROMIUM, DNSMASQ, MPFLEX, NGINX, NODE, Program
 from orchestrator.services import load_service
 from orchestrator.ui.app import load_android_apps
 from tests.device.inside_apps import LATE_S
@@ -36,6 +36,7 @@ class Cell:
     """Of several values of a metric, the last."""
     error: str
     files: tuple[str, ...]
+    har: Mapping[str, Any]
 
     def all(self, event: str) -> list[Mapping[str, Any]]:
         return [item for item in self.observed if item["event"] == event]
@@ -67,13 +68,13 @@ def needed() -> Iterator[Program]:
     """What has to be installed."""
     for name in ("dash", "feed", "icecast", "turn", "upload", "xmpp"):
         yield from load_service(name).programs
-    yield from (NGINX, DNSMASQ, MPFLEX)
+    yield from (NGINX, DNSMASQ, MPFLEX, CHROMIUM, CERTUTIL, NODE)
 
 
 def read(path: Path) -> Cell:
     found = json.loads(path.read_text())
     scores = {value["metric"]: value["value"] for value in found["scores"]}
-    return Cell(tuple(found["observed"]), scores, found["error"], tuple(found["files"]))
+    return Cell(tuple(found["observed"]), scores, found["error"], tuple(found["files"]), found["har"])
 
 
 def test_whoever_has_an_app_has_its_android_side() -> None:
@@ -160,17 +161,37 @@ def test_music_is_seen_by_its_position(cells: Mapping[str, Cell]) -> None:
     assert 0 <= cell.scores["time_to_first_sound"] < listened["listened_s"]
 
 
-@pytest.mark.parametrize(("name", "sites"), [("firefox", {"search"}), ("web", {"search", "wiki"})])
-def test_pages_load(cells: Mapping[str, Cell], name: str, sites: set[str]) -> None:
+@pytest.mark.parametrize(("name", "sites"), [("firefox", {"search"}), ("web-seen", {"search", "wiki"})])
+def test_pages_are_seen_to_load(cells: Mapping[str, Cell], name: str, sites: set[str]) -> None:
     cell = cells[name]
     pages = cell.all("page")
     assert {page["site"] for page in pages} == sites
     assert all(page["page_load_time_s"] > 0 and page["transferred_bytes"] is None for page in pages)
+    assert {page["seen_by"] for page in pages} == {"screen"}
     assert {"page_load_time", "page_load_time_mean", "look_resolution"} == set(cell.scores)
+    assert not cell.har
 
 
-def test_chromes_first_run_is_closed(cells: Mapping[str, Cell]) -> None:
-    assert [item["name"] for item in cells["web"].all("dialog")] == ["chrome-first-run"]
+def test_chrome_tells_what_it_loads(cells: Mapping[str, Cell]) -> None:
+    cell = cells["web"]
+    pages = cell.all("page")
+    objects = {f"{page['site']}-{page['load']}": page["objects"] for page in pages}
+    assert objects == {"search-1": 2, "wiki-1": 28, "search-2": 2, "wiki-2": 28}, "each time with a cold cache"
+    for page in pages:
+        assert page["seen_by"] == "devtools"
+        assert page["protocol"] == "h2"
+        assert 0 < page["time_to_first_byte_s"] <= page["dom_content_loaded_s"] <= page["page_load_time_s"]
+        assert page["transferred_bytes"] > page["body_bytes"] * 0.9
+    assert {"page_load_time", "dom_content_loaded", "page_first_byte", "dns_time", "page_bytes"} < set(cell.scores)
+    assert "look_resolution" not in cell.scores, "nothing was read from the screen"
+    entries = {name: har["log"]["entries"] for name, har in cell.har.items()}
+    assert {name: len(found) for name, found in entries.items()} == objects
+    assert all(entry["response"]["status"] == 200 for found in entries.values() for entry in found)
+
+
+@pytest.mark.parametrize(("name", "loads"), [("web", 2), ("web-seen", 1)])
+def test_chromes_first_run_is_closed(cells: Mapping[str, Cell], name: str, loads: int) -> None:
+    assert [item["name"] for item in cells[name].all("dialog")] == ["chrome-first-run"] * loads
 
 
 def test_social_network_does_what_is_asked(cells: Mapping[str, Cell]) -> None:

@@ -62,6 +62,7 @@ class Android:
         for task in self.running_agents.values():
             task.cancel()
         self.processes.forget()
+        self.state.screen.reboot()
 
     async def follow_screen(self) -> None:
         """Whatever is in front runs."""

@@ -7,6 +7,7 @@ then loaded in parallel, each checked for its length; of any other page that alo
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,11 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
+    parser.add_argument("--devtools", default="")
     given = parser.parse_args()
+    if given.devtools:
+        browser = [sys.executable, "-m", "orchestrator.device.chromium"]
+        os.execv(browser[0], [*browser, "load", given.devtools, given.url])  # noqa: S606 - no shell is wanted
     curl = ["curl", "-q", "--noproxy", "*", "-sS", "--location", "--fail"]
     curl += ["--cacert", given.cacert] if given.cacert else []
     began = time.monotonic()

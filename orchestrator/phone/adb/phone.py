@@ -14,6 +14,7 @@ import adbutils
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb.files import PhoneFiles
+from orchestrator.phone.adb.forward import Forwards
 from orchestrator.phone.adb.interfaces import Interface, choose, parse_addresses
 from orchestrator.phone.adb.later import later_command
 from orchestrator.phone.adb.link import Link, only_serial
@@ -114,6 +115,7 @@ class AdbPhone:
         self.link = Link(self._server, self._settings.serial or only_serial(self._server, self._name), name=self._name)
         self.quarantine.check(self.serial, self.label)
         self.link.connect()
+        self.forwards = Forwards(self.link, self.undo)
         self.link.wait_boot()
         features = self._features()
         if "shell_v2" not in features:

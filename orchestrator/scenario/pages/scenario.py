@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import Field, field_validator
 
@@ -54,6 +54,19 @@ class PagesParameters(Parameters, ABC):
     @abstractmethod
     def rest_s(self) -> float:
         """Rest after each load event."""
+
+
+class Instrumented(Protocol):
+    """A browser that tells what it loads: some methods of `Ui`."""
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait until it has loaded."""
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run a script in the page and return its JSON value."""
+
+    def network_events(self) -> Sequence[Event]:
+        """DevTools events since the last call."""
 
 
 @dataclass
@@ -126,7 +139,7 @@ class PagesScenario(ABC):
                 visit.stack.close()
                 visit.ui = visit.stack.enter_context(context.open_ui())
             for site in context.rng.sample(parameters.sites, len(parameters.sites)):
-                context.observe("page", **self._load(visit, parameters, site, load))
+                context.observe("page", **self.load(visit.ui, visit.events, parameters, site, load))
 
     def clean_up(self, context: Context, parameters: PagesParameters) -> None:
         """Close the browser; store the events of all loads."""
@@ -137,26 +150,43 @@ class PagesScenario(ABC):
         for name, events in visit.events.items():
             self.store(context, name, events)
 
-    def _load(self, visit: _Visit, parameters: PagesParameters, site: str, load: int) -> dict[str, Any]:
-        page = f"{self.name}: {site}"
+    def load(
+        self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
+    ) -> dict[str, Any]:
+        """Load a site's page once.
+
+        Args:
+            ui: the browser.
+            events: gets those of the load, as ``<site>-<number>``.
+            parameters: of the scenario.
+            site: which.
+            number: how often it has been loaded then.
+
+        Returns:
+            What the observation ``page`` says of it.
+
+        Raises:
+            StepError: the page is not complete, or came by another protocol.
+        """
+        page, name = f"{self.name}: {site}", f"{site}-{number}"
         url = f"https://www.{site}{SUFFIX[parameters.http]}/"
-        visit.ui.open(BLANK_PAGE)
-        visit.ui.network_events()
+        ui.open(BLANK_PAGE)
+        ui.network_events()
         try:
-            visit.ui.open(url, timeout_s=PAGE_TIMEOUT_S)
+            ui.open(url, timeout_s=PAGE_TIMEOUT_S)
             time.sleep(parameters.rest_s)
-            timings = visit.ui.evaluate(PROBE_SCRIPT)
+            timings = ui.evaluate(PROBE_SCRIPT)
         except StepError:
             with contextlib.suppress(StepError):  # the first error says more
-                visit.events[f"{site}-{load}"] = visit.ui.network_events()
+                events[name] = ui.network_events()
             raise
-        events = visit.events[f"{site}-{load}"] = visit.ui.network_events()
-        objects = loaded_objects(events)
+        told = events[name] = ui.network_events()
+        objects = loaded_objects(told)
         check_complete(page, timings["listed"], objects)
         check_protocol(page, objects, ALPN[parameters.http])
-        further = self.further_fields(page, events)
+        further = self.further_fields(page, told)
         fields = page_fields(
-            site=site, load=load, url=url, timings=timings, objects=objects, load_event=load_event_time(events)
+            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(told)
         )
         return {**fields, **further}
 

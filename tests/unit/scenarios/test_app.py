@@ -48,6 +48,10 @@ def test_each_kind_of_phone_has_its_section(tmp_path: Path) -> None:
         (GOOD.replace('"{url}/"', '""'), "app.yaml:2: virtual.start: empty: at least 1 needed"),
         (GOOD.replace("  start:", "  begin:", 1), "app.yaml:1: virtual: key 'start' is missing"),
         (GOOD.replace("com.example\n", "example\n"), "app.yaml:7: android.example.package: found 'example'"),
+        (
+            GOOD.replace("    versions", "    devtools: '@chrome'\n    versions"),
+            "app.yaml:8: android.example.devtools: found '@chrome'",
+        ),
         (GOOD.replace("    seen: never on hardware\n", ""), "app.yaml:6: android.example: key 'seen' is missing"),
     ],
 )
@@ -55,6 +59,13 @@ def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(InputError, match=re.escape(message)):
         load_app(tmp_path)
+
+
+def test_socket_of_devtools(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(GOOD)
+    assert load_android_app(tmp_path, "example").devtools == ""
+    (tmp_path / FILE).write_text(GOOD.replace("    versions", "    devtools: example_devtools\n    versions"))
+    assert load_android_app(tmp_path, "example").devtools == "example_devtools"
 
 
 def test_app_that_is_not_there(tmp_path: Path) -> None:

@@ -1,0 +1,124 @@
+"""Commands and events over one websocket, as WebDriver BiDi and Chromium's DevTools have them."""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import websocket
+
+CONNECT_TIMEOUT_S = 10.0
+_MAX_EVENTS = 200_000
+
+
+class SessionError(Exception):
+    """A command failed, or the browser is gone."""
+
+
+class Session:
+    """One session.
+
+    Args:
+        url: of the websocket.
+        plain: a connection to where it is; is closed with the session.
+
+    Raises:
+        SessionError: no session.
+    """
+
+    def __init__(self, url: str, plain: socket.socket) -> None:
+        try:
+            self._socket = websocket.create_connection(
+                url, timeout=CONNECT_TIMEOUT_S, suppress_origin=True, socket=plain
+            )
+        except (OSError, websocket.WebSocketException) as error:
+            plain.close()
+            raise SessionError(f"no session: {error}") from error
+        self._number = 0
+        self._events: list[dict[str, Any]] = []
+
+    def command(self, method: str, *, timeout_s: float = 30.0, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Send a command and wait for its result; events that come meanwhile are kept.
+
+        Raises:
+            SessionError: the browser refused it, did not answer in time, or is gone.
+        """
+        self._number += 1
+        deadline = time.monotonic() + timeout_s
+        with self._explained(f"no answer within {timeout_s:g} s"):
+            self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+            while (message := self._receive(deadline)).get("id") != self._number:
+                self._keep(message)
+        if problem := _problem(message):
+            raise SessionError(problem)
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def wait(self, holds: Callable[[Mapping[str, Any]], bool], *, timeout_s: float, late: str) -> None:
+        """Until an event since the last call of `events` is such a one; it is kept with the others.
+
+        Raises:
+            SessionError: none came in time (it says `late`), or the browser is gone.
+        """
+        deadline = time.monotonic() + timeout_s
+        seen = 0
+        with self._explained(late):
+            while not any(map(holds, self._events[seen:])):
+                seen = len(self._events)
+                self._keep(self._receive(deadline))
+
+    def events(self) -> list[dict[str, Any]]:
+        """The events since the last call."""
+        taken, self._events = self._events, []
+        return taken
+
+    def close(self) -> None:
+        """Close the connection; the browser goes on."""
+        with contextlib.suppress(OSError, websocket.WebSocketException):
+            self._socket.close()
+
+    def __enter__(self) -> Self:
+        """Nothing more to do."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:  # also when events never end
+            raise websocket.WebSocketTimeoutException
+        self._socket.settimeout(left_s)
+        text = self._socket.recv()
+        if not text:
+            raise SessionError("the browser has closed the connection")
+        message: dict[str, Any] = json.loads(text)
+        return message
+
+    def _keep(self, message: dict[str, Any]) -> None:
+        if "id" not in message and "method" in message and len(self._events) < _MAX_EVENTS:
+            self._events.append(message)
+
+    @contextlib.contextmanager
+    def _explained(self, late: str) -> Iterator[None]:
+        try:
+            yield
+        except websocket.WebSocketTimeoutException:
+            raise SessionError(late) from None
+        except (OSError, ValueError, websocket.WebSocketException) as error:
+            raise SessionError(f"the connection to the browser is gone: {error}") from error
+
+
+def _problem(answer: Mapping[str, Any]) -> str:
+    """Why a command was refused, or "": BiDi has a word and a message, DevTools an object."""
+    error = answer.get("error")
+    if error is None:
+        return ""
+    text = error.get("message") if isinstance(error, dict) else answer.get("message")
+    return str(text or error).splitlines()[0]
