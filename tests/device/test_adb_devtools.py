@@ -36,12 +36,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM.find() is None, reason="no Chromium: th
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def device() -> Iterator[Device]:
     with Device(DeviceSettings(phone="android-13")) as found:
         wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
