@@ -1,7 +1,8 @@
 """From a lab that is asked for to one that can be brought up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orchestrator.lab.emulated import EmulatedLab
 from orchestrator.lab.protocol import Lab
@@ -9,7 +10,14 @@ from orchestrator.lab.virtual import VirtualLab
 from orchestrator.services import Service
 from orchestrator.spec.labuse import LabUse
 
-_LABS: Mapping[str, type[VirtualLab]] = {"virtual": VirtualLab, "emulated": EmulatedLab}
+
+def _bench(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
+    from orchestrator.lab.bench import BenchLab  # noqa: PLC0415 - Docker's client is slow to import
+
+    return BenchLab(**settings)
+
+
+_LABS: Mapping[str, Callable[..., Lab]] = {"virtual": VirtualLab, "emulated": EmulatedLab, "adb": _bench}
 """The phone's driver → what makes a lab around it."""
 
 

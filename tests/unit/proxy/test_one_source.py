@@ -14,7 +14,7 @@ from orchestrator.origin import Origin
 from orchestrator.programs import CHECKOUT, MPFLEX, Program
 from orchestrator.proxy.docker.compose import FILE, default_settings, profiles
 from orchestrator.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
-from orchestrator.proxy.docker.render import CONTROL, PORTS, _Nowhere
+from orchestrator.proxy.docker.render import CONTROL, PORTS, Nowhere
 from orchestrator.services import RunningServices, load_service, service_names
 from orchestrator.services.registry import SERVICES_DIR
 from orchestrator.spec.proxyfile import PROFILES
@@ -65,7 +65,7 @@ def make_lab(directory: Path, installed: Installed, patch: pytest.MonkeyPatch) -
     services = RunningServices(
         [load_service(name) for name in service_names()],
         directory=directory / "services",
-        host=_Nowhere(),
+        host=Nowhere(),
         installed=installed,
     )
     origin = Origin(directory / "origin", additions=services, installed=installed)

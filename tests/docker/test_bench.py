@@ -1,0 +1,121 @@
+"""Runs with a phone on adb: its paths shaped at a router over SSH, its proxy and origin containers of an engine."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from docker import DockerClient
+
+from orchestrator.lab.enter import IN_LAB_VARIABLE
+from orchestrator.record import read_events
+from tests.docker.bench import Bench, why_no_router, why_not
+from tests.docker.conftest import congestion_control
+from tests.docker.engine import Engine
+from tests.integration.conftest import environment, mplab_argv, wait_until
+
+pytestmark = pytest.mark.timeout(600)
+
+EXPERIMENT = f"""\
+mplab: 1
+name: bench
+seed: 1
+congestion_control: {congestion_control()}
+transports: [sptcp-wifi, mptcp]
+links:
+  - name: LINK
+scenarios:
+  - download: {{sizes: [SIZE]}}
+tolerance: {{rtt: 40 %, rate: 30 %}}
+retries: 2
+"""
+AS_IT_IS = """as-it-is
+    wifi: {down: unlimited, up: unlimited, rtt: 0 ms}
+    lte: {down: unlimited, up: unlimited, rtt: 0 ms}"""
+SLOW = """slow
+    wifi: {down: 4 Mbit/s, up: 2 Mbit/s, rtt: 60 ms}
+    lte: {down: 3 Mbit/s, up: 1 Mbit/s, rtt: 90 ms}"""
+CAPTURES = {"phone-wlan0.pcapng", "phone-rmnet0.pcapng", "phone-lo.pcapng", "proxy.pcapng"}
+
+
+@pytest.fixture
+def bench(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """Without a router, unless the test asks for one."""
+    routed = getattr(request, "param", "") == "routed"
+    if reason := why_not() or (why_no_router() if routed else ""):
+        pytest.skip(reason)
+    with Bench(tmp_path / "bench", engine, routed=routed) as running:
+        yield running
+
+
+def write_lab(folder: Path, bench: Bench, **phone: object) -> Path:
+    path = folder / "lab.yaml"
+    path.write_text(json.dumps(bench.lab(**phone)))
+    return path
+
+
+def run_argv(folder: Path, lab_file: Path, *, link: str = AS_IT_IS, size: str = "100 kB") -> list[str]:
+    path = folder / "experiment.yaml"
+    path.write_text(EXPERIMENT.replace("LINK", link).replace("SIZE", size))
+    return mplab_argv("run", str(path), "--lab", str(lab_file), "--no-report")
+
+
+def mplab(tmp_path: Path, argv: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, timeout=500, check=False, env=environment(tmp_path))
+
+
+def cells(runs: Path) -> dict[Path, dict[str, Any]]:
+    return {path.parent: json.loads(path.read_text()) for path in sorted(runs.glob("*/cells/*/cell.json"))}
+
+
+@pytest.mark.parametrize("bench", ["direct", "routed"], indirect=True)
+def test_a_run_by_adb_with_containers(
+    tmp_path: Path, bench: Bench, client: DockerClient, request: pytest.FixtureRequest
+) -> None:
+    routed = "routed" in request.node.name
+    before = bench.seen()
+    done = mplab(tmp_path, run_argv(tmp_path, write_lab(tmp_path, bench), link=SLOW if routed else AS_IT_IS))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = cells(tmp_path / "runs")
+    assert len(found) == 2
+    for path, cell in found.items():
+        assert cell["outcome"] == "ok", cell["reasons"]
+        check_cell(path, cell)
+        (check_shaped if routed else check_unshaped)(path, cell)
+    (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
+    identity = json.loads(manifest.read_text())["lab"]["identity"]
+    assert (identity["model"], identity["root"]) == ("Google Pixel 7", "su -c")
+    assert bench.seen() == before, "phone and router are as they were found"
+    assert client.containers.list(all=True) == [], "and so is the engine"
+
+
+def check_shaped(path: Path, cell: dict[str, Any]) -> None:
+    for interface, rtt_ms in (("wlan0", 60), ("rmnet0", 90)):
+        link = cell["links"][interface]
+        assert link["where"] == "router wifi (tc)"
+        assert link["asked"]["rtt_ms"] == rtt_ms
+        assert link["measured"]["rtt_ms_median"] > 0.9 * rtt_ms, "the delay is real"
+    counters = json.loads((path / "counters" / "links-after.json").read_text())
+    assert counters["wlan0.down.packets_out"] > 0
+
+
+def check_unshaped(_path: Path, cell: dict[str, Any]) -> None:
+    for link in cell["links"].values():
+        assert link["where"] == "not shaped"
+        assert link["measured"]["rtt_ms_median"] > 0
+
+
+def check_cell(path: Path, cell: dict[str, Any]) -> None:
+    assert {capture["file"] for capture in cell["captures"]} == CAPTURES
+    assert all(capture["packets"] > 20 for capture in cell["captures"]), cell["captures"]
+    local = ["10.64.1.2"] if cell["spec"]["transport"] == "sptcp-wifi" else ["10.64.1.2", "10.64.2.2"]
+    assert sorted(cell["proof"]["active"]["local"]) == local
+    assert cell["phone"]["serial"].startswith("127.0.0.1:")
+    assert cell["congestion_control"]["origin"]
+    assert (path / "logs" / "proxy.jsonl").stat().st_size > 0
+    assert (path / "logs" / "access.jsonl").stat().st_size > 0
