@@ -1,6 +1,6 @@
 """A test bench: an emulated phone wired to an engine's host, behind a router or not; nobody's lab has made it.
 
-The router is a virtual one, which is reached over SSH as a real one is; its kernel has netem, which the host's may lack.
+The router is a virtual one, reached over SSH as a real one is; its kernel has netem, which the host's may lack.
 """
 
 import os
@@ -38,8 +38,9 @@ echo ready
 exec sleep infinity
 """
 _SEEN_ON_PHONE = """
-ip rule; ip mptcp endpoint; iptables-save | grep -v '^[#:]'; ip6tables-save | grep -v '^[#:]'
-grep . /proc/sys/net/ipv6/conf/*/disable_ipv6; ls /data/local/tmp/mplab; settings get global stay_on_while_plugged_in
+ip rule; ip mptcp endpoint; iptables-save | grep '^-A'; ip6tables-save | grep '^-A'
+grep . /proc/sys/net/ipv6/conf/*/disable_ipv6; ls /data/local/tmp/mplab | grep run-
+settings get global stay_on_while_plugged_in
 true
 """
 _SEEN_ON_ROUTER = """
@@ -147,13 +148,13 @@ class Bench:
             node.run([str(ETHTOOL.path()), "-K", interface, "tso", "off", "gso", "off", "gro", "off"])
         self._stack.callback(other.run, ["ip", "link", "del", there], check=False)
 
-    def seen(self) -> dict[str, list[str]]:
+    def seen(self) -> list[str]:
         """Everything that a run could have changed on phone and router."""
         with AdbServer(self._directory / "adb") as server:
             link = Link(server, self.device.address)
             link.connect()
             phone = link.run(Root.SU_C.line(_SEEN_ON_PHONE)).stdout.decode()
-        return {"phone": phone.splitlines(), "router": self._seen_on_router() if self._router is not None else []}
+        return [*phone.splitlines(), *(self._seen_on_router() if self._router is not None else [])]
 
     def _seen_on_router(self) -> list[str]:
         assert self._router is not None

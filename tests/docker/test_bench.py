@@ -1,10 +1,11 @@
 """Runs with a phone on adb: its paths shaped at a router over SSH, its proxy and origin containers of an engine."""
 
+import difflib
 import json
-import os
-import signal
 import subprocess
+import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,11 @@ import psutil
 import pytest
 from docker import DockerClient
 
-from orchestrator.lab.enter import IN_LAB_VARIABLE
 from orchestrator.record import read_events
 from tests.docker.bench import Bench, why_no_router, why_not
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
-from tests.integration.conftest import environment, mplab_argv, wait_until
+from tests.integration.conftest import environment, lab_processes, mplab_argv, wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -33,6 +33,7 @@ scenarios:
   - download: {{sizes: [SIZE]}}
 tolerance: {{rtt: 40 %, rate: 30 %}}
 retries: 2
+cell_timeout: 400 s
 """
 AS_IT_IS = """as-it-is
     wifi: {down: unlimited, up: unlimited, rtt: 0 ms}
@@ -62,7 +63,7 @@ def write_lab(folder: Path, bench: Bench, **phone: object) -> Path:
 def run_argv(folder: Path, lab_file: Path, *, link: str = AS_IT_IS, size: str = "100 kB") -> list[str]:
     path = folder / "experiment.yaml"
     path.write_text(EXPERIMENT.replace("LINK", link).replace("SIZE", size))
-    return mplab_argv("run", str(path), "--lab", str(lab_file), "--no-report")
+    return mplab_argv("run", str(path), "--lab", str(lab_file), "--json")
 
 
 def mplab(tmp_path: Path, argv: list[str]) -> subprocess.CompletedProcess[str]:
@@ -90,7 +91,7 @@ def test_a_run_by_adb_with_containers(
     (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
     identity = json.loads(manifest.read_text())["lab"]["identity"]
     assert (identity["model"], identity["root"]) == ("Google Pixel 7", "su -c")
-    assert bench.seen() == before, "phone and router are as they were found"
+    assert differences(before, bench.seen()) == [], "phone and router are as they were found"
     assert client.containers.list(all=True) == [], "and so is the engine"
 
 
@@ -112,10 +113,77 @@ def check_unshaped(_path: Path, cell: dict[str, Any]) -> None:
 
 def check_cell(path: Path, cell: dict[str, Any]) -> None:
     assert {capture["file"] for capture in cell["captures"]} == CAPTURES
-    assert all(capture["packets"] > 20 for capture in cell["captures"]), cell["captures"]
+    packets = {capture["interface"]: capture["packets"] for capture in cell["captures"] if capture["node"] != "proxy"}
+    used = {"wlan0", "rmnet0"} if cell["spec"]["transport"] == "mptcp" else {"wlan0"}
+    assert min(packets["wlan0"], packets["lo"]) > 20, packets
+    flows = cell["proof"]["subflows"]
+    assert {interface for interface, flow in flows.items() if flow["established"]} == used
+    assert (path / "tables" / "ends" / "ends.json").is_file(), "the side-car's packets fit those of the phone"
     local = ["10.64.1.2"] if cell["spec"]["transport"] == "sptcp-wifi" else ["10.64.1.2", "10.64.2.2"]
     assert sorted(cell["proof"]["active"]["local"]) == local
     assert cell["phone"]["serial"].startswith("127.0.0.1:")
     assert cell["congestion_control"]["origin"]
     assert (path / "logs" / "proxy.jsonl").stat().st_size > 0
     assert (path / "logs" / "access.jsonl").stat().st_size > 0
+
+
+def differences(before: list[str], after: list[str]) -> list[str]:
+    return [line for line in difflib.ndiff(before, after) if line.startswith(("-", "+"))]
+
+
+def test_a_phone_that_is_not_there_is_one_clear_error(tmp_path: Path, bench: Bench, client: DockerClient) -> None:
+    lab_file = write_lab(tmp_path, bench, serial="0A1B2C3D")
+    done = mplab(tmp_path, run_argv(tmp_path, lab_file))
+    assert done.returncode == 3
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("mplab: bench-1 (0A1B2C3D): not there after"), line
+    assert "is it plugged in" in line
+    assert not list((tmp_path / "runs").glob("*")), "nothing was begun"
+    assert client.containers.list(all=True) == []
+
+
+def test_what_a_killed_run_left_is_given_back_at_the_next_start(
+    tmp_path: Path, bench: Bench, client: DockerClient
+) -> None:
+    before = bench.seen()
+    lab_file = write_lab(tmp_path, bench)
+    with subprocess.Popen(
+        run_argv(tmp_path, lab_file, size="100 MB"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(tmp_path),
+    ) as running:
+        wait_until(lambda: in_scenario(tmp_path / "runs", running), "the scenario has begun", timeout_s=120)
+        kill(running)
+        running.communicate()
+    wait_until(lambda: not lab_processes(), "everything of it has ended")
+    assert differences(before, bench.seen()), "there is something to give back"
+    assert client.containers.list() != []
+    (killed,) = (tmp_path / "runs").iterdir()
+    done = mplab(tmp_path, mplab_argv("lab", "up", "--lab", str(lab_file), "--link", as_it_is(tmp_path), "--json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["phone"]["name"], facts["problems"]) == ("bench-1", [])
+    assert sorted(facts["active"]["local"]) == ["10.64.1.2", "10.64.2.2"]
+    assert differences(before, bench.seen()) == []
+    assert client.containers.list(all=True) == []
+    assert killed.exists()
+
+
+def as_it_is(folder: Path) -> str:
+    path = folder / "as-it-is.yaml"
+    path.write_text(textwrap.dedent(AS_IT_IS.partition("\n")[2]))
+    return str(path)
+
+
+def in_scenario(runs: Path, running: subprocess.Popen[str]) -> bool:
+    assert running.poll() is None, running.communicate()[0]
+    return any(event.get("step") == "scenario" for file in runs.glob("*/events.jsonl") for event in read_events(file))
+
+
+def kill(running: subprocess.Popen[str]) -> None:
+    """All of it at once, as when the power fails; programs on the phone live on, or end with their connection."""
+    for process in (psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)):
+        with suppress(psutil.Error):
+            process.kill()
