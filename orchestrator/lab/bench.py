@@ -22,18 +22,24 @@ from orchestrator.lab.handover import HandedOver
 from orchestrator.lock import resource_lock
 from orchestrator.origin.sites import DNS_ADDRESS
 from orchestrator.phone.adb import AdbPhone, AdbServer
+from orchestrator.phone.adb.kernel import read_kernel
 from orchestrator.phone.adb.open import settings_of
+from orchestrator.phone.adb.probe import missing_mptcp
 from orchestrator.phone.adb.radios import Radios
 from orchestrator.phone.adb.server import default_home, user_keys
 from orchestrator.phone.sound import SoundCard
+from orchestrator.shaper.adb import AdbShapingPhone
 from orchestrator.shaper.places import held_places, undo_directory
 from orchestrator.shaper.probe import LinkProbe
-from orchestrator.shaper.tc import TcShaper
+from orchestrator.shaper.tc import Place, TcShaper
 from orchestrator.spec.lab import LabFile, PhoneFile
 from orchestrator.spec.labuse import LabUse
+from orchestrator.transport import Transport
+from orchestrator.transport.agent import Agent
+from orchestrator.transport.mptcp import Mptcp
 from orchestrator.ui import UiFactory
 from orchestrator.ui.console import ConsoleLog
-from orchestrator.undo import UndoJournal
+from orchestrator.undo import UndoJournal, UndoStack
 
 _log = structlog.get_logger(__name__)
 
@@ -64,7 +70,7 @@ class BenchLab(BaseLab):
         Radios(self.phone).both_up()
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
-        self.shaper = self._hold_places(lab, settings)
+        self.shaper = self._hold_places(lab, settings, journal)
 
     def _start_servers(self) -> None:
         self.servers = FarServers(
@@ -78,10 +84,28 @@ class BenchLab(BaseLab):
         self._stack.callback(self.servers.stop)
         self.servers.start({})
 
-    def _hold_places(self, lab: LabFile, settings: PhoneFile) -> TcShaper:
-        names = {place.place(self._use.phone) for place in settings.attachments().values()}
-        held = self._stack.enter_context(held_places(lab, names, run_id=self._run_id))
-        return TcShaper(self._use.phone, settings, held, LinkProbe(self.phone, self.endpoints.probe_server))
+    def _hold_places(self, lab: LabFile, settings: PhoneFile, journal: UndoJournal) -> TcShaper:
+        """Every place that its paths are attached to, for as long as the lab."""
+        name, attached = self._use.phone, settings.attachments().values()
+        names = {place.place(name) for place in attached}
+        places: dict[str, Place] = {}
+        if settings.root_shell is None and (own := [place.interface or "" for place in attached if place.at]):
+            names.discard(name)
+            undo = self._stack.enter_context(UndoStack(journal))
+            place = AdbShapingPhone(self.phone, undo=undo, interfaces=own, run_id=self._run_id)
+            places[name] = self._stack.enter_context(place)
+        places |= self._stack.enter_context(held_places(lab, names, run_id=self._run_id))
+        return TcShaper(name, settings, places, LinkProbe(self.phone, self.endpoints.probe_server))
+
+    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+        """See `Lab`.
+
+        Raises:
+            DeviceError: the phone's kernel has not what the transport needs.
+        """
+        if isinstance(transport, Mptcp) and (problem := missing_mptcp(read_kernel(self.phone))):
+            raise DeviceError(self.phone.label, f"no Multipath TCP: {problem}")
+        return super().set_up_transport(transport, logs=logs, undo=undo)
 
     def describe(self) -> Mapping[str, Any]:
         """The phone as it says what it is; engine, images and configurations of the containers."""

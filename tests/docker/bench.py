@@ -167,7 +167,7 @@ class Bench:
 
     def lab(self, **phone: object) -> dict[str, Any]:
         """The lab file's content; `phone` changes the phone's entry."""
-        entry = {"driver": "adb", "serial": self.device.address, "ready": {"idle_for": "0 s"}}
+        entry: dict[str, Any] = {"driver": "adb", "serial": self.device.address, "ready": {"idle_for": "0 s"}}
         found: dict[str, Any] = {
             "mplab": 1,
             "name": "bench",
