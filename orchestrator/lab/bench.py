@@ -5,6 +5,7 @@ before it is made: what a killed run leaves is taken back at the next start; con
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,7 +67,7 @@ class BenchLab(BaseLab):
         self.phone = self._stack.enter_context(
             AdbPhone(self._use.phone, server, settings_of(settings), journal=journal)
         )
-        self.android = AndroidSide(self.phone, settings, appium=self._appium_url, install=True)
+        self.android = AndroidSide(self.phone, settings, appium=self._appium_url, install=_has_sdk())
         Radios(self.phone).both_up()
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
@@ -197,6 +198,11 @@ def look_at_phone(use: LabUse) -> dict[str, str]:
             return facts_of(phone)
     except DeviceError as error:
         raise LabNotReadyError(str(error)) from error
+
+
+def _has_sdk() -> bool:
+    """Appium needs an Android SDK to install its helpers on a phone; without one, they have to be there already."""
+    return any(os.environ.get(name) for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT"))
 
 
 def _adb_server(log: Path | None = None) -> AdbServer:
