@@ -67,7 +67,8 @@ phones:
 # servers:                          # the cellular side: shaped where the proxy runs, or at any Linux server
 #   proxy: {{host: proxy.example.org, interface: eth0}}     # without host: this machine
 
-# For runs with a phone of 'driver: adb': proxy and origin as containers that it can reach (router-configs/labs/bench.yaml).
+# For runs with a phone of 'driver: adb': proxy and origin as containers that it can reach; see
+# router-configs/labs/bench.yaml.
 # proxy: {{driver: docker, engine: ssh://lab@proxy.example.org, listen: [203.0.113.5]}}
 
 # Without a router: a virtual phone behind a virtual router, which the same driver shapes, on this machine alone.
