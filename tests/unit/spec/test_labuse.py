@@ -171,10 +171,8 @@ def test_what_real_networks_cannot_do(load: Load, tmp_path: Path, catalog: Catal
 
 
 def test_what_real_networks_can_do(load: Load, tmp_path: Path, catalog: Catalog) -> None:
-    changes = (
-        "{at: 5 s, path: wifi, radio: off}, {at: 6 s, path: wifi, radio: on}, {at: 7 s, path: lte, route: default}"
-    )
-    more = f", changes: [{changes}]"
+    wifi = "{at: 5 s, path: wifi, radio: off}, {at: 6 s, path: wifi, radio: on}"
+    more = f", changes: [{wifi}, {{at: 7 s, path: lte, route: default}}]"
     assert problems_of(load, catalog, tmp_path, lte=AS_IT_IS, more=more, text=REAL) == ""
 
 
