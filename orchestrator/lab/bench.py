@@ -24,6 +24,7 @@ from orchestrator.lock import resource_lock
 from orchestrator.origin.sites import DNS_ADDRESS
 from orchestrator.phone.adb import AdbPhone, AdbServer
 from orchestrator.phone.adb.kernel import read_kernel
+from orchestrator.phone.adb.mptcp import keep_mptcp
 from orchestrator.phone.adb.open import settings_of
 from orchestrator.phone.adb.probe import missing_mptcp
 from orchestrator.phone.adb.radios import Radios
@@ -69,6 +70,7 @@ class BenchLab(BaseLab):
         )
         self.android = AndroidSide(self.phone, settings, appium=self._appium_url, install=_has_sdk())
         Radios(self.phone).both_up()
+        keep_mptcp(self.phone)
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
         self.shaper = self._hold_places(lab, settings, journal)

@@ -40,7 +40,8 @@ echo ready
 exec sleep infinity
 """
 _SEEN_ON_PHONE = """
-ip rule; ip mptcp endpoint; iptables-save | grep '^-A'; ip6tables-save | grep '^-A'
+ip rule; ip mptcp endpoint; ip mptcp limits; cat /proc/sys/net/mptcp/enabled
+iptables-save | grep '^-A'; ip6tables-save | grep '^-A'
 grep . /proc/sys/net/ipv6/conf/*/disable_ipv6; ls /data/local/tmp/mplab | grep run-
 settings get global stay_on_while_plugged_in
 true

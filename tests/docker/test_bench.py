@@ -4,7 +4,7 @@ import difflib
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +131,20 @@ def differences(before: list[str], after: list[str]) -> list[str]:
     return [line for line in difflib.ndiff(before, after) if line.startswith(("-", "+"))]
 
 
+def test_doctor_looks_at_phone_and_engine(tmp_path: Path, bench: Bench) -> None:
+    done = mplab(tmp_path, mplab_argv("doctor", "--lab", str(write_lab(tmp_path, bench)), "--json"))
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["phone bench-1"]["found"].startswith("127.0.0.1:")
+    assert "Google Pixel 7, Android 13" in checks["phone bench-1"]["found"]
+    assert checks["phone bench-1: root"]["found"] == "by 'su -c'"
+    assert {check["level"] for what, check in checks.items() if what.startswith("phone bench-1")} == {"ok"}, checks
+    assert checks["proxy: engine"]["level"] == "ok"
+    lost = mplab(tmp_path, mplab_argv("doctor", "--lab", str(write_lab(tmp_path, bench, serial="0A1B2C3D")), "--json"))
+    assert lost.returncode == 3
+    (phone,) = (check for check in json.loads(lost.stdout)["checks"] if check["name"] == "phone bench-1")
+    assert "not there after" in phone["found"]
+
+
 def test_a_phone_that_is_not_there_is_one_clear_error(tmp_path: Path, bench: Bench, client: DockerClient) -> None:
     lab_file = write_lab(tmp_path, bench, serial="0A1B2C3D")
     done = mplab(tmp_path, run_argv(tmp_path, lab_file))
@@ -142,11 +156,9 @@ def test_a_phone_that_is_not_there_is_one_clear_error(tmp_path: Path, bench: Ben
     assert client.containers.list(all=True) == []
 
 
-def test_what_a_killed_run_left_is_given_back_at_the_next_start(
-    tmp_path: Path, bench: Bench, client: DockerClient
-) -> None:
-    before = bench.seen()
-    lab_file = write_lab(tmp_path, bench)
+@contextmanager
+def begun(tmp_path: Path, lab_file: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run whose first scenario has begun, and lasts."""
     with subprocess.Popen(
         run_argv(tmp_path, lab_file, size="100 MB"),
         stdout=subprocess.PIPE,
@@ -154,9 +166,38 @@ def test_what_a_killed_run_left_is_given_back_at_the_next_start(
         text=True,
         env=environment(tmp_path),
     ) as running:
-        wait_until(lambda: in_scenario(tmp_path / "runs", running), "the scenario has begun", timeout_s=120)
-        lab = kill(running)
-        running.communicate()
+        try:
+            wait_until(lambda: in_scenario(tmp_path / "runs", running), "the scenario has begun", timeout_s=120)
+            yield running
+        finally:
+            running.kill()
+
+
+def test_a_run_whose_outside_is_killed_gives_the_phone_back_itself(
+    tmp_path: Path, bench: Bench, client: DockerClient
+) -> None:
+    before = bench.seen()
+    with begun(tmp_path, write_lab(tmp_path, bench)) as running:
+        (lab,) = labs_of(running)
+        running.kill()
+    wait_until(lambda: not lab_processes(lab), "everything of it has ended")
+    assert differences(before, bench.seen()) == []
+    assert client.containers.list() != [], "what is outside of the lab waits for the next run"
+    done = mplab(tmp_path, mplab_argv("resume", "--json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["outcomes"] == {"ok": 2, "invalid": 0, "failed": 0}
+    assert differences(before, bench.seen()) == []
+    assert client.containers.list(all=True) == []
+
+
+def test_what_a_killed_run_left_is_given_back_at_the_next_start(
+    tmp_path: Path, bench: Bench, client: DockerClient
+) -> None:
+    before = bench.seen()
+    lab_file = write_lab(tmp_path, bench)
+    with begun(tmp_path, lab_file) as running:
+        (lab,) = labs_of(running)
+        kill(running)
     wait_until(lambda: not lab_processes(lab), "everything of it has ended")
     assert differences(before, bench.seen()), "there is something to give back"
     assert client.containers.list() != []
@@ -171,11 +212,12 @@ def in_scenario(runs: Path, running: subprocess.Popen[str]) -> bool:
     return any(event.get("step") == "scenario" for file in runs.glob("*/events.jsonl") for event in read_events(file))
 
 
-def kill(running: subprocess.Popen[str]) -> str:
-    """All of it at once, as when the power fails; programs on the phone end with their connection. The lab's id."""
-    all_of_it = [psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)]
-    (lab,) = {process.environ()[IN_LAB_VARIABLE] for process in all_of_it[1:]}
-    for process in all_of_it:
+def labs_of(running: subprocess.Popen[str]) -> set[str]:
+    return {process.environ()[IN_LAB_VARIABLE] for process in psutil.Process(running.pid).children(recursive=True)}
+
+
+def kill(running: subprocess.Popen[str]) -> None:
+    """All of it at once, as when the power fails; programs on the phone end with their connection."""
+    for process in (psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)):
         with suppress(psutil.Error):
             process.kill()
-    return lab
