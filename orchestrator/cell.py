@@ -24,6 +24,7 @@ from orchestrator.errors import CellError, CheckError, DeviceError, StepError
 from orchestrator.lab.protocol import Lab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
+from orchestrator.phone.names import by_our_names
 from orchestrator.plan import CellSpec
 from orchestrator.programs import APPIUM_DIR, NODE
 from orchestrator.record.manifest import Outcome
@@ -202,7 +203,7 @@ class Cell:
             results = self._step("stop captures", captures.stop)
             self._step("clean up", cleaning.close)
         self._keep_counters(before, after)
-        proxy_log = lab.proxy.logs_since(proxy_mark)
+        proxy_log = [by_our_names(record, lab.phone.devices) for record in lab.proxy.logs_since(proxy_mark)]
         self._keep_proxy_log(proxy_log)
         self.report.proof["session"] = session_summary(agent.records(), proxy_log)
         changed = {node: difference(before[node], after[node]) for node in before}

@@ -15,7 +15,7 @@ from orchestrator.shaper.tc.capabilities import Capabilities, look
 from orchestrator.shaper.tc.guard import holder
 from orchestrator.shaper.tc.shell import Shell, quote
 from orchestrator.shaper.tc.ssh import SshConnection
-from orchestrator.spec.lab import LabFile, PhoneShellFile, RouterFile, ServerFile, SshFile
+from orchestrator.spec.lab import LabFile, PhoneFile, PhoneShellFile, RouterFile, ServerFile, SshFile
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.proxyfile import ProxyFile
 
@@ -46,6 +46,8 @@ def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Check]:
             yield _virtual_phone(name)
         elif phone.driver == "emulated":
             yield from _emulated_phone(lab, name, lab_file)
+        elif phone.driver == "adb":
+            yield from _adb_phone(lab, name, phone)
     for name, place in lab.places().items():
         if not isinstance(place, RouterFile):
             yield from _linux(lab, name, place, lab_file)
@@ -111,6 +113,49 @@ def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Check]:
         yield Check(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will be skipped")
     found = f"{model.model}, Android {model.android}, emulated"
     yield Check(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
+
+
+def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Check]:
+    """Reachable, rooted, ready, and with a proxy that it can reach; what is brought there goes again."""
+    from orchestrator.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import, needed by few labs
+    from orchestrator.phone.adb.open import open_phone  # noqa: PLC0415
+    from orchestrator.phone.adb.probe import missing_mptcp  # noqa: PLC0415
+    from orchestrator.phone.adb.readiness import default_thresholds  # noqa: PLC0415
+    from orchestrator.phone.adb.readiness import look as look_at  # noqa: PLC0415
+    from orchestrator.shaper.adb import AdbShell  # noqa: PLC0415
+
+    what = f"phone {name}"
+    if ADB.find() is None:
+        yield Check(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
+        return
+    try:
+        with open_phone(name, settings) as phone:
+            found = phone.identity()
+            yield Check(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
+            if not phone.rooted:
+                remedy = "root it, or allow root in its root manager: docs/phones.md"
+                yield Check(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
+            else:
+                yield Check(f"{what}: root", "ok", f"by '{phone.root.value}'")
+                if reason := missing_mptcp(read_kernel(phone)):
+                    yield Check(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will fail")
+                own = [place.interface or "" for place in settings.attachments().values() if place.at]
+                if own and settings.root_shell is None:
+                    yield from _shaping(look(AdbShell(phone), own, openwrt=False), what)
+            problems = look_at(phone, settings.ready or default_thresholds(), settings.apps).problems
+            for problem in problems:
+                yield Check(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
+            if not problems:
+                yield Check(f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
+    except MplabError as error:
+        yield Check(what, "missing", str(error), "see the message")
+    if lab.proxy is None or not lab.proxy.listen:
+        yield Check(
+            f"{what}: proxy",
+            "warning",
+            "the lab file names no address at which this phone reaches a proxy: runs cannot use it",
+            "add 'proxy: {driver: docker, engine: …, listen: [ADDRESS]}'",
+        )
 
 
 def _linux(lab: LabFile, name: str, settings: ServerFile | PhoneShellFile, lab_file: str) -> Iterator[Check]:

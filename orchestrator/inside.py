@@ -1,4 +1,4 @@
-"""What runs inside a lab's namespaces: ``python -m orchestrator.inside run DIR`` and ``… lab``.
+"""What runs inside a lab, in its namespaces when it has some: ``python -m orchestrator.inside run DIR`` and ``… lab``.
 
 Started by `orchestrator.cli` through `orchestrator.lab.enter`; not for people. Standard output carries JSON lines:
 ``{"event": "up", …}`` of a lab, ``{"event": "error", "error": TEXT}`` when it ends with an error.

@@ -144,6 +144,8 @@ ALL: tuple[Program, ...] = (
 )
 OF_VIRTUAL_ROUTER: tuple[Program, ...] = (UML, DROPBEAR, DROPBEARKEY, BUSYBOX, TC)
 """What only labs with a virtual router need."""
+FOR_REAL: tuple[Program, ...] = (LINKEM, MPFLEX, MPTRACE, NODE)
+"""What labs with a real phone need of this machine, in the place of `ALL`."""
 FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
 """What only scenarios with a user interface need."""
 

@@ -24,6 +24,8 @@ class CapturePoint:
     node: Machine
     interface: str
     file: str
+    name: str = ""
+    """What the file shall call the interface; "": as it is called there."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Captures:
             log = self._directory / "logs" / f"capture-{Path(point.file).stem}.log"
             argv = [point.node.program(MPTRACE), "capture", "--interface", point.interface]
             argv += ["--write", point.node.outbox(self._directory / point.file)]
+            if point.name:
+                argv += ["--name", point.name]
             if self._mode == "payload":
                 argv.append("--payload")
             self._running.append((point, point.node.spawn(argv, log=log), log))
@@ -92,7 +96,7 @@ class Captures:
         return CaptureResult(
             file=point.file,
             node=point.node.name,
-            interface=point.interface,
+            interface=point.name or point.interface,
             packets=done["packets"],
             dropped=done["dropped"],
             headers_only=self._mode == "headers",

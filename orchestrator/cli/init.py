@@ -62,8 +62,14 @@ phones:
     # lte: {{server: proxy, ip: 198.51.100.7}}          # see 'servers'; ip: the phone's address as the server sees it
     # lte: {{at: phone, interface: rmnet_data0}}        # or on the phone itself, with
     # root_shell: {{command: [adb, -s, SERIAL, shell, su, -c]}}
+    # driver: adb                                     # runs use it by adb, with the proxy below; then no root_shell
+    # serial: "0A1B2C3D"
 # servers:                          # the cellular side: shaped where the proxy runs, or at any Linux server
 #   proxy: {{host: proxy.example.org, interface: eth0}}     # without host: this machine
+
+# For runs with a phone of 'driver: adb': proxy and origin as containers that it can reach; see
+# router-configs/labs/bench.yaml.
+# proxy: {{driver: docker, engine: ssh://lab@proxy.example.org, listen: [203.0.113.5]}}
 
 # Without a router: a virtual phone behind a virtual router, which the same driver shapes, on this machine alone.
 # Instead of all the above, and then: mplab run first.yaml --lab {file}

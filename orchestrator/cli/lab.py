@@ -22,7 +22,7 @@ from orchestrator.cli.options import (
     link_entry,
 )
 from orchestrator.cli.output import err, out, print_json, table
-from orchestrator.cli.run import check_ready
+from orchestrator.cli.run import check_ready, look_at_real_phone
 from orchestrator.lab.enter import lab_process
 from orchestrator.lab.find import enter_argv, find_node, running_nodes
 from orchestrator.lab.hosting import hosted, prepared
@@ -64,7 +64,8 @@ def up(
     for name in wanted:
         check_name("service", name, service_names())
     further = [program for name in wanted for program in load_service(name).programs]
-    check_ready(needs_ui=False, further=[*further, *programs_of_lab(use)])
+    check_ready(needs_ui=False, further=[*further, *programs_of_lab(use)], use=use)
+    look_at_real_phone(use)
     settings = {
         "link": condition,
         "transport": transport,
@@ -82,7 +83,7 @@ def up(
         prepared(use, congestion_control=_CONGESTION_CONTROL, services=wanted)
         given = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
         inherited = given.inherited() if given is not None else {}
-        inside = stack.enter_context(lab_process(command, stdout=write_end, **inherited))
+        inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, **inherited))
         os.close(write_end)
         for record in map(json.loads, said):
             if record["event"] == "up":
@@ -116,7 +117,9 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     for problem in facts["problems"] if isinstance(facts["problems"], list) else []:
         err.print(problem, style="yellow")
     if keep:
-        out.print("mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1000000). Ctrl-C ends the lab.")
+        if facts["nodes"]:
+            out.print("mplab lab shell phone: a shell on the phone (try: curl http://dl.lab/1000000).")
+        out.print("Ctrl-C ends the lab.")
 
 
 @app.command()

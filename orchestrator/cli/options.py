@@ -13,7 +13,6 @@ from orchestrator.record import RunDirectory
 from orchestrator.services import service_names
 from orchestrator.shaper.abilities import SHAPERS
 from orchestrator.spec import Experiment, load_experiment
-from orchestrator.spec.abilities import refusals
 from orchestrator.spec.check import raise_lines
 from orchestrator.spec.labuse import VIRTUAL, LabUse, find_lab, use_lab
 from orchestrator.spec.link import LinkCondition, link_names, load_link, read_link_file
@@ -85,7 +84,7 @@ def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     """Raise InputError when a lab cannot make a link condition."""
-    raise_lines([f"link '{link.name}': {problem}" for problem in refusals(link, lab.abilities(SHAPERS))])
+    raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, SHAPERS)])
 
 
 def load(file: Path, lab: str = "", phone: str = "") -> Experiment:

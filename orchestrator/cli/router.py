@@ -34,6 +34,7 @@ RouterOption = Annotated[str, typer.Option("--router", help="One router, server 
 
 _POLL_S = 1.0
 _VIRTUAL_ALONE = "what is virtual is there inside a lab alone: 'mplab lab up --lab FILE', 'mplab run … --lab FILE'"
+_BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it has not; by adb, it does so in runs"
 _NOTHING_NEEDED = "nothing needs to be installed: its dead-man's switch runs while it is held"
 
 
@@ -152,6 +153,8 @@ def shape(
     if attached.driver == "virtual":
         raise InputError(f"lab {found.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
     places = attached.attachments()
+    if attached.root_shell is None and any(place.at for place in places.values()):
+        raise InputError(f"lab {found.name}: phone {phone!r}: {_BY_ADB_ALONE}")
     with held_places(found, {place.place(phone) for place in places.values()}, run_id="by-hand") as held:
         shaper = TcShaper(phone, attached, held, _no_probe)
         paths = {interface: path for interface, path in condition.paths().items() if interface in places}

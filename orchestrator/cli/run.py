@@ -35,7 +35,7 @@ from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.lock import resource_lock
 from orchestrator.plan import Plan
-from orchestrator.programs import ALL, FOR_UI, Program
+from orchestrator.programs import ALL, FOR_REAL, FOR_UI, Program
 from orchestrator.record import (
     EventLog,
     Manifest,
@@ -46,6 +46,7 @@ from orchestrator.record import (
     write_junit,
 )
 from orchestrator.spec import Experiment, load_experiment
+from orchestrator.spec.labuse import VIRTUAL, LabUse
 
 _POLL_S = 0.2
 _INTERRUPTED = 130
@@ -75,7 +76,8 @@ def run(
 
 def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
     """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
-    lab = {**experiment.lab.to_json(), **_routers(experiment), **_containers(experiment)}
+    lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
+    lab |= {**_routers(experiment), **_containers(experiment)}
     directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source)
     directory.write_manifest(
         Manifest.of(
@@ -105,6 +107,7 @@ def resume(
     experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
     _check_unchanged(directory, experiment)
     check_ready_for(experiment)
+    look_at_real_phone(experiment.lab)
     with EventLog(directory.events_file) as events:
         complete = directory.complete_cells()
         events.append("run_resumed", complete=len(complete))
@@ -129,14 +132,29 @@ def _containers(experiment: Experiment) -> dict[str, Any]:
     )
 
 
-def check_ready(*, needs_ui: bool, further: Iterable[Program] = ()) -> None:
-    """Raise LabNotReadyError when something that the virtual lab needs is missing, or one of some further programs."""
-    needed = [program for program in ALL if needs_ui or program not in FOR_UI]
+def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse = VIRTUAL) -> None:
+    """Raise LabNotReadyError when something that a lab needs of this machine is missing, or a further program."""
+    always, title = (FOR_REAL, "this machine") if use.real else (ALL, "the virtual lab")
+    needed = [program for program in always if needs_ui or use.real or program not in FOR_UI]
     needed += [program for program in further if program not in needed]
     missing = [f"{program.name}: {program.remedy}" for program in needed if program.find() is None]
     if missing:
-        raise LabNotReadyError("the virtual lab is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
-    check_namespaces()
+        raise LabNotReadyError(f"{title} is not ready; 'mplab doctor' says more. Missing: " + "; ".join(missing))
+    if not use.real:
+        check_namespaces()
+
+
+def look_at_real_phone(use: LabUse) -> dict[str, Any]:
+    """What the manifest says of a real phone; {} of others, which are there when the lab is.
+
+    Raises:
+        LabNotReadyError: it is not there, in use, or not rooted.
+    """
+    if not use.real:
+        return {}
+    from orchestrator.lab.bench import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
+
+    return {"identity": look_at_phone(use)}
 
 
 def _needs_ui(experiment: Experiment) -> bool:
@@ -185,7 +203,7 @@ def execute(directory: RunDirectory, *, report: bool = True) -> RunProgress:
 
 def check_ready_for(experiment: Experiment) -> None:
     """Raise LabNotReadyError when something that an experiment needs is missing."""
-    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment))
+    check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment), use=experiment.lab)
 
 
 def run_cells(directory: RunDirectory) -> RunProgress:
@@ -201,7 +219,8 @@ def run_cells(directory: RunDirectory) -> RunProgress:
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
-        stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
+        if not experiment.lab.real:  # that locks its phone and what shapes
+            stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
         given = stack.enter_context(
@@ -214,7 +233,8 @@ def run_cells(directory: RunDirectory) -> RunProgress:
         )
         _check_images(directory, given)
         inherited = given.inherited() if given is not None else {}
-        inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, **inherited))
+        private = not experiment.lab.real
+        inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, private=private, **inherited))
         display = stack.enter_context(RunDisplay(directory.events_file))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()

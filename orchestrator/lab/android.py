@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from orchestrator.capture import CapturePoint
 from orchestrator.errors import DeviceError, LabNotReadyError, StepError
 from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb import AdbPhone
@@ -71,14 +72,18 @@ class AndroidSide:
             LabNotReadyError: it is not rooted.
             DeviceError: it did not do this.
         """
-        phone = self._phone
+        self.check_root(self._phone)
+        prepare(self._phone)
+        self._proxy = proxy
+        self._redirect()
+
+    @staticmethod
+    def check_root(phone: AdbPhone) -> None:
+        """Raise LabNotReadyError when a phone is not rooted."""
         if not phone.rooted:
             raise LabNotReadyError(
                 f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that"
             )
-        prepare(phone)
-        self._proxy = proxy
-        self._redirect()
 
     def _redirect(self) -> None:
         phone, routing = self._phone, Routing(self._phone)
@@ -182,3 +187,22 @@ class AndroidSide:
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
         """The DevTools of an app that runs, for as long as the context; None: it offers none. Raises DeviceError."""
         return open_devtools(self._phone, app.devtools)
+
+
+def facts_of(phone: AdbPhone) -> dict[str, str]:
+    """What a phone says it is: name, model, system, kernel; its serial, and how it gives root."""
+    return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value}
+
+
+def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
+    """Its interfaces and ``lo``, in files that call them ``wlan0`` and ``rmnet0`` whatever it calls them."""
+    return [
+        CapturePoint(phone, phone.devices.get(name, name), f"phone-{name}.pcapng", name)
+        for name in (*INTERFACES.values(), "lo")
+    ]
+
+
+def check_there(phone: AdbPhone) -> None:
+    """Raise DeviceError when adb does not reach it."""
+    if (state := phone.link.state()) != "device":
+        raise DeviceError(phone.label, f"adb says it is {state or 'not there'}")

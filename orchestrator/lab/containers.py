@@ -13,8 +13,8 @@ from typing import Any
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
-from orchestrator.endpoints import Endpoints
-from orchestrator.errors import LabNotReadyError
+from orchestrator.endpoints import MPFLEX_PLAIN_PORT, Endpoints
+from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.lab import topology
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.nodes import Node
@@ -24,8 +24,10 @@ from orchestrator.origin.sites import delay_by_prefix
 from orchestrator.proxy.docker.engine import connect
 from orchestrator.proxy.docker.layout import InImages
 from orchestrator.proxy.docker.proxy import DockerProxy
-from orchestrator.proxy.docker.render import load_rendered
+from orchestrator.proxy.docker.render import Nowhere, load_rendered
 from orchestrator.proxy.docker.sidecar import Sidecar
+from orchestrator.proxy.docker.stack import state_of
+from orchestrator.proxy.docker.watch import Watch
 from orchestrator.services import RunningServices, Service
 
 
@@ -40,6 +42,9 @@ class ContainerServers:
         endpoints: where the proxy listens.
         given: the stack.
     """
+
+    interface = topology.PROXY_LAN
+    """Towards the phone, in the proxy's network; "": that of its default route."""
 
     def __init__(
         self,
@@ -57,7 +62,6 @@ class ContainerServers:
         self._congestion_control = congestion_control
         self._endpoints = endpoints
         self._given = given
-        self._url = f"unix:///proc/self/fd/{given.socket}"
         made = load_rendered(Path(given.directory))
         if made is None:
             raise LabNotReadyError(f"{given.directory}: the containers' configurations are gone")
@@ -72,16 +76,10 @@ class ContainerServers:
 
     def start(self, nodes: Mapping[str, Node]) -> None:
         """They run: see that they answer where the lab's nodes are."""
-        client = connect(self._url)
+        client = connect(self._given.url)
         self._stack.callback(client.close)
-        made = self._made
-        self.services = RunningServices(
-            self._wanted,
-            directory=made.directory / "services",
-            host=nodes["origin"],
-            installed=InImages(made.directory),
-        )
-        self.services.adopt(KnownAuthority(made.ca_pem.parent))
+        self.services = self._make_services(nodes, Watch(client, self._given.project))
+        self.services.adopt(KnownAuthority(self._made.ca_pem.parent))
         images = self._given.images
         sidecar = Sidecar(client, image=images["capture"], project=self._given.project, beside=self._given.holder)
         self.proxy = DockerProxy(
@@ -89,15 +87,28 @@ class ContainerServers:
             project=self._given.project,
             image=images["net"],
             sidecar=sidecar,
-            interface=topology.PROXY_LAN,
+            interface=self.interface,
             congestion_control=self._congestion_control,
             ports=self.services.ports,
-            plain=self._endpoints.mpflex_plain,
+            plain=self._plain(),
         )
         self._stack.callback(self.proxy.stop)
         self.proxy.check_clock()
         for service, stream, file in (("web", "stdout", ACCESS_LOG), ("web", "stderr", ERROR_LOG)):
             self._follow(service, stream, file)
+
+    def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
+        """They are asked from the node whose network they are in."""
+        return RunningServices(
+            self._wanted,
+            directory=self._made.directory / "services",
+            host=nodes["origin"],
+            installed=InImages(self._made.directory),
+        )
+
+    def _plain(self) -> str:
+        """Where the proxy accepts sessions without privacy."""
+        return self._endpoints.mpflex_plain
 
     def _follow(self, service: str, stream: str, file: str) -> None:
         """Write what a container says from now on into a file of the lab, for as long as it."""
@@ -150,3 +161,39 @@ class ContainerServers:
     def check_alive(self) -> None:
         """No container has ended, and none has been started again."""
         self.proxy.check_alive()
+
+
+class WatchedServices(RunningServices):
+    """Services in containers that this machine does not reach: the engine's health checks say whether they answer.
+
+    Args:
+        services: which.
+        directory: where their configurations were made.
+        watch: sees the containers.
+    """
+
+    def __init__(self, services: Sequence[Service], *, directory: Path, watch: Watch) -> None:
+        super().__init__(services, directory=directory / "services", host=Nowhere(), installed=InImages(directory))
+        self._watch = watch
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise DeviceError when a container does not run, or does not answer its health check."""
+        states = [state_of(name, container.attrs) for name, container in self._watch.containers().items()]
+        if names and (bad := sorted(state.service for state in states if not state.well)):
+            raise DeviceError("engine", f"{', '.join(bad)} does not answer: mplab proxy logs {bad[0]}")
+
+
+class FarServers(ContainerServers):
+    """Containers that the phone reaches by published ports of the engine's host, wherever that is."""
+
+    interface = ""
+
+    def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
+        return WatchedServices(self._wanted, directory=self._made.directory, watch=watch)
+
+    def _plain(self) -> str:
+        return f"0.0.0.0:{MPFLEX_PLAIN_PORT}"
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """None: what lies between proxy and servers is what it is."""
+        return {}

@@ -7,8 +7,7 @@ from orchestrator.capture import CapturePoint
 from orchestrator.device import Device, DeviceSettings
 from orchestrator.device.apps import lab_services, lab_variables
 from orchestrator.errors import DeviceError
-from orchestrator.lab import topology
-from orchestrator.lab.android import AndroidSide
+from orchestrator.lab.android import AndroidSide, capture_points_of, check_there, facts_of
 from orchestrator.lab.needs import DEFAULT_MODEL
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.paths import INTERFACES
@@ -42,22 +41,16 @@ class EmulatedLab(VirtualLab):
 
     def describe(self) -> Mapping[str, Any]:
         """The nodes, and the phone as it says what it is."""
-        identity = vars(self.phone.identity())
-        root = {"serial": self._device.serial, "address": self.phone.serial, "root": self.phone.root.value}
-        return {**super().describe(), "phone": {**identity, **root}}
+        facts = {**facts_of(self.phone), "serial": self._device.serial, "address": self.phone.serial}
+        return {**super().describe(), "phone": facts}
 
     def capture_points(self) -> list[CapturePoint]:
         """Every place where a cell's packets are captured."""
-        points = {role: self.phone.devices.get(role, role) for role in (*topology.PHONE_INTERFACES, "lo")}
-        return [
-            *(CapturePoint(self.phone, device, f"phone-{role}.pcapng") for role, device in points.items()),
-            self.proxy.capture_point,
-        ]
+        return [*capture_points_of(self.phone), self.proxy.capture_point]
 
     def check_alive(self) -> None:
         """Raise DeviceError when a program of the lab has died, or the phone cannot be reached."""
         if not self._device.running:
             raise DeviceError(self.phone.label, "the emulated device has ended by itself")
-        if (state := self.phone.link.state()) != "device":
-            raise DeviceError(self.phone.label, f"adb says it is {state or 'not there'}")
+        check_there(self.phone)
         super().check_alive()

@@ -1,4 +1,4 @@
-"""Into the private namespaces of a virtual lab, and out again without a trace."""
+"""Into the private namespaces of a virtual lab, or beside a lab of real parts, and out again without a trace."""
 
 import contextlib
 import ctypes
@@ -13,18 +13,21 @@ from types import FrameType
 from typing import IO
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.keeper import END_TIMEOUT_S
 from orchestrator.programs import UNSHARE
 
 IN_LAB_VARIABLE = "MPLAB_LAB"
-"""Environment variable that is set inside a lab, to the lab's id."""
+"""Environment variable that is set in all processes of a lab, to the lab's id."""
 
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
+_PRIVATE_END_S = 5.0
+"""The kernel ends what is in namespaces."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def in_lab() -> bool:
-    """True inside the namespaces of a lab."""
+    """True in a process that `lab_process` has started: inside the namespaces of a lab, when it has some."""
     return IN_LAB_VARIABLE in os.environ
 
 
@@ -65,8 +68,9 @@ def _namespace_hint() -> str:
 class LabProcess:
     """A command that runs inside a new lab, as a child of this process."""
 
-    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, lab_id: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, lab_id: str, *, patience_s: float) -> None:
         self._process = process
+        self._patience_s = patience_s
         self._lifeline = lifeline
         self.lab_id = lab_id
 
@@ -88,7 +92,7 @@ class LabProcess:
         with contextlib.suppress(OSError):
             os.close(self._lifeline)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
+            self._process.wait(self._patience_s)
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -108,30 +112,36 @@ def lab_process(
     stderr: IO[bytes] | int | None = None,
     environment: Mapping[str, str] | None = None,
     descriptors: Collection[int] = (),
+    private: bool = True,
 ) -> Iterator[LabProcess]:
     """Start `command` inside the namespaces of a new lab.
 
     SIGINT, SIGTERM and SIGHUP that reach this process meanwhile go to the command, once each; nothing of the lab
     outlives the context, nor this process. `environment` is added to the command's own; `descriptors` are open in it,
     too, under the same numbers.
+
+    Without `private` there are no namespaces: the lab's parts are elsewhere (a phone, routers, an engine). When this
+    process dies, the command is told to end, and gives them back.
     """
     lab_id = secrets.token_hex(4)
     read_end, write_end = os.pipe()
     parent = os.getpid()
     kept = ",".join(map(str, (read_end, *descriptors)))
+    first = [*unshare_argv(), "--", sys.executable, "-m", "orchestrator.lab.init"]
     # The child gets its own process group so that Ctrl-C reaches it once, through the lifeline.
     process = subprocess.Popen(
-        [*unshare_argv(), "--", sys.executable, "-m", "orchestrator.lab.init", kept, "--", *command],
+        [*(first if private else [sys.executable, "-m", "orchestrator.lab.keeper"]), kept, "--", *command],
         pass_fds=(read_end, *descriptors),
         process_group=0,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
         env={**os.environ, **(environment or {}), IN_LAB_VARIABLE: lab_id},
-        preexec_fn=lambda: _die_with_parent(parent),  # noqa: PLW1509 - prctl only
+        preexec_fn=(lambda: _die_with_parent(parent)) if private else None,  # noqa: PLW1509 - prctl only
     )
     os.close(read_end)
-    lab = LabProcess(process, write_end, lab_id)
+    patience_s = _PRIVATE_END_S if private else END_TIMEOUT_S + _PRIVATE_END_S
+    lab = LabProcess(process, write_end, lab_id, patience_s=patience_s)
 
     def forward(number: int, _frame: FrameType | None) -> None:
         lab.signal(number)

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from orchestrator.errors import LabNotReadyError
@@ -20,28 +20,30 @@ class HandedOver:
     """A stack that is up, as a lab gets it.
 
     Attributes:
-        socket: descriptor of the engine's socket.
-        networks: node → descriptor of a network namespace.
+        url: of the engine, as the lab can reach it.
         project: name of the compose project.
         directory: its configurations and secrets.
         holder: id of the container that holds the proxy's network.
         images: name → id of the images that cells use.
         facts: what `DockerStack.describe` says of it.
+        socket: descriptor of the engine's socket, when `url` needs it; -1: none.
+        networks: node → descriptor of a network namespace.
     """
 
-    socket: int
-    networks: Mapping[str, int]
+    url: str
     project: str
     directory: str
     holder: str
     images: Mapping[str, str]
     facts: Mapping[str, Any]
+    socket: int = -1
+    networks: Mapping[str, int] = field(default_factory=dict)
 
     def inherited(self) -> dict[str, Any]:
         """Environment and descriptors of the process inside, for `orchestrator.lab.enter.lab_process`."""
         return {
             "environment": {VARIABLE: json.dumps(asdict(self))},
-            "descriptors": (self.socket, *self.networks.values()),
+            "descriptors": tuple(number for number in (self.socket, *self.networks.values()) if number >= 0),
         }
 
     @classmethod

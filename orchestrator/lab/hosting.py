@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.proxy.docker import DockerStack
 
 _ALWAYS = ("proxy", "origin", "dns")
+_PROBE = "probe"
 _SIDECARS = frozenset({"capture"})
 """Not started with the others: cells have side-cars of their own."""
 
@@ -33,7 +34,7 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
         return {}
     from orchestrator.proxy.docker.borrow import exclusive  # noqa: PLC0415 - slow to import, needed by few labs
 
-    stack = _stack(use.proxy, congestion_control, services)
+    stack = _stack(use, use.proxy, congestion_control, services)
     with exclusive(stack):
         return {"containers": stack.describe(stack.prepare(further=sorted(_SIDECARS)))}
 
@@ -52,55 +53,72 @@ def hosted(
         return
     from orchestrator.proxy.docker.borrow import borrowed, exclusive  # noqa: PLC0415 - slow to import
 
-    stack = _stack(use.proxy, congestion_control, services)
+    stack = _stack(use, use.proxy, congestion_control, services)
     with exclusive(stack, run_id=run_id), borrowed(stack), ExitStack() as opened:
-        yield _hand_over(stack, opened)
+        yield _hand_over(stack, opened, wired=not use.real)
 
 
-def _stack(proxy: ProxyFile, congestion_control: str, services: Sequence[str]) -> "DockerStack":
+def _stack(use: LabUse, proxy: ProxyFile, congestion_control: str, services: Sequence[str]) -> "DockerStack":
     from orchestrator.proxy.docker import DockerStack, StackSettings  # noqa: PLC0415 - slow to import
 
-    profiles = profiles_of(proxy, services)
+    profiles = profiles_of(proxy, services, probed=use.real)
     stack = DockerStack(StackSettings.of(proxy, profiles=profiles, congestion_control=congestion_control))
+    if not use.real:
+        _check_wires(stack)
+    return stack
+
+
+def _check_wires(stack: "DockerStack") -> None:
+    """Raise LabNotReadyError when no virtual phone can be wired to its containers."""
     if os.geteuid() != 0:
         raise LabNotReadyError("a virtual phone is wired to containers by root alone: run as root, or without --lab")
     if not stack.url.startswith("unix://"):
         raise LabNotReadyError(
             f"engine {stack.url}: a virtual phone is wired to containers of this machine's engine alone: unix:///…"
         )
-    return stack
 
 
-def profiles_of(proxy: ProxyFile, services: Sequence[str]) -> tuple[str, ...]:
-    """What has to run for some services of the origin, in the order of the compose file."""
+def profiles_of(proxy: ProxyFile, services: Sequence[str], *, probed: bool = False) -> tuple[str, ...]:
+    """What has to run for some services of the origin, in the order of the compose file.
+
+    Args:
+        proxy: what the lab file says.
+        services: of the origin that are used.
+        probed: link probes are answered beside the proxy, too: the phone's packets take real networks.
+    """
     wanted = {*_ALWAYS, *proxy.profiles, *(name for name in services if name in PROFILES)} - _SIDECARS
+    wanted |= {_PROBE} if probed else set()
     return tuple(name for name in PROFILES if name in wanted)
 
 
-def _hand_over(stack: "DockerStack", opened: ExitStack) -> HandedOver:
+def _hand_over(stack: "DockerStack", opened: ExitStack, *, wired: bool) -> HandedOver:
+    """What a lab gets; `wired`: it is in namespaces, and lays wires into those of containers."""
     from orchestrator.proxy.docker.engine import connected  # noqa: PLC0415 - slow to import
     from orchestrator.proxy.docker.namespaces import open_network  # noqa: PLC0415
     from orchestrator.proxy.docker.watch import Watch  # noqa: PLC0415
 
-    networks, holder = {}, ""
+    url, networks, socket = stack.url, {}, -1
     with connected(stack.url) as client:
         found = Watch(client, stack.settings.project).containers()
-        for node, service in HOLDERS.items():
+        for node, service in HOLDERS.items() if wired else ():
             networks[node] = open_network(found[service], service)
             opened.callback(os.close, networks[node])
         holder = str(found[HOLDERS["proxy"]].id)
-    # A lab has a /run of its own, and no way to the engine's socket but this one.
-    socket = os.open(stack.url.removeprefix("unix://"), os.O_PATH | os.O_CLOEXEC)
-    opened.callback(os.close, socket)
+    if wired:
+        # A lab has a /run of its own, and no way to the engine's socket but this one.
+        socket = os.open(stack.url.removeprefix("unix://"), os.O_PATH | os.O_CLOEXEC)
+        opened.callback(os.close, socket)
+        url = f"unix:///proc/self/fd/{socket}"
     made = stack.last_rendered()
     if made is None:
         raise LabNotReadyError(f"{stack.directory}: the containers' configurations are gone")
     return HandedOver(
-        socket,
-        networks,
+        url,
         stack.settings.project,
         str(stack.directory),
         holder,
         {name: stack.image(name) for name in ("net", "capture")},
         stack.describe(made),
+        socket,
+        networks,
     )

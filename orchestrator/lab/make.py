@@ -16,7 +16,13 @@ def _emulated(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
     return EmulatedLab(**settings)
 
 
-_LABS: Mapping[str, Callable[..., Lab]] = {"virtual": VirtualLab, "emulated": _emulated}
+def _bench(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
+    from orchestrator.lab.bench import BenchLab  # noqa: PLC0415 - Docker's client is slow to import
+
+    return BenchLab(**settings)
+
+
+_LABS: Mapping[str, Callable[..., Lab]] = {"virtual": VirtualLab, "emulated": _emulated, "adb": _bench}
 """The phone's driver → what makes a lab around it."""
 
 

@@ -17,7 +17,7 @@ def programs_of_lab(use: LabUse) -> list[Program]:
     Raises:
         LabNotReadyError: the user-mode kernel is there, but its modules are not.
     """
-    found = [*DEVICE_PROGRAMS, ADB] if use.kind == "emulated" else []
+    found = [*DEVICE_PROGRAMS, ADB] if use.kind == "emulated" else [ADB] if use.real else []
     if not use.virtual_routers():
         return found
     if programs.UML.find() is not None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -54,10 +55,12 @@ class LabSession:
         """Bring it up, probe the links and try the transport."""
         settings = self._settings
         with ExitStack() as stack:
-            logs = SCRATCH / "logs"
+            use = settings.use()
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="mplab-logs-"))) if use.real else SCRATCH
+            logs = folder / "logs"
             lab = stack.enter_context(
                 make_lab(
-                    settings.use(),
+                    use,
                     seed=settings.seed,
                     congestion_control=settings.congestion_control,
                     logs=logs,

@@ -5,15 +5,13 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 """
 
 import os
-import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.capture import CapturePoint
 from orchestrator.lab import topology
+from orchestrator.lab.base import BaseLab
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.network import make_network
 from orchestrator.lab.nodes import Node
@@ -21,18 +19,11 @@ from orchestrator.lab.servers import ProcessServers, Servers
 from orchestrator.phone import Phone
 from orchestrator.phone.netns import NetnsPhone
 from orchestrator.phone.sound import SoundCard
-from orchestrator.proxy import Proxy
-from orchestrator.services import RunningServices, Service
 from orchestrator.shaper import Shaper
 from orchestrator.shaper.linkem import LinkemShaper
-from orchestrator.spec.labuse import VIRTUAL, LabUse
 from orchestrator.spec.places import VirtualRouterFile
-from orchestrator.transport import Transport
-from orchestrator.transport.agent import Agent
 from orchestrator.ui import UiFactory
-from orchestrator.ui.appium import AppiumServer
 from orchestrator.ui.console import ConsoleLog
-from orchestrator.undo import UndoStack
 
 if TYPE_CHECKING:
     from orchestrator.lab.android import AndroidSide
@@ -42,60 +33,26 @@ SCRATCH = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
 
 
-class VirtualLab:
+class VirtualLab(BaseLab):
     """`Lab` on this machine alone: a lab that is up for as long as its context.
 
-    Args:
-        seed: of the link emulator.
-        congestion_control: pinned on every socket between agent and proxy.
-        logs: host folder for the logs of the lab's programs.
-        services: what the origin has beside web sites and files.
-        use: which of its parts others take the place of: a virtual router, containers.
-        run_id: of the run, for messages to others.
+    A lab file says which of its parts others take the place of: a virtual router, containers.
     """
 
     scratch = SCRATCH
     android: "AndroidSide | None" = None
 
-    def __init__(
-        self,
-        *,
-        seed: int,
-        congestion_control: str,
-        logs: Path,
-        services: Sequence[Service] = (),
-        use: LabUse = VIRTUAL,
-        run_id: str = "",
-    ) -> None:
-        self._seed = seed
-        self._use = use
-        self._run_id = run_id
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of every lab
+        super().__init__(**settings)
         self._router: VirtualRouter | None = None
         self._facts: dict[str, dict[str, str]] = {}
-        self.congestion_control = congestion_control
-        self._logs = logs
-        self._wanted = tuple(services)
-        self._stack = ExitStack()
         self.nodes: dict[str, Node] = {}
         self.endpoints = topology.endpoints()
-        self._appium: AppiumServer | None = None
 
-    def __enter__(self) -> Self:
-        """Bring everything up; what has been started is stopped again when a part fails."""
-        try:
-            self._prepare_scratch()
-            self._make_network()
-            self._start_services()
-        except BaseException:
-            self._stack.__exit__(*sys.exc_info())
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop everything, in reverse order."""
-        self._stack.__exit__(kind, error, trace)
+    def _bring_up(self) -> None:
+        self._prepare_scratch()
+        self._make_network()
+        self._start_services()
 
     def _prepare_scratch(self) -> None:
         SCRATCH.mkdir(mode=0o700)
@@ -190,20 +147,6 @@ class VirtualLab:
         """The nodes; of each virtual router, kernel, tc and busybox."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
-    @property
-    def proxy(self) -> Proxy:
-        """What the phone's agent connects to."""
-        return self.servers.proxy
-
-    @property
-    def services(self) -> RunningServices:
-        """What the origin has beside web sites and files."""
-        return self.servers.services
-
-    def origin_logs(self) -> list[Path]:
-        """Of the origin's web server."""
-        return self.servers.logs()
-
     def capture_points(self) -> list[CapturePoint]:
         """Every place where a cell's packets are captured."""
         interfaces = (*topology.PHONE_INTERFACES, "lo")
@@ -254,12 +197,6 @@ class VirtualLab:
             console=console,
         )
 
-    def _appium_url(self) -> str:
-        """Where Appium listens; it is started when this is first asked."""
-        if self._appium is None:
-            self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
-        return self._appium.url
-
     def open_sound(self, log: Path) -> SoundCard:
         """The phone's sound card, for as long as its context; its programs write to `log`."""
         return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
@@ -267,28 +204,6 @@ class VirtualLab:
     def _home(self) -> Path:
         home = SCRATCH / "home"
         return home if home.exists() else self.servers.make_home(home)
-
-    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.
-
-        Args:
-            transport: how the phone's TCP travels.
-            logs: folder for the agent's logs.
-            undo: where every change registers its undo before it is made.
-        """
-        transport.setup(self.phone, undo)
-        settings = transport.agent_settings()
-        self.proxy.use(settings.session)
-        agent = Agent(
-            phone=self.phone,
-            settings=settings,
-            endpoints=self.endpoints,
-            secret_file=self.servers.secret_file,
-            congestion_control=self.congestion_control,
-            logs=logs,
-        )
-        undo.register("agent", agent.stop)
-        return agent
 
     def origin_congestion_control(self) -> str:
         """What the origin's own sockets use (agent and proxy pin theirs)."""

@@ -41,6 +41,11 @@ class NetnsPhone:
         """Interface name → IPv4 address."""
         return self._interfaces
 
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """They are called as mplab calls them."""
+        return {name: name for name in self._interfaces}
+
     def identity(self) -> PhoneIdentity:
         """Model, system, kernel."""
         return PhoneIdentity(

@@ -34,6 +34,10 @@ class Phone(Machine, Protocol):
     def interfaces(self) -> Mapping[str, str]:
         """Interface name → IPv4 address."""
 
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """Interface name → what the phone itself calls it: ``rmnet_data2``."""
+
     def identity(self) -> PhoneIdentity:
         """Model, system, kernel."""
 

@@ -4,10 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from orchestrator.shaper.protocol import PathMeasurement, Shaper
-from orchestrator.spec.path import PathCondition
-
-OPEN = PathCondition.of(None, None, 0.0)
-"""A path that is left alone."""
+from orchestrator.spec.path import OPEN, PathCondition
 
 
 class SplitShaper:

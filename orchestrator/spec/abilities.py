@@ -16,11 +16,13 @@ class Abilities:
         title: what messages call it.
         disciplines: of queues.
         traces: whether it plays packet-delivery traces.
+        shapes: False: nothing does; the path can be left as it is alone.
     """
 
     title: str
     disciplines: Collection[Discipline]
     traces: bool = True
+    shapes: bool = True
     lowest_rate_kbps: float = 1.0
     rate_kbps: float = 10_000_000.0
     delay_ms: float = 60_000.0
@@ -47,6 +49,11 @@ def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) 
 
 
 def _refused(way: Direction, shaper: Abilities) -> Iterator[str]:
+    if not shaper.shapes:
+        if way != Direction():
+            found = ", ".join([way.text("rate"), f"delay {way.text('delay')}", *way.extras()])
+            yield f"{shaper.title}: found {found}; allowed: unlimited, rtt 0 ms (the path as it is)"
+        return
     queue = way.queue
     if queue.discipline not in shaper.disciplines:
         known = ", ".join(shaper.disciplines)

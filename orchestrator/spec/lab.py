@@ -71,7 +71,7 @@ class AttachmentFile(BaseModel):
 
     router: Name | None = Field(None, description="One of the routers.")
     server: Name | None = Field(None, description="One of the servers.")
-    at: Literal["phone"] | None = Field(None, description="On the phone itself, by its root_shell.")
+    at: Literal["phone"] | None = Field(None, description="On the phone itself, by its root_shell, or in runs by adb.")
     mac: Mac | None = Field(None, description="The phone's address at the router or server.")
     ip: Ip | None = Field(None, description="The phone's address as the router or server sees it.")
     interface: InterfaceName | None = Field(
@@ -127,7 +127,9 @@ class PhoneFile(AdbPhoneFile):
     )
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
-    root_shell: PhoneShellFile | None = Field(None, description="How a root shell is had on it.")
+    root_shell: PhoneShellFile | None = Field(
+        None, description="How a root shell is had on it; runs with 'driver: adb' need none."
+    )
 
     @property
     def inside(self) -> bool:
@@ -138,6 +140,11 @@ class PhoneFile(AdbPhoneFile):
     def android(self) -> bool:
         """It is reached by adb, and has apps of its own."""
         return self.driver in ("emulated", "adb")
+
+    @property
+    def shapes_itself(self) -> bool:
+        """A root shell can be had on it: by what `root_shell` says, or, in runs, by adb."""
+        return self.root_shell is not None or self.driver == "adb"
 
     def attachments(self) -> dict[str, AttachmentFile]:
         """By the phone's interface: ``wlan0``, ``rmnet0``."""
@@ -299,8 +306,9 @@ def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentF
         checker.add((*at, "router"), unknown("router", attachment.router, lab.routers))
     elif attachment.server is not None and attachment.server not in lab.servers:
         checker.add((*at, "server"), unknown("server", attachment.server, lab.servers))
-    elif attachment.at is not None and lab.phones[phone].root_shell is None:
-        checker.add((*at, "at"), f"{phone} has no 'root_shell', which says how a root shell is had on it")
+    elif attachment.at is not None and not lab.phones[phone].shapes_itself:
+        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and no 'driver: adb'"
+        checker.add((*at, "at"), text)
     else:
         return True
     return False

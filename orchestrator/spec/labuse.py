@@ -7,10 +7,12 @@ from typing import Any
 
 from orchestrator.errors import InputError
 from orchestrator.paths import INTERFACES
-from orchestrator.spec.abilities import Abilities
+from orchestrator.spec.abilities import Abilities, refusals
 from orchestrator.spec.check import Checker
 from orchestrator.spec.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
+from orchestrator.spec.link import LinkCondition
 from orchestrator.spec.proxyfile import ProxyFile
+from orchestrator.spec.realphone import check_real_lab, real_refusals
 from orchestrator.spec.suggest import unknown
 
 VIRTUAL_NAME = "virtual"
@@ -18,6 +20,8 @@ VIRTUAL_NAME = "virtual"
 
 LINKEM, TC = "linkem", "tc"
 """What shapes a path: the link emulator, or a router's traffic control."""
+NOT_SHAPED = "not shaped"
+"""Where a real phone's path is shaped that the lab file attaches to nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class LabUse:
         """Proxy and origin as containers; None: as processes of the lab."""
         return self.file.proxy if self.file is not None else None
 
+    @property
+    def real(self) -> bool:
+        """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
+        return self.kind == "adb"
+
     def _attachments(self) -> dict[str, AttachmentFile]:
         return self.file.phones[self.phone].attachments() if self.file is not None else {}
 
@@ -58,9 +67,9 @@ class LabUse:
         return {interface: place.full_name(self.phone) for interface, place in self._attachments().items()}
 
     def where(self) -> dict[str, str]:
-        """Interface → where its path is shaped, as in ``cell.json``: ``router wifi (tc)``, ``linkem``."""
-        places = self.places()
-        return {i: f"{places[i]} ({TC})" if i in places else LINKEM for i in INTERFACES.values()}
+        """Interface → where its path is shaped, as in ``cell.json``: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`."""
+        places, otherwise = self.places(), NOT_SHAPED if self.real else LINKEM
+        return {i: f"{places[i]} ({TC})" if i in places else otherwise for i in INTERFACES.values()}
 
     def virtual_routers(self) -> dict[str, VirtualRouterFile]:
         """Those that the lab boots: the ones that the phone is behind."""
@@ -74,9 +83,17 @@ class LabUse:
         for path, interface in INTERFACES.items():
             place = self.places().get(interface, "")
             kind = TC if place else LINKEM
-            if kind in shapers:
+            if self.real and not place:
+                found[path] = _nothing(self.phone, path)
+            elif kind in shapers:
                 found[path] = replace(shapers[kind], title=self.where()[interface]) if place else shapers[kind]
         return found
+
+    def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
+        """What of a link condition this lab cannot make, each thing once; `shapers` as of `abilities`."""
+        shaped = [path for path, interface in INTERFACES.items() if interface in self.places()]
+        more = real_refusals(link, self.phone, shaped) if self.real else ()
+        return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
 
     def determinants(self) -> str | dict[str, Any]:
         """What of the lab a cell's result may depend on."""
@@ -99,10 +116,9 @@ VIRTUAL = LabUse()
 """What there is on this machine alone."""
 
 
-NOT_YET = (
-    "a run cannot use a phone on a cable yet: it needs a proxy and an origin that cells drive, and containers "
-    "('proxy') are driven as a whole. 'driver: emulated' runs on an emulated device, by adb"
-)
+def _nothing(phone: str, path: str) -> Abilities:
+    title = f"nothing shapes this path of {phone}, since the lab file has no '{path}' for it"
+    return Abilities(title, disciplines=(), traces=False, shapes=False)
 
 
 class NoSuchLabError(InputError):
@@ -129,11 +145,11 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
         checker.add(("phones",), f"several phones: choose one, --phone {' or --phone '.join(lab.phones)}")
     chosen = phone or next(iter(lab.phones), "")
     if not checker.lines() and lab.phones[chosen].driver is None:
-        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual, emulated")
+        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual, emulated, adb")
     elif not checker.lines() and lab.phones[chosen].driver == "adb":
-        checker.add(("phones", chosen, "driver"), NOT_YET)
-    elif not checker.lines() and lab.proxy is not None and lab.phones[chosen].driver != "virtual":
-        text = f"a run with the phone {chosen}, which is driven by adb, cannot use containers yet: leave it out"
+        check_real_lab(lab, chosen, checker)
+    elif not checker.lines() and lab.proxy is not None and lab.phones[chosen].driver == "emulated":
+        text = f"a run with the emulated phone {chosen} cannot use containers yet: leave it out"
         checker.add(("proxy",), text)
     checker.raise_problems()
     return LabUse(lab, document.source, chosen)

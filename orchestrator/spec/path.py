@@ -83,6 +83,10 @@ class PathCondition:
         return ", ".join(parts)
 
 
+OPEN = PathCondition.of(None, None, 0.0)
+"""A path that is left alone."""
+
+
 def _problems(way: Direction) -> Iterator[str]:
     if way.jitter_ms > way.delay_ms:
         jitter, delay = format_duration_ms(way.jitter_ms), format_duration_ms(way.delay_ms)

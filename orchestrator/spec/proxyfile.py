@@ -8,7 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from orchestrator.spec.suggest import show
 
-PROFILES = ("proxy", "shadowsocks", "origin", "icecast", "xmpp", "turn", "dns", "iperf", "collector", "capture")
+PROFILES = (
+    *("proxy", "probe", "shadowsocks", "origin", "icecast", "xmpp", "turn", "dns", "iperf", "collector", "capture"),
+)
 """Those of ``proxy-docker/compose.yaml``."""
 
 _ENGINE = re.compile(r"unix:///\S+|ssh://[A-Za-z0-9._@:\[\]-]+|tcp://[A-Za-z0-9._:\[\]-]+:\d+")

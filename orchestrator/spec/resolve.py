@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from orchestrator.errors import InputError
 from orchestrator.scenario import Scenario
-from orchestrator.spec.abilities import Abilities, refusals
+from orchestrator.spec.abilities import Abilities
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.ending import Ending
@@ -299,9 +299,8 @@ class _Resolver:
 
     def check_shapers(self, lab: LabUse, links: Sequence[LinkCondition]) -> None:
         """What the shapers of the lab cannot do is said before anything is touched."""
-        shapers = lab.abilities(self._catalog.shapers)
         for link in links:
-            for problem in refusals(link, shapers):
+            for problem in lab.refusals(link, self._catalog.shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
 
     def check_matrix(self, file: ExperimentFile, matrix: Matrix, names: _Names) -> None:

@@ -12,6 +12,7 @@ from orchestrator.errors import DeviceError
 from orchestrator.lab.ready import wait_ready
 from orchestrator.machine import MachineProcess
 from orchestrator.phone import Phone
+from orchestrator.phone.names import by_our_names
 from orchestrator.programs import MPFLEX
 from orchestrator.transport.protocol import AgentSettings
 from orchestrator.transport.redirect import DNS_PORT, MARK, REDIRECT_PORT
@@ -66,8 +67,8 @@ class Agent:
                     "dns_server": endpoints.dns,
                     "proxy": _proxy(settings, endpoints),
                     "transport": settings.transport,
-                    "device": settings.device,
-                    "paths": [{"device": device} for device in settings.paths],
+                    "device": phone.devices.get(settings.device, settings.device),
+                    "paths": [{"device": phone.devices.get(device, device)} for device in settings.paths],
                     "plain": settings.plain,
                     "session": settings.session,
                     "mark": MARK,
@@ -102,6 +103,9 @@ class Agent:
         if self._process is not None:
             self._process.stop()
             self._phone.bring(self._records)
+            devices = self._phone.devices
+            if self._records.exists() and any(name != device for name, device in devices.items()):
+                self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
 
     def records(self) -> list[dict[str, Any]]:
         """What it has logged so far: connections, lookups, what happened to paths."""
@@ -110,7 +114,8 @@ class Agent:
         if not self._records.exists():
             return []
         lines = self._records.read_text().splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        devices = self._phone.devices
+        return [by_our_names(json.loads(line), devices) for line in lines if line.endswith("\n")]
 
     def _path_events(self) -> list[dict[str, Any]]:
         return [record for record in self.records() if record["event"] == "path"]
@@ -138,7 +143,7 @@ class Agent:
             found = {"ok": False, "error": done.stderr.strip() or f"exit code {done.exit_code}"}
         if not found.get("ok") and "mptcp" not in found:
             raise DeviceError("mpflex agent", f"no test connection to the proxy: {found.get('error')}")
-        return found
+        return by_our_names(found, self._phone.devices)
 
 
 def _proxy(settings: AgentSettings, endpoints: Endpoints) -> str:

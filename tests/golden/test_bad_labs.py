@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.spec.lab import load_lab
+from orchestrator.spec.labuse import use_lab
 from tests.golden.conftest import Refused
 
 GOLDEN = Path(__file__).parent
@@ -14,6 +15,11 @@ NAMES = sorted({path.stem for path in (GOLDEN / "labs").iterdir()})
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_file_gets_its_message(name: str, refused: Refused) -> None:
     refused(Path("labs") / f"{name}.yaml", load_lab)
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in (GOLDEN / "lab-uses").iterdir()}))
+def test_what_runs_cannot_use_gets_its_message(name: str, refused: Refused) -> None:
+    refused(Path("lab-uses") / f"{name}.yaml", use_lab)
 
 
 def test_every_message_names_file_and_line() -> None:

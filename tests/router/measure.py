@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from orchestrator.lab.nodes import Node
 from orchestrator.programs import LINKEM
-from orchestrator.shaper.linkem import parse_probe
+from orchestrator.shaper.probe import parse_probe
 from orchestrator.shaper.protocol import PathMeasurement
 from orchestrator.spec.experiment import Tolerance
 from orchestrator.spec.path import PathCondition

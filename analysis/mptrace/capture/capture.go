@@ -4,6 +4,7 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,6 +28,7 @@ const MaxSnapLen = blockSize - 1<<10
 // Options say what to capture.
 type Options struct {
 	Interface   string
+	Name        string // of the interface in the file; "": its own
 	File        string
 	Payload     bool   // keep whole packets, not their headers alone
 	SnapLen     uint32 // 0: MaxSnapLen
@@ -108,7 +110,7 @@ func (c *Capture) create(o Options, link uint16, snapLen uint32) error {
 	}
 	c.file = file
 	c.out, err = NewWriter(file, Description{
-		Interface: o.Interface, LinkType: link, SnapLen: snapLen, OS: system(), Application: o.Application,
+		Interface: cmp.Or(o.Name, o.Interface), LinkType: link, SnapLen: snapLen, OS: system(), Application: o.Application,
 	})
 	if err != nil {
 		_ = file.Close()

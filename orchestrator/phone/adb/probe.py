@@ -143,6 +143,13 @@ def _mptcp_problem(kernel: KernelMptcp, *, rooted: bool) -> str:
     return f"its kernel is set so that there is no second subflow ({state}), and only root can change that"
 
 
+def missing_mptcp(kernel: KernelMptcp) -> str:
+    """Why runs cannot use the Multipath TCP of a rooted phone, or ""."""
+    if kernel.kind == "out-of-tree":
+        return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which runs do not use yet"
+    return _mptcp_problem(kernel, rooted=True)
+
+
 def _mptcp_note(kernel: KernelMptcp) -> str:
     if kernel.kind != "out-of-tree":
         return ""

@@ -25,8 +25,8 @@ from orchestrator.proxy.docker.volumes import MARK
 from orchestrator.proxy.docker.watch import Watch
 from orchestrator.proxy.settings import proxy_settings
 
-SERVICE, HOLDER = "proxy", "proxy-net"
-"""The service that carries, and the one that holds its network."""
+SERVICE, HOLDER, ORIGIN = "proxy", "proxy-net", "origin-net"
+"""The service that carries, the one that holds its network, and the one that holds the origin's."""
 CLOCK_S = 2.0
 """How far the clock of the engine's host may be off."""
 
@@ -48,7 +48,8 @@ class DockerProxy:
         project: name of the compose project.
         image: what the configuration is put into its volume by.
         sidecar: captures in the proxy's network.
-        interface: towards the phone, in the proxy's network.
+        interface: towards the phone, in the proxy's network; "": that of its default route, to which the engine
+            brings what comes to published ports.
         congestion_control: pinned on every socket towards the phone.
         ports: of the origin's services that phones reach, beside those of the web.
         plain: where sessions without privacy are accepted, address and port; "": nowhere.
@@ -79,8 +80,19 @@ class DockerProxy:
 
     @property
     def capture_point(self) -> CapturePoint:
-        """The interface towards the phone, watched by a side-car."""
-        return CapturePoint(self._sidecar, self._interface, "proxy.pcapng")
+        """The interface towards the phone, watched by a side-car. Raises DeviceError."""
+        return CapturePoint(self._sidecar, self._interface or self._default_interface(), "proxy.pcapng")
+
+    def _default_interface(self) -> str:
+        said = self._ask("ip", "-4", "-o", "route", "show", "default")
+        found = re.search(r"\bdev (\S+)", said)
+        if found is None:
+            raise DeviceError(HOLDER, "its network has no default route: is one of its networks gone?")
+        return found[1]
+
+    def origin_congestion_control(self) -> str:
+        """What the origin's own sockets use. Raises DeviceError."""
+        return self._ask("cat", "/proc/sys/net/ipv4/tcp_congestion_control", service=ORIGIN).strip()
 
     def start(self) -> None:
         """Configure it for cells, start it again, and wait until it listens.
@@ -214,14 +226,14 @@ class DockerProxy:
                 "engine", f"the clock of its host is {off_s:.1f} s off this machine's: let both keep time by NTP"
             )
 
-    def _ask(self, *argv: str) -> str:
+    def _ask(self, *argv: str, service: str = HOLDER) -> str:
         try:
-            code, output = self._container(HOLDER).exec_run(list(argv))
+            code, output = self._container(service).exec_run(list(argv))
         except (DockerException, RequestException) as error:
-            raise DeviceError(HOLDER, f"cannot be asked: {error}", command=argv) from error
+            raise DeviceError(service, f"cannot be asked: {error}", command=argv) from error
         text = output.decode(errors="replace") if isinstance(output, bytes) else ""
         if code != 0:
-            raise DeviceError(HOLDER, "a command failed", command=argv, exit_code_found=code, stderr=text)
+            raise DeviceError(service, "a command failed", command=argv, exit_code_found=code, stderr=text)
         return text
 
     def _container(self, service: str) -> Container:

@@ -112,7 +112,7 @@ def _render(directory: Path, key: str, congestion_control: str, listen: Sequence
     services = RunningServices(
         [load_service(name) for name in service_names()],
         directory=directory / "services",
-        host=_Nowhere(),
+        host=Nowhere(),
         installed=installed,
     )
     origin = Origin(directory / "origin", additions=services, installed=installed, valid_for=VALID_FOR)
@@ -199,13 +199,15 @@ def _key(*settings: str) -> str:
     return digest.hexdigest()[:12]
 
 
-class _Nowhere:
+class Nowhere:
     """`Host` of services that are configured, not run."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> Any:  # noqa: ANN401 - it never returns
+        """Raises LabNotReadyError."""
         raise LabNotReadyError(f"{argv[0]} runs in a container; compose starts it")
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
+        """Raises LabNotReadyError."""
         raise LabNotReadyError(f"{argv[0]} runs in a container")

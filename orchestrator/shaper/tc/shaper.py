@@ -10,7 +10,8 @@ from orchestrator.shaper.protocol import PathMeasurement
 from orchestrator.shaper.tc.place import Place
 from orchestrator.shaper.tc.rules import Selector
 from orchestrator.spec.lab import PhoneFile
-from orchestrator.spec.path import PathCondition
+from orchestrator.spec.labuse import NOT_SHAPED
+from orchestrator.spec.path import OPEN, PathCondition
 
 Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 
@@ -47,9 +48,11 @@ class TcShaper:
 
         `seed` is used where kernel and tc take one (Linux 6.7); chance is the kernel's elsewhere.
 
+        A path that is attached to no place can be left as it is alone.
+
         Raises:
-            LabNotReadyError: a path that is shaped nowhere, a condition that cannot be given there; a place that was
-                lost and does not come back.
+            LabNotReadyError: a path that is shaped nowhere and is not left open, a condition that cannot be given
+                there; a place that was lost and does not come back.
             PlaceError: one refused; nothing stays applied on any.
         """
         if core_rtt_ms:
@@ -60,7 +63,8 @@ class TcShaper:
             _renew(place)
         try:
             for interface, condition in conditions.items():
-                self.change(interface, condition, seed=seed)
+                if interface in self._places or condition != OPEN:
+                    self.change(interface, condition, seed=seed)
         except Exception as error:
             try:
                 self.clear()
@@ -99,7 +103,9 @@ class TcShaper:
         }
 
     def where(self, interface: str) -> str:
-        """``server proxy (tc)``."""
+        """``server proxy (tc)``, ``not shaped``."""
+        if interface not in self._places:
+            return NOT_SHAPED
         return f"{self._places[interface][0].name} (tc)"
 
     def counters(self) -> Mapping[str, int]:

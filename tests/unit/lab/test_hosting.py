@@ -56,7 +56,14 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LabNotReadyError, match="was handed none"):
         HandedOver.received()
     given = HandedOver(
-        3, {"proxy": 4, "origin": 5}, "mplab", "/state", "c0ffee", {"net": "mplab/net:1"}, {"images": {}}
+        "unix:///run/docker.sock",
+        "mplab",
+        "/state",
+        "c0ffee",
+        {"net": "mplab/net:1"},
+        {"images": {}},
+        3,
+        {"proxy": 4, "origin": 5},
     )
     inherited = given.inherited()
     assert inherited["descriptors"] == (3, 4, 5)

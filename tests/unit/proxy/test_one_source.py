@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from orchestrator.endpoints import MPFLEX_PLAIN_PORT, PROBE_PORT
 from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.origin import Origin
 from orchestrator.programs import CHECKOUT, MPFLEX, Program
 from orchestrator.proxy.docker.compose import FILE, default_settings, profiles
 from orchestrator.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
-from orchestrator.proxy.docker.render import CONTROL, PORTS, _Nowhere
+from orchestrator.proxy.docker.render import CONTROL, PORTS, Nowhere
 from orchestrator.services import RunningServices, load_service, service_names
 from orchestrator.services.registry import SERVICES_DIR
 from orchestrator.spec.proxyfile import PROFILES
@@ -24,7 +25,7 @@ SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]
 PROGRAM_OF = {"web": "nginx", "dns": "dnsmasq", "echo": "udp-echo", "iperf": "iperf3", "xmpp": "prosody"}
 """Service of the compose file → program of the virtual lab, where names differ."""
 WITH_CAPABILITIES = {"proxy-net", "shadowsocks-net", "origin-net", "capture-proxy"}
-OF_DOCKER_ALONE = WITH_CAPABILITIES | {"proxy", "shadowsocks", "collector"}
+OF_DOCKER_ALONE = WITH_CAPABILITIES | {"proxy", "probe", "shadowsocks", "collector"}
 IMAGES = FILE.parent / "images"
 
 
@@ -65,7 +66,7 @@ def make_lab(directory: Path, installed: Installed, patch: pytest.MonkeyPatch) -
     services = RunningServices(
         [load_service(name) for name in service_names()],
         directory=directory / "services",
-        host=_Nowhere(),
+        host=Nowhere(),
         installed=installed,
     )
     origin = Origin(directory / "origin", additions=services, installed=installed)
@@ -165,7 +166,9 @@ def test_containers_are_hardened() -> None:
 
 def test_ports_are_those_that_the_proxy_listens_at_on_loopback() -> None:
     published = SERVICES["proxy-net"]["ports"]
-    assert {int(port.rpartition(":")[2]) for port in published} == set(PORTS.values())
+    there = {*map(str, PORTS.values()), str(MPFLEX_PLAIN_PORT), f"{PROBE_PORT}/udp"}
+    assert {port.rpartition(":")[2] for port in published} == there
+    assert SERVICES["probe"]["command"] == ["probe-server", "--listen", f"0.0.0.0:{PROBE_PORT}"]
     defaults = {re.sub(r"\$\{\w+:-([^}]*)\}.*", r"\1", port) for port in published}
     assert defaults == {"127.0.0.1", "127.0.0.2"}
     assert CONTROL in SERVICES["proxy"]["healthcheck"]["test"]

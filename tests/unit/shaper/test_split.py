@@ -7,8 +7,8 @@ import pytest
 
 from orchestrator.errors import DeviceError
 from orchestrator.shaper import PathMeasurement
-from orchestrator.shaper.split import OPEN, SplitShaper
-from orchestrator.spec.path import PathCondition
+from orchestrator.shaper.split import SplitShaper
+from orchestrator.spec.path import OPEN, PathCondition
 from orchestrator.verdict import judge_emulation, judge_punctuality
 
 WIFI, LTE = PathCondition.of(8000, 2000, 40), PathCondition.of(9000, 2000, 70)

@@ -49,11 +49,6 @@ def test_apps_are_chosen_in_the_lab_file_or_are_the_first(tmp_path: Path) -> Non
     assert android_app(VIRTUAL, "messenger") is None
 
 
-def test_a_phone_on_a_cable_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lab\.yaml:4: phones\.one\.driver: a run cannot use a phone on a cable yet"):
-        use(tmp_path, "{driver: adb, serial: A1B2}")
-
-
 @pytest.mark.parametrize(
     ("model", "reason"), [("android-13", ""), ("mptcp-095", "out-of-tree 0.95"), ("android-10", "no Multipath TCP")]
 )

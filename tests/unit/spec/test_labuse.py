@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.errors import InputError
 from orchestrator.plan import make_plan
+from orchestrator.programs import CHECKOUT
 from orchestrator.shaper.abilities import SHAPERS
 from orchestrator.spec import Catalog, Experiment, load_experiment
 from orchestrator.spec.labuse import VIRTUAL, find_lab, use_lab
@@ -46,7 +47,7 @@ def test_one_of_several_is_chosen(tmp_path: Path) -> None:
 
 def test_a_phone_that_is_shaped_by_hand_alone(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"lab.yaml:5: phones.one: no 'driver': a run needs one; allowed: virtual, emulated"
+        InputError, match=r"lab.yaml:5: phones.one: no 'driver': a run needs one; allowed: virtual, emulated, adb"
     ):
         use_lab(lab(tmp_path, BY_HAND))
     with pytest.raises(InputError, match="no phone: a run needs one"):
@@ -90,12 +91,21 @@ def test_cells_of_another_lab_are_other_cells(load: Load, tmp_path: Path) -> Non
 GOOD = "{down: 1 Mbit/s, up: 1 Mbit/s, rtt: 40 ms}"
 
 
-def problems_of(load: Load, catalog: Catalog, tmp_path: Path, *, wifi: str = GOOD, lte: str = GOOD) -> str:
-    """What is refused of a condition where WiFi is at the virtual router and LTE at the link emulator."""
-    load(links=f"[{{name: mine, wifi: {wifi}, lte: {lte}}}]")
+def problems_of(
+    load: Load,
+    catalog: Catalog,
+    tmp_path: Path,
+    *,
+    wifi: str = GOOD,
+    lte: str = GOOD,
+    more: str = "",
+    text: str = ONE,
+) -> str:
+    """What is refused of a condition, in the lab with one virtual router (WiFi) and the link emulator unless told."""
+    load(links=f"[{{name: mine, wifi: {wifi}, lte: {lte}{more}}}]")
     try:
-        full = replace(catalog, shapers=SHAPERS)
-        load_experiment(tmp_path / "example.yaml", catalog=full, lab=use_lab(lab(tmp_path, ONE)))
+        full = replace(catalog, shapers=SHAPERS, android=catalog.scenarios)
+        load_experiment(tmp_path / "example.yaml", catalog=full, lab=use_lab(lab(tmp_path, text)))
     except InputError as error:
         return str(error)
     return ""
@@ -113,3 +123,60 @@ def test_what_a_path_cannot_be_is_said_with_the_place(load: Load, tmp_path: Path
     assert problems_of(load, catalog, tmp_path, lte=trace) == ""
     found = problems_of(load, catalog, tmp_path, wifi=trace)
     assert "wifi, down: router wifi (tc) cannot play packet-delivery traces (trace walk.down)" in found
+
+
+REAL = """\
+mplab: 1
+name: bench
+servers: {proxy: {interface: eth0}}
+phones: {one: {driver: adb, serial: A1B2, wifi: {server: proxy}}}
+proxy: {listen: [203.0.113.5]}
+"""
+AS_IT_IS = "{down: unlimited, up: unlimited, rtt: 0 ms}"
+
+
+def test_a_real_phone_has_paths_that_are_shaped_by_nobody(tmp_path: Path) -> None:
+    use = use_lab(lab(tmp_path, REAL))
+    assert (use.kind, use.real) == ("adb", True)
+    assert use.where() == {"wlan0": "server proxy (tc)", "rmnet0": "not shaped"}
+    assert not VIRTUAL.real
+
+
+def test_what_nobody_shapes_is_left_as_it_is(load: Load, tmp_path: Path, catalog: Catalog) -> None:
+    assert problems_of(load, catalog, tmp_path, lte=AS_IT_IS, text=REAL) == ""
+    found = problems_of(load, catalog, tmp_path, text=REAL)
+    assert found.count("\n") == 0, "both directions are alike: one line"
+    assert (
+        "example.yaml:4: links[0]: link 'mine': lte, down: nothing shapes this path of one, since the lab file has no "
+        "'lte' for it: found 1 Mbit/s, delay 20 ms; allowed: unlimited, rtt 0 ms (the path as it is)"
+    ) in found
+    loses = "{down: {rate: unlimited, loss: 1 %}, up: unlimited, rtt: 0 ms}"
+    assert "found unlimited, delay 0 ms, loss 1 %; allowed" in problems_of(
+        load, catalog, tmp_path, lte=loses, text=REAL
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("core_rtt: 40 ms", "core_rtt: what lies behind the proxy is shaped by nobody in a lab with a real phone"),
+        ("changes: [{at: 5 s, path: lte, radio: off}]", "lte at 5 s: radio: nothing shapes this path of one"),
+        ("changes: [{at: 5 s, path: wifi, interface: down}]", "wifi at 5 s: interface: the Android of one switches"),
+        ("changes: [{at: 5 s, path: wifi, access_point: new}]", "wifi at 5 s: access_point: the Android of one"),
+        ("changes: [{at: 5 s, path: lte, loss: 1 %}]", "lte at 5 s, down: nothing shapes this path of one"),
+    ],
+)
+def test_what_real_networks_cannot_do(load: Load, tmp_path: Path, catalog: Catalog, more: str, message: str) -> None:
+    assert message in problems_of(load, catalog, tmp_path, lte=AS_IT_IS, more=f", {more}", text=REAL)
+
+
+def test_what_real_networks_can_do(load: Load, tmp_path: Path, catalog: Catalog) -> None:
+    wifi = "{at: 5 s, path: wifi, radio: off}, {at: 6 s, path: wifi, radio: on}"
+    more = f", changes: [{wifi}, {{at: 7 s, path: lte, route: default}}]"
+    assert problems_of(load, catalog, tmp_path, lte=AS_IT_IS, more=more, text=REAL) == ""
+
+
+@pytest.mark.parametrize("name", ["bench", "docker-proxy", "emulated-phone", "virtual-router"])
+def test_the_labs_that_come_with_mplab_can_be_used(name: str) -> None:
+    use = use_lab(CHECKOUT / "router-configs" / "labs" / f"{name}.yaml")
+    assert use.where().keys() == {"wlan0", "rmnet0"}

@@ -32,6 +32,7 @@ far as it goes); 2 no such interface, or the file exists; 3 no permission.`,
 		RunE:    func(*cobra.Command, []string) error { return runCapture(o) },
 	}
 	command.Flags().StringVarP(&o.Interface, "interface", "i", "", "interface to capture on")
+	command.Flags().StringVar(&o.Name, "name", "", "what the file shall call the interface (default: its own name)")
 	command.Flags().StringVarP(&o.File, "write", "w", "", "pcapng file to write")
 	command.Flags().BoolVar(&o.Payload, "payload", false, "keep the payload too")
 	command.Flags().Uint32Var(&o.SnapLen, "snaplen", 0, "keep at most this many bytes of a packet (0: no limit)")

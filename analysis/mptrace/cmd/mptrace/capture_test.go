@@ -57,6 +57,22 @@ finish
 	}
 }
 
+// TestName: a phone's interface bears in the file the name that it is given.
+func TestName(t *testing.T) {
+	dir := lab(t, `
+MPTRACE_TEST_ROLE=mptrace "$SELF" capture -i lo --name rmnet0 -w phone-rmnet0.pcapng >lo.events & PIDS=$!
+for i in $(seq 100); do grep -q ready lo.events && break; sleep 0.05; done
+as server 127.0.0.1:4000 >server.out & S=$!
+listening
+PLAIN=1 as client 127.0.0.1:4000 2000 0
+wait $S
+finish
+`)
+	if r := result(t, captures(t, dir)...); len(r.Subflows) != 1 || r.Subflows[0].Interface != "rmnet0" {
+		t.Errorf("%+v", r.Subflows)
+	}
+}
+
 func TestFullDisk(t *testing.T) {
 	dir := lab(t, `
 mkdir small

@@ -1,0 +1,23 @@
+"""What a phone calls its interfaces, in what its programs write down, by the names that mplab gives them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def by_our_names(record: Mapping[str, Any], devices: Mapping[str, str]) -> dict[str, Any]:
+    """A record of `mpflex` (log, or result of a check) whose interfaces are called ``wlan0`` and ``rmnet0``.
+
+    Args:
+        record: as the program wrote it.
+        devices: our name → the phone's (`Phone.devices`).
+    """
+    ours = {device: name for name, device in devices.items()}
+    found = dict(record)
+    for key in ("interface", "device"):
+        if isinstance(value := found.get(key), str):
+            found[key] = ours.get(value, value)
+    if isinstance(paths := found.get("paths"), list):
+        found["paths"] = [
+            by_our_names(path, devices) if isinstance(path, dict) else ours.get(path, path) for path in paths
+        ]
+    return found

@@ -1,0 +1,49 @@
+"""What a run sees of a real phone before anything is begun: who it is, or why it cannot be used."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.device import Device, DeviceSettings
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.bench import look_at_phone, phone_lock
+from orchestrator.spec.labuse import LabUse, use_lab
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    with Device(DeviceSettings(phone=request.param, apps=False)) as found:
+        yield found
+
+
+def lab(tmp_path: Path, device: Device) -> LabUse:
+    path = tmp_path / "lab.yaml"
+    path.write_text(
+        f"mplab: 1\nname: bench\nphones: {{one: {{driver: adb, serial: '{device.address}'}}}}\n"
+        "proxy: {listen: [203.0.113.5]}\n"
+    )
+    return use_lab(path)
+
+
+@pytest.mark.parametrize("device", ["android-13"], indirect=True)
+def test_a_rooted_phone_says_what_it_is_unless_a_run_has_it(tmp_path: Path, device: Device) -> None:
+    use = lab(tmp_path, device)
+    found = look_at_phone(use)
+    assert (found["name"], found["model"], found["root"]) == ("one", "Google Pixel 7", "su -c")
+    assert found["serial"] == device.address
+    with phone_lock(use, run_id="other"), pytest.raises(LabNotReadyError, match=r"is in use by run other"):
+        look_at_phone(use)
+
+
+@pytest.mark.parametrize("device", ["android-16"], indirect=True)
+def test_a_phone_that_is_not_rooted_is_refused(tmp_path: Path, device: Device) -> None:
+    label = re.escape(f"one ({device.address})")
+    with pytest.raises(LabNotReadyError, match=rf"{label}: not rooted: its traffic can be sent to the agent by root"):
+        look_at_phone(lab(tmp_path, device))
