@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test setup android system pesq bench bench-linkem bench-mpflex bench-mptrace lock schema clean
+.PHONY: help demo test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -23,8 +23,12 @@ help:  ## this list
 demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 	$(VENV)/bin/mplab run experiments/demo.yaml
 
-test: setup  ## lint, types, unit, integration, router and Go tests
+test: setup  ## lint, types, unit, integration, router, device and Go tests
 	$(VENV)/bin/tox
+
+test-docker: setup  ## tests of the containers, with a Docker engine of their own (root; installs docker.io where it is missing)
+	@tools/system-packages docker
+	$(VENV)/bin/tox -e docker
 
 setup: system $(VENV)/.complete $(BIN)/node tools/appium/node_modules/.complete $(PROGRAMS) $(LIBRARIES)  ## install what is missing, build the programs
 
