@@ -64,10 +64,6 @@ def why_no_router() -> str:
     missing = [program for program in OF_VIRTUAL_ROUTER if program.find() is None]
     if missing:
         return f"a router needs {'; '.join(program.remedy for program in missing)}"
-    flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
-    if "amx_tile" in flags and "MPLAB_USER_MODE_LINUX" not in os.environ:
-        # Debian's has no room for their registers: "ptrace set fp regs failed".
-        return "user-mode Linux does not run on processors with AMX"
     return ""
 
 
