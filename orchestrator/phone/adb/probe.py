@@ -146,7 +146,7 @@ def _mptcp_problem(kernel: KernelMptcp, *, rooted: bool) -> str:
 def missing_mptcp(kernel: KernelMptcp) -> str:
     """Why runs cannot use the Multipath TCP of a rooted phone, or ""."""
     if kernel.kind == "out-of-tree":
-        return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which runs do not use yet"
+        return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which proxies would not understand"
     return _mptcp_problem(kernel, rooted=True)
 
 
