@@ -37,7 +37,9 @@ def missing_on_phone(use: LabUse, transport: str) -> str:
     model = phone_model(use)
     if transport != "mptcp" or model is None or model.mptcp_kind == "upstream":
         return ""
-    has = "" if model.mptcp_kind == "none" else f", only that of a kernel {model.mptcp}: proxies would not understand it"
+    has = (
+        "" if model.mptcp_kind == "none" else f", only that of a kernel {model.mptcp}: proxies would not understand it"
+    )
     return f"phone '{use.phone}' ({model.model}, Android {model.android}) has no Multipath TCP of Linux 5.6{has}"
 
 
