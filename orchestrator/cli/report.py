@@ -8,20 +8,28 @@ import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import err, out, table
+from orchestrator.cli.pdf import check_pdf, write_pdf
 
 
 def report(
     run_name: RunArgument = "",
     runs: RunsOption = RUNS,
+    pdf: Annotated[Path | None, typer.Option("--pdf", help="Print it into this file, too.", show_default=False)] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the web browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show where a run's report is, and its numbers; makes it when it is not there."""
+    if pdf is not None:
+        check_pdf(pdf)
     path = find_run(run_name, runs)
     page = path / "report" / "index.html"
     if not page.exists():
         analyze_with_progress(path)
     show_report(path, as_json=as_json)
+    if pdf is not None:
+        with err.status("Printing …"):
+            write_pdf(page, pdf)
+        err.print(f"PDF: {pdf}", markup=False, soft_wrap=True)
     if open_it:
         webbrowser.open(page.resolve().as_uri())
 

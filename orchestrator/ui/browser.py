@@ -53,12 +53,21 @@ PORT_FILE = "DevToolsActivePort"
 def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> list[str]:
     """Command line switches of a browser with the user data directory `profile`, driven `BY_PIPE` or `BY_PORT`."""
     width, height = PHONE_SCREEN
-    own = [driven, f"--user-data-dir={profile}", f"--window-size={width},{height}"]
-    # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it.
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    own = [driven, *_own(profile), f"--window-size={width},{height}"]
     # Sound may begin with any tap, as in an app.
     sound = ["--mute-audio"] if muted else ["--autoplay-policy=no-user-gesture-required"]
-    return [*_SWITCHES, *own, *sandbox, *sound]
+    return [*_SWITCHES, *own, *sound]
+
+
+def printing_switches(profile: Path, target: Path) -> list[str]:
+    """Command line switches of a browser that prints one page into the file `target` as PDF, and ends."""
+    return [*_SWITCHES, *_own(profile), "--no-pdf-header-footer", f"--print-to-pdf={target}"]
+
+
+def _own(profile: Path) -> list[str]:
+    # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it, or the page is our own.
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return [f"--user-data-dir={profile}", *sandbox]
 
 
 @dataclass(frozen=True)

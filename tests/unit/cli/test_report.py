@@ -1,0 +1,39 @@
+"""``mplab report``: the page on paper."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.pipeline import analyze
+from orchestrator.cli.main import main
+from orchestrator.cli.pdf import write_pdf
+from orchestrator.programs import CHROMIUM
+from tests.unit.analysis.synthetic import Synthetic
+
+
+@pytest.mark.skipif(CHROMIUM.find() is None, reason="no Chromium, which prints reports")
+def test_a_report_is_printed_whole(tmp_path: Path) -> None:
+    builder, target = Synthetic(tmp_path, repetitions=2), tmp_path / "report.pdf"
+    run = builder.build()
+    analyze(run, scenario_folders=builder.scenario_folders)
+    write_pdf(run / "report" / "index.html", target)
+    content = target.read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert content.rstrip().endswith(b"%%EOF")
+    pages = len(re.findall(rb"/Type\s*/Page\b", content))
+    width, height = (float(size) for size in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", content)[0])
+    assert pages > 2
+    assert height / width == pytest.approx(2**0.5, rel=0.01), "A4"
+
+
+def test_where_nothing_can_be_written_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Synthetic(tmp_path, repetitions=1).build()
+    monkeypatch.setattr("sys.argv", ["mplab", "report", str(run), "--pdf", str(tmp_path / "no" / "report.pdf")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert f"there is no folder {tmp_path / 'no'}" in capsys.readouterr().err
+    assert not (run / "report").exists()
