@@ -1,10 +1,11 @@
 """``mplab plan``."""
 
 from orchestrator.cli.budgets import check_budgets
-from orchestrator.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, load
+from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.lab.needs import missing_on_phone
 from orchestrator.plan import Plan, make_plan
+from orchestrator.record.learnt import learn
 from orchestrator.spec import Experiment
 from orchestrator.transport import missing_reason
 
@@ -17,24 +18,39 @@ def plan_of(experiment: Experiment) -> Plan:
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
 
 
-def plan(file: ExperimentFile, lab: LabOption = "", phone: PhoneOption = "", as_json: JsonOption = False) -> None:
+def plan(
+    file: ExperimentFile,
+    lab: LabOption = "",
+    phone: PhoneOption = "",
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
     """Show what an experiment would run, in which order, and for how long; nothing is touched."""
     experiment = load(file, lab, phone)
     check_budgets(experiment)
-    made = plan_of(experiment)
+    show_plan(experiment, *learn(plan_of(experiment), experiment, runs), as_json=as_json)
+
+
+def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool) -> None:
+    """Print a plan, whose estimate is from so many cells of earlier runs, or its JSON."""
     if as_json:
         described = {"experiment": experiment.to_json(), "lab": experiment.lab.to_json(), "plan": made.to_json()}
-        print_json(described)
+        print_json({**described, "estimate_from_cells": learnt})
         return
     rows = table("#", "block", "scenario", "transport", "link", "seed")
     for cell in made.cells:
         rows.add_row(str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}")
     out.print(rows)
-    out.print(f"\n{len(made.cells)} cells, about {duration(made.estimate_s)}")
+    out.print(f"\n{len(made.cells)} cells, {about(made, learnt)}")
     if experiment.lab.places():
         where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
     announce_skipped(made)
+
+
+def about(made: Plan, learnt: int) -> str:
+    """How long a plan takes, and how that is known."""
+    return f"about {duration(made.estimate_s)}" + (f" ({learnt} cells of earlier runs tell)" if learnt else "")
 
 
 def announce_skipped(made: Plan) -> None:

@@ -24,8 +24,8 @@ from orchestrator.cli.options import (
     find_run,
     load,
 )
-from orchestrator.cli.output import duration, err, print_json
-from orchestrator.cli.plan import announce_skipped, plan_of
+from orchestrator.cli.output import err, print_json
+from orchestrator.cli.plan import about, announce_skipped, plan_of, show_plan
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
@@ -45,6 +45,7 @@ from orchestrator.record import (
     utc_now,
     write_junit,
 )
+from orchestrator.record.learnt import learn
 from orchestrator.spec import Experiment, load_experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse
 
@@ -61,15 +62,19 @@ def run(
     phone: PhoneOption = "",
     runs: RunsOption = RUNS,
     no_report: NoReport = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run an experiment and make its report."""
     experiment = load(file, lab, phone)
     check_budgets(experiment)
-    plan = plan_of(experiment)
+    plan, learnt = learn(plan_of(experiment), experiment, runs)
+    if dry_run:
+        show_plan(experiment, plan, learnt, as_json=as_json)
+        return
     check_ready_for(experiment)
     directory = begin(experiment, plan, runs)
-    err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
+    err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
     announce_skipped(plan)
     _execute(directory, report=not no_report, as_json=as_json)
 
