@@ -98,6 +98,7 @@ class DownloadScenario:
     parameters = DownloadParameters
     needs_ui = False
     services = ()
+    socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
         """Enough for a path of 200 kbit/s, but not more than 120 s unless the usual path needs it."""
@@ -146,7 +147,7 @@ def _left_s(deadline: float) -> float:
 
 def _download(context: Context, size: int, server: Server, deadline: float) -> None:
     label, left_s = format_size(size), _left_s(deadline)
-    argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL))
+    argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL), proxy=context.app_proxy)
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     if len(transfers) != 1:
@@ -163,7 +164,8 @@ def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline:
     what = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
-    argv = curl.bundle_argv(flows, bundle.size, left_s, server, curl=context.phone.program(CURL))
+    program = context.phone.program(CURL)
+    argv = curl.bundle_argv(flows, bundle.size, left_s, server, curl=program, proxy=context.app_proxy)
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     for transfer in transfers:
