@@ -19,8 +19,8 @@ class Endpoints:
         proxy: address of the proxy; it listens on the ports of this module.
         dns: address and port of the name server behind the proxy.
         spare: what new access points give to each interface of the phone; empty: nobody knows.
-        app_proxy: the agent's SOCKS5 server on the phone, which apps have to be given; "": their TCP is led to the agent
-            by the phone, whatever they are told.
+        app_proxy: the agent's SOCKS5 server on the phone, which apps have to be given; "": the phone leads their TCP to
+            the agent, whatever they are told.
     """
 
     proxy: str

@@ -161,8 +161,9 @@ def judge_handed_over(log: Iterable[Mapping[str, Any]]) -> list[str]:
     """Why apps that had to be told the agent's address did not come to it; empty when they did.
 
     Args:
-        log: records of the agent's log.
+        log: records of the agent's log. Its own connections, to the name server, have no source.
     """
-    if any(record["event"] == "connection" and record["bytes_up"] + record["bytes_down"] for record in log):
+    carried = (record for record in log if record["event"] == "connection" and record["src"])
+    if any(record["bytes_up"] + record["bytes_down"] for record in carried):
         return []
     return ["no app gave the agent a connection, and without root nothing else leads to it"]

@@ -312,7 +312,8 @@ def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentF
     elif attachment.server is not None and attachment.server not in lab.servers:
         checker.add((*at, "server"), unknown("server", attachment.server, lab.servers))
     elif attachment.at is not None and not lab.phones[phone].shapes_itself:
-        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and no 'driver: adb'"
+        there = "is used without root" if lab.phones[phone].unrooted else "no 'driver: adb'"
+        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and {there}"
         checker.add((*at, "at"), text)
     else:
         return True

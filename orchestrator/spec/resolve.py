@@ -232,8 +232,8 @@ class _Resolver:
                 continue
             if lab.unrooted and not takes_socks(scenario):
                 text = (
-                    f"scenario '{use.name}' cannot be told a SOCKS proxy, and phone '{lab.phone}' is used without root: "
-                    f"its traffic would go past the transport. Allowed there: {', '.join(_taking_socks(there))}"
+                    f"scenario '{use.name}' cannot be told a SOCKS proxy, and phone '{lab.phone}' is used without "
+                    f"root: its traffic would go past the transport. Allowed there: {', '.join(_taking_socks(there))}"
                 )
                 self._checker.add(use.path, text)
                 continue

@@ -157,7 +157,7 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     digest = re.match(r"[0-9a-f]{64}", answer.stdout)
     if digest is None or digest.group() != stream_sha256(size):
         raise StepError(f"download of {label}: {size} bytes came, but not those that {server}.lab has")
-    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields())
+    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
 
 
 def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline: float) -> None:
@@ -180,7 +180,13 @@ def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline:
         size_bytes=bundle.size,
         total_s=curl.bundle_time_s(answer.stdout),
         results=[{"flow": transfer.flow, **transfer.fields()} for transfer in transfers],
+        **_way(context),
     )
+
+
+def _way(context: Context) -> dict[str, bool]:
+    """What an observation says of a proxy: it has looked the name up, after curl's own lookup of nothing."""
+    return {"by_proxy": True} if context.app_proxy else {}
 
 
 def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:
