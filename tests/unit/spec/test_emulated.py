@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.catalog import android_app, catalog
 from orchestrator.cli.plan import plan_of
+from orchestrator.doctor_lab import examine_lab
 from orchestrator.errors import InputError
 from orchestrator.lab.needs import missing_on_phone, programs_of_lab
 from orchestrator.programs import ADB
@@ -103,6 +104,26 @@ def test_a_phone_without_root_runs_what_needs_none(tmp_path: Path) -> None:
     assert {cell.transport for cell in plan.cells} == {"sptcp", "sptcp-lte", "mpflex"}
     assert [skipped.transport for skipped in plan.skipped] == ["mptcp"]
     assert "no MPTCP endpoint can be added" in missing_on_phone(found, "mptcp")
+
+
+@pytest.mark.parametrize(
+    ("phone", "level", "words"),
+    [
+        ("{driver: emulated, model: android-16, root: none}", "warning", "not used: runs take what"),
+        ("{driver: emulated, model: android-16}", "missing", "'root: none' in the lab file"),
+    ],
+)
+def test_the_doctor_tells_a_phone_without_root_from_one_that_lacks_it(
+    tmp_path: Path, phone: str, level: str, words: str
+) -> None:
+    found = use(tmp_path, phone)
+    assert found.file is not None
+    checks = {check.name: check for check in examine_lab(found.file, "lab.yaml")}
+    if "phone one: root" not in checks:
+        pytest.skip("not installed: what an emulated phone is made of")
+    root = checks["phone one: root"]
+    assert root.level == level
+    assert words in f"{root.found}; {root.remedy}"
 
 
 def test_what_would_go_past_the_transport_is_refused(tmp_path: Path) -> None:
