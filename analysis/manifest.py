@@ -233,6 +233,7 @@ class CellRecord(Record):
     captures: tuple[dict[str, Any], ...] = ()
     congestion_control: Mapping = Field(default_factory=dict)
     host: Mapping = Field(default_factory=dict)
+    phone: Mapping = Field(default_factory=dict)
 
 
 def tolerances(experiment: Experiment) -> dict[str, float]:

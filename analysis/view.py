@@ -223,6 +223,13 @@ def cell_warnings(run: Run) -> list[tuple[str, str]]:
     return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
 
 
+def _without_root(run: Run) -> list[str]:
+    """What was not controlled on a phone that was used without root, in one sentence."""
+    phones = [cell.record.phone for cell in run.cells if cell.record is not None]
+    seen = {str(phone["name"]): phone["uncontrolled"] for phone in phones if phone.get("uncontrolled")}
+    return [f"{name} was used without root. Not controlled: {'; '.join(what)}." for name, what in seen.items()]
+
+
 def warnings(analysis: Analysis) -> list[str]:
     """What the reader has to know before the numbers."""
     run, counts = analysis.run, analysis.run.counts
@@ -244,6 +251,7 @@ def warnings(analysis: Analysis) -> list[str]:
         share = (counts["invalid"] + counts["failed"]) / planned
         found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
     found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
+    found += _without_root(run)
     overloaded = sum(bool(cell.record and cell.record.host.get("overloaded")) for cell in run.cells if cell.ok)
     if overloaded:
         found.append(

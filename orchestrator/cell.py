@@ -44,7 +44,7 @@ from orchestrator.ui.console import ConsoleLog
 from orchestrator.ui.evidence import OpenApps
 from orchestrator.ui.state import proved_clean
 from orchestrator.undo import UndoStack
-from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
+from orchestrator.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 
 if TYPE_CHECKING:
     from orchestrator.lab.android import AndroidSide
@@ -82,7 +82,7 @@ class CellReport:
     captures: list[dict[str, Any]] = field(default_factory=list)
     congestion_control: dict[str, str] = field(default_factory=dict)
     host: dict[str, Any] = field(default_factory=dict)
-    phone: dict[str, str] = field(default_factory=dict)
+    phone: dict[str, str | Sequence[str]] = field(default_factory=dict)
     clock_offset_ms: float = 0.0
 
     @property
@@ -253,6 +253,7 @@ class Cell:
             time_limit_s=min(self._use.time_limit_s, self._job.experiment.cell_timeout_s),
             tools=Tools(node=NODE.path(), node_modules=APPIUM_DIR / "node_modules"),
             socks=self._transport.agent_settings().socks,
+            app_proxy=self._lab.endpoints.app_proxy,
             open_peer_ui=self._open_ui("peer", observe) if self._job.scenario.needs_ui else _no_ui,
             service=self._facts,
             open_app=self._open_app(observe),
@@ -418,11 +419,9 @@ class Cell:
         report.captures = [asdict(result) for result in results]
         report.warnings += changes.warnings
         report.warnings += judge_captures(results) + judge_punctuality(changed["links"])
-        files = [
-            self._job.directory / f"phone-{interface}.pcapng"
-            for interface in self._lab.phone.interfaces
-            if self._job.experiment.capture != "off"
-        ]
+        captured = {result.file for result in results}
+        names = (f"phone-{interface}.pcapng" for interface in self._lab.phone.interfaces)
+        files = [self._job.directory / name for name in names if name in captured]
         trace = read_trace(files) if files else {"connections": [], "subflows": []}
         # The last packets of the test connection before the cell are in the captures, too.
         begun = [row for row in trace["connections"] if row["syn_seen"]]
@@ -445,6 +444,8 @@ class Cell:
         report.reasons += self._transport.prove(evidence) + judge_emulation(
             changed["links"], absent=changes.disturbances.devices
         )
+        if self._lab.endpoints.app_proxy:
+            report.reasons += judge_handed_over(log)
 
 
 def _asked(path: PathCondition) -> dict[str, float]:

@@ -29,6 +29,9 @@ _OPTIONAL = {
 }
 
 
+_BY_SOCKS = "'root: none' in the lab file, for what can be told a SOCKS proxy"
+
+
 def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Check]:
     """Check every router, server and phone of a lab, yielding each finding as it is made; changes nothing.
 
@@ -92,6 +95,12 @@ def _virtual_phone(name: str) -> Check:
     return Check(what, "ok", "virtual: 'mplab doctor' checks what it needs")
 
 
+def _unrooted(what: str) -> Check:
+    """A phone that is used without root, because its lab file says so."""
+    found = "not used: runs take what can be told a SOCKS proxy, and no Multipath TCP"
+    return Check(f"{what}: root", "warning", found, "see 'root' in the lab file")
+
+
 def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Check]:
     """What it is made of; nothing is started."""
     yield _virtual_phone(name)
@@ -102,13 +111,11 @@ def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Check]:
     model = phone_model(use)
     if missing or model is None:
         return
-    if model.root == "none":
-        yield Check(
-            f"{what}: root",
-            "missing",
-            "not rooted: a run needs root for its traffic",
-            "choose another model: mplab lab device list",
-        )
+    if lab.phones[name].unrooted:
+        yield _unrooted(what)
+    elif model.root == "none":
+        remedy = f"choose another model: mplab lab device list; or {_BY_SOCKS}"
+        yield Check(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
     if reason := missing_on_phone(use, "mptcp"):
         yield Check(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will be skipped")
     found = f"{model.model}, Android {model.android}, emulated"
@@ -132,8 +139,10 @@ def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Check]:
         with open_phone(name, settings) as phone:
             found = phone.identity()
             yield Check(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
-            if not phone.rooted:
-                remedy = "root it, or allow root in its root manager: docs/phones.md"
+            if settings.unrooted:
+                yield _unrooted(what)
+            elif not phone.rooted:
+                remedy = f"root it, or allow root in its root manager: docs/phones.md; or {_BY_SOCKS}"
                 yield Check(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
             else:
                 yield Check(f"{what}: root", "ok", f"by '{phone.root.value}'")

@@ -19,11 +19,14 @@ class Endpoints:
         proxy: address of the proxy; it listens on the ports of this module.
         dns: address and port of the name server behind the proxy.
         spare: what new access points give to each interface of the phone; empty: nobody knows.
+        app_proxy: the agent's SOCKS5 server on the phone, which apps have to be given; "": the phone leads their TCP to
+            the agent, whatever they are told.
     """
 
     proxy: str
     dns: str
     spare: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    app_proxy: str = ""
 
     @property
     def probe_server(self) -> str:

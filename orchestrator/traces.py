@@ -35,11 +35,15 @@ def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
 def traffic(
     before: Mapping[str, int], after: Mapping[str, int], interfaces: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """What each interface carried meanwhile: ``{bytes_up, bytes_down, packets_up, packets_down}``, with all headers."""
+    """What each interface carried meanwhile: ``{bytes_up, bytes_down, packets_up, packets_down}``, with all headers.
+
+    Without root, phones may show no counters of an interface: then it is left out.
+    """
     names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
     return {
         interface: {name: after[f"{interface}.{key}"] - before[f"{interface}.{key}"] for name, key in names.items()}
         for interface in interfaces
+        if all(f"{interface}.{key}" in counts for key in names.values() for counts in (before, after))
     }
 
 

@@ -1,7 +1,8 @@
 """Whether a cell was what was asked: pure judgements on what was measured."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from orchestrator.capture import CaptureResult
 from orchestrator.shaper import PathMeasurement
@@ -154,3 +155,15 @@ def judge_punctuality(counters: Mapping[str, int]) -> list[str]:
 def judge_captures(captures: Sequence[CaptureResult]) -> list[str]:
     """Which captures miss packets; empty when none does."""
     return [f"{c.file}: {c.dropped} packets were dropped by the capture" for c in captures if c.dropped]
+
+
+def judge_handed_over(log: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Why apps that had to be told the agent's address did not come to it; empty when they did.
+
+    Args:
+        log: records of the agent's log. Its own connections, to the name server, have no source.
+    """
+    carried = (record for record in log if record["event"] == "connection" and record["src"])
+    if any(record["bytes_up"] + record["bytes_down"] for record in carried):
+        return []
+    return ["no app gave the agent a connection, and without root nothing else leads to it"]

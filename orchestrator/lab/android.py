@@ -1,23 +1,26 @@
 """What a lab does with a phone on adb, whatever is around it: its readiness, its apps, its screen, its log."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from orchestrator.capture import CapturePoint
+from orchestrator.endpoints import Endpoints
 from orchestrator.errors import DeviceError, LabNotReadyError, StepError
 from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb import AdbPhone
 from orchestrator.phone.adb.apps import Apps
 from orchestrator.phone.adb.devtools import open_devtools
+from orchestrator.phone.adb.probe import WITHOUT_ROOT
 from orchestrator.phone.adb.radios import Radios
 from orchestrator.phone.adb.readiness import check_ready, default_thresholds, prepare
 from orchestrator.phone.adb.recovery import Recovery
 from orchestrator.phone.adb.routing import Routing
 from orchestrator.phone.adb.screen import LogCut
 from orchestrator.spec.lab import PhoneFile
-from orchestrator.transport.redirect import IPTABLES_UNDO, iptables_script
+from orchestrator.spec.labuse import LabUse
+from orchestrator.transport.redirect import IPTABLES_UNDO, SOCKS_PORT, iptables_script
 from orchestrator.ui import Ui
 from orchestrator.ui.android import AndroidSettings
 from orchestrator.ui.app import AndroidApp
@@ -33,12 +36,12 @@ class PhoneLook:
     """What was seen of a phone before a cell.
 
     Attributes:
-        facts: serial, condition, clock, versions: for ``cell.json``.
+        facts: serial, condition, clock, versions, what is not controlled: for ``cell.json``.
         clock_offset_ms: how far its clock is ahead of this host's.
         warnings: what may disturb the cell.
     """
 
-    facts: Mapping[str, str]
+    facts: Mapping[str, str | Sequence[str]]
     clock_offset_ms: float
     warnings: list[str] = field(default_factory=list)
 
@@ -47,7 +50,7 @@ class AndroidSide:
     """A phone on adb as cells use it.
 
     Args:
-        phone: the phone, rooted.
+        phone: the phone; rooted, unless the lab file uses it without root.
         file: what the lab file says of it.
         appium: starts Appium when it is first asked, and says where it listens.
         install: let Appium install its server on the phone.
@@ -63,7 +66,7 @@ class AndroidSide:
 
     def take_over(self, proxy: str) -> None:
         """Have the phone stay awake, update nothing, and send its TCP and names to the agent on it, nothing else past
-        it, until it is given back.
+        it, until it is given back. Without root its apps alone can send theirs there.
 
         Args:
             proxy: address of the proxy, which stays reachable.
@@ -72,17 +75,19 @@ class AndroidSide:
             LabNotReadyError: it is not rooted.
             DeviceError: it did not do this.
         """
-        self.check_root(self._phone)
+        self.check_root(self._phone, self._file)
         prepare(self._phone)
         self._proxy = proxy
-        self._redirect()
+        if self._phone.rooted:
+            self._redirect()
 
     @staticmethod
-    def check_root(phone: AdbPhone) -> None:
-        """Raise LabNotReadyError when a phone is not rooted."""
-        if not phone.rooted:
+    def check_root(phone: AdbPhone, file: PhoneFile) -> None:
+        """Raise LabNotReadyError when a phone is not rooted, and its lab file does not say that it is used so."""
+        if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
-                f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that"
+                f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that; "
+                "with 'root: none' in the lab file runs use it for what can be told a SOCKS proxy (docs/phones.md)"
             )
 
     def _redirect(self) -> None:
@@ -109,14 +114,14 @@ class AndroidSide:
             return ""
         found = Recovery(self._phone).recover(reason)
         Radios(self._phone).wait_up(*INTERFACES)
-        if not self._redirects():  # a reboot forgets it
+        if self._phone.rooted and not self._redirects():  # a reboot forgets it
             self._redirect()
         return found.rung
 
     def _works(self) -> bool:
         """adb, root and redirection are there."""
         try:
-            return self._phone.link.state() == "device" and self._redirects()
+            return self._phone.link.state() == "device" and (not self._phone.rooted or self._redirects())
         except DeviceError:
             return False
 
@@ -136,15 +141,16 @@ class AndroidSide:
         phone = self._phone
         found = check_ready(phone, self._file.ready or default_thresholds(), self._file.apps)
         condition = found.condition
-        facts = {
+        facts: dict[str, str | Sequence[str]] = {
             "serial": phone.serial,
             "root": phone.root.value,
             "battery_percent": str(condition.battery_percent),
             "temperature_c": str(condition.temperature_c),
             "clock_uncertainty_ms": f"{found.clock.uncertainty_s * 1000:.1f}",
+            **_uncontrolled(phone),
         }
         warnings = []
-        if found.quic_open:
+        if found.quic_open and phone.rooted:  # without root it always is, and stands under what is not controlled
             warnings.append(f"{phone.name}: QUIC is open: apps may go past the transport")
         if app is not None:
             version = Apps(phone).version(app.package)
@@ -189,13 +195,27 @@ class AndroidSide:
         return open_devtools(self._phone, app.devtools)
 
 
-def facts_of(phone: AdbPhone) -> dict[str, str]:
-    """What a phone says it is: name, model, system, kernel; its serial, and how it gives root."""
-    return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value}
+def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
+    """With the agent's address for apps, where the phone is used without root, so that nothing leads them there."""
+    return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}") if use.unrooted else endpoints
+
+
+def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
+    """What a phone says it is: name, model, system, kernel; its serial, how it gives root, what is not controlled."""
+    return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
+
+
+def _uncontrolled(phone: AdbPhone) -> dict[str, Sequence[str]]:
+    """What cannot be controlled on it, when there is something."""
+    return {} if phone.rooted else {"uncontrolled": list(WITHOUT_ROOT)}
 
 
 def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
-    """Its interfaces and ``lo``, in files that call them ``wlan0`` and ``rmnet0`` whatever it calls them."""
+    """Its interfaces and ``lo``, in files that call them ``wlan0`` and ``rmnet0`` whatever it calls them; none of a
+    phone that is not rooted.
+    """
+    if not phone.rooted:
+        return []
     return [
         CapturePoint(phone, phone.devices.get(name, name), f"phone-{name}.pcapng", name)
         for name in (*INTERFACES.values(), "lo")

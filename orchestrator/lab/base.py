@@ -101,7 +101,8 @@ class BaseLab:
             logs: folder for the agent's logs.
             undo: where every change registers its undo before it is made.
         """
-        transport.setup(self.phone, undo)
+        if not self.endpoints.app_proxy:  # else nothing on the phone can be changed: the agent binds its sockets alone
+            transport.setup(self.phone, undo)
         settings = transport.agent_settings()
         self.proxy.use(settings.session)
         agent = Agent(

@@ -6,7 +6,7 @@ before it is made: what a killed run leaves is taken back at the next start; con
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ import structlog
 from orchestrator.capture import CapturePoint
 from orchestrator.endpoints import Endpoints
 from orchestrator.errors import DeviceError, LabNotReadyError, StepError
-from orchestrator.lab.android import AndroidSide, capture_points_of, check_there, facts_of
+from orchestrator.lab.android import AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from orchestrator.lab.base import BaseLab
 from orchestrator.lab.containers import FarServers
 from orchestrator.lab.handover import HandedOver
@@ -62,7 +62,7 @@ class BenchLab(BaseLab):
         self._stack.enter_context(phone_lock(self._use, run_id=self._run_id))
         take_back()
         journal = self._stack.enter_context(UndoJournal(undo_directory()))
-        self.endpoints = endpoints_of(self._use)
+        self.endpoints = told_to_apps(endpoints_of(self._use), self._use)
         self._start_servers()
         server = self._stack.enter_context(_adb_server(self._logs / "adb-server.log"))
         self.phone = self._stack.enter_context(
@@ -70,7 +70,8 @@ class BenchLab(BaseLab):
         )
         self.android = AndroidSide(self.phone, settings, appium=self._appium_url, install=_has_sdk())
         Radios(self.phone).both_up()
-        keep_mptcp(self.phone)
+        if self.phone.rooted:
+            keep_mptcp(self.phone)
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
         self.shaper = self._hold_places(lab, settings, journal)
@@ -182,11 +183,11 @@ def take_back() -> None:
         _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
 
 
-def look_at_phone(use: LabUse) -> dict[str, str]:
+def look_at_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
     """See that a run can use the phone, before anything else is begun; what it says it is (`facts_of`).
 
     Raises:
-        LabNotReadyError: it is not there, in use, or not rooted; the message says what to do.
+        LabNotReadyError: it is not there, in use, or not rooted as it should be; the message says what to do.
     """
     _, settings = _parts(use)
     try:
@@ -196,7 +197,7 @@ def look_at_phone(use: LabUse) -> dict[str, str]:
             UndoJournal(undo_directory()) as journal,
             AdbPhone(use.phone, server, settings_of(settings), journal=journal) as phone,
         ):
-            AndroidSide.check_root(phone)
+            AndroidSide.check_root(phone, settings)
             return facts_of(phone)
     except DeviceError as error:
         raise LabNotReadyError(str(error)) from error

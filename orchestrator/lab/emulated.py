@@ -1,17 +1,19 @@
 """The virtual lab around an emulated Android device, which is driven by adb alone, as a real phone is."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.capture import CapturePoint
 from orchestrator.device import Device, DeviceSettings
 from orchestrator.device.apps import lab_services, lab_variables
 from orchestrator.errors import DeviceError
-from orchestrator.lab.android import AndroidSide, capture_points_of, check_there, facts_of
+from orchestrator.lab.android import AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from orchestrator.lab.needs import DEFAULT_MODEL
 from orchestrator.lab.virtual import SCRATCH, VirtualLab
 from orchestrator.paths import INTERFACES
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
+from orchestrator.phone.adb import AdbPhone, AdbServer
+from orchestrator.phone.adb.open import settings_of
 from orchestrator.phone.adb.radios import Radios
 
 
@@ -19,6 +21,10 @@ class EmulatedLab(VirtualLab):
     """`Lab` whose phone is an emulated device in the node `phone`."""
 
     phone: AdbPhone
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of every lab
+        super().__init__(**settings)
+        self.endpoints = told_to_apps(self.endpoints, self._use)
 
     def _make_phone(self) -> AdbPhone:
         """Switch the device on, and take it over by an adb server of the lab's own."""
@@ -32,7 +38,7 @@ class EmulatedLab(VirtualLab):
         device = Device(DeviceSettings(phone=model, app_variables=variables), node)
         self._device = self._stack.enter_context(device)
         server = self._stack.enter_context(AdbServer(SCRATCH / "adb", log=self._logs / "adb-server.log"))
-        phone = AdbPhone(self._use.phone, server, AdbSettings(serial=self._device.address))
+        phone = AdbPhone(self._use.phone, server, replace(settings_of(settings), serial=self._device.address))
         self._stack.enter_context(phone)
         Radios(phone).wait_up(*INTERFACES)
         self.android = AndroidSide(phone, settings, appium=self._appium_url, install=False)

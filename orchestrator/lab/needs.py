@@ -6,6 +6,7 @@ from orchestrator.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
 from orchestrator.lab.router_vm.image import kernel_release
 from orchestrator.programs import ADB, Program
 from orchestrator.spec.labuse import LabUse
+from orchestrator.transport.mptcp import NO_SECOND_SUBFLOW
 
 DEFAULT_MODEL = "android-13"
 """Of an emulated phone whose lab file names none."""
@@ -34,6 +35,8 @@ def phone_model(use: LabUse) -> PhoneModel | None:
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
     """Why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
+    if transport == "mptcp" and use.unrooted:
+        return f"phone '{use.phone}' is used without root: {NO_SECOND_SUBFLOW}"
     model = phone_model(use)
     if transport != "mptcp" or model is None or model.mptcp_kind == "upstream":
         return ""

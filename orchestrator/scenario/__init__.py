@@ -8,6 +8,16 @@ from orchestrator.scenario.protocol import (
     browser_of,
     cpus_of,
     programs_declared_by,
+    takes_socks,
 )
 
-__all__ = ["Checking", "Context", "Parameters", "Scenario", "browser_of", "cpus_of", "programs_declared_by"]
+__all__ = [
+    "Checking",
+    "Context",
+    "Parameters",
+    "Scenario",
+    "browser_of",
+    "cpus_of",
+    "programs_declared_by",
+    "takes_socks",
+]

@@ -91,6 +91,9 @@ class Context:
     socks: str = ""
     """Address of the SOCKS5 server on the phone by which the transport carries datagrams; "": it carries none, and they
     go by the default route."""
+    app_proxy: str = ""
+    """Address of the SOCKS5 server on the phone that apps have to be given for their TCP, and that resolves names; "":
+    their TCP takes the transport whatever they are told. Only scenarios that declare ``socks`` meet one."""
     open_peer_ui: UiFactory = _not_declared
     """Opens browsers on the desktop peer, which has a wire to the services."""
     service: Callable[[str], Mapping[str, str]] = _not_declared
@@ -131,8 +134,8 @@ class Scenario(Protocol):
     services: tuple[str, ...]
     """Origin services that it uses: folders of ``proxy-docker/``."""
 
-    # `cpus: float`, `browser: str` and `programs: tuple[Program, …]` may be declared, too: see `cpus_of`, `browser_of`,
-    # `programs_declared_by`.
+    # `cpus: float`, `browser: str`, `programs: tuple[Program, …]` and `socks: bool` may be declared, too: see
+    # `cpus_of`, `browser_of`, `programs_declared_by`, `takes_socks`.
 
     def time_limit_s(self, parameters: Any) -> float:  # noqa: ANN401 - the scenario's own Parameters
         """Longest time that ``run`` may take, seconds."""
@@ -170,6 +173,11 @@ def browser_of(scenario: Scenario) -> str:
 def programs_declared_by(scenario: Scenario) -> tuple[Program, ...]:
     """What must be installed for a scenario, beside browser and services: what it declares as ``programs``."""
     return tuple(getattr(scenario, "programs", ()))
+
+
+def takes_socks(scenario: Scenario) -> bool:
+    """Whether it gives what it runs the proxy ``Context.app_proxy``: what it declares as ``socks``."""
+    return bool(getattr(scenario, "socks", False))
 
 
 def cpus_of(scenario: Scenario) -> float:

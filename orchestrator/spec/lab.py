@@ -142,9 +142,14 @@ class PhoneFile(AdbPhoneFile):
         return self.driver in ("emulated", "adb")
 
     @property
+    def unrooted(self) -> bool:
+        """No root is used on it, although it may be there: apps alone can send their traffic to the agent."""
+        return self.root == "none"
+
+    @property
     def shapes_itself(self) -> bool:
         """A root shell can be had on it: by what `root_shell` says, or, in runs, by adb."""
-        return self.root_shell is not None or self.driver == "adb"
+        return self.root_shell is not None or (self.driver == "adb" and not self.unrooted)
 
     def attachments(self) -> dict[str, AttachmentFile]:
         """By the phone's interface: ``wlan0``, ``rmnet0``."""
@@ -230,7 +235,7 @@ def _check_keys(name: str, phone: PhoneFile, checker: Checker) -> None:
     if phone.model is not None and phone.driver != "emulated":
         checker.add(("phones", name, "model"), "of phones with 'driver: emulated' alone")
     if phone.driver != "adb":
-        for key in ADB_KEYS if phone.driver != "emulated" else ("serial", "interfaces", "root"):
+        for key in ADB_KEYS if phone.driver != "emulated" else ("serial", "interfaces"):
             if getattr(phone, key) is not None:
                 checker.add(("phones", name, key), "of phones with 'driver: adb' alone")
 
@@ -307,7 +312,8 @@ def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentF
     elif attachment.server is not None and attachment.server not in lab.servers:
         checker.add((*at, "server"), unknown("server", attachment.server, lab.servers))
     elif attachment.at is not None and not lab.phones[phone].shapes_itself:
-        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and no 'driver: adb'"
+        there = "is used without root" if lab.phones[phone].unrooted else "no 'driver: adb'"
+        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and {there}"
         checker.add((*at, "at"), text)
     else:
         return True

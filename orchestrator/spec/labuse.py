@@ -12,7 +12,7 @@ from orchestrator.spec.check import Checker
 from orchestrator.spec.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
 from orchestrator.spec.link import LinkCondition
 from orchestrator.spec.proxyfile import ProxyFile
-from orchestrator.spec.realphone import check_real_lab, real_refusals
+from orchestrator.spec.realphone import check_real_lab, real_refusals, unrooted_refusals
 from orchestrator.spec.suggest import unknown
 
 VIRTUAL_NAME = "virtual"
@@ -55,6 +55,11 @@ class LabUse:
         return self.file.proxy if self.file is not None else None
 
     @property
+    def unrooted(self) -> bool:
+        """The phone is used without root: what it sends can be led to the agent by its apps alone."""
+        return self.android is not None and self.android.unrooted
+
+    @property
     def real(self) -> bool:
         """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
         return self.kind == "adb"
@@ -92,7 +97,8 @@ class LabUse:
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
         """What of a link condition this lab cannot make, each thing once; `shapers` as of `abilities`."""
         shaped = [path for path, interface in INTERFACES.items() if interface in self.places()]
-        more = real_refusals(link, self.phone, shaped) if self.real else ()
+        more = [*real_refusals(link, self.phone, shaped)] if self.real else []
+        more += unrooted_refusals(link, self.phone) if self.unrooted else []
         return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
 
     def determinants(self) -> str | dict[str, Any]:

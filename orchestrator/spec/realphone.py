@@ -51,3 +51,19 @@ def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> I
             )
         elif moment.radio and moment.path not in shaped:
             yield f"{where}: radio: nothing shapes this path of {phone}, so that nothing can make it lose everything"
+
+
+def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
+    """What of a condition's changes root alone could make on a phone."""
+    for moment in link.changes:
+        made = {
+            "interface": moment.interface,
+            "access_point": moment.access_point,
+            "route": moment.default_route,
+            "multipath": moment.multipath,
+        }
+        for kind in (name for name, asked in made.items() if asked):
+            yield (
+                f"{moment.path} at {moment.at_s:g} s: {kind}: needs root, and {phone} is used without: "
+                "allowed: values of the path, radio"
+            )

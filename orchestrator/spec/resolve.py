@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.errors import InputError
-from orchestrator.scenario import Scenario
+from orchestrator.scenario import Scenario, takes_socks
 from orchestrator.spec.abilities import Abilities
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
@@ -230,6 +230,13 @@ class _Resolver:
                 text = f"scenario '{use.name}' has no Android app, which phone '{lab.phone}' would need"
                 self._checker.add(use.path, f"{text}. Allowed there: {', '.join(there)}")
                 continue
+            if lab.unrooted and not takes_socks(scenario):
+                text = (
+                    f"scenario '{use.name}' cannot be told a SOCKS proxy, and phone '{lab.phone}' is used without "
+                    f"root: its traffic would go past the transport. Allowed there: {', '.join(_taking_socks(there))}"
+                )
+                self._checker.add(use.path, text)
+                continue
             parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
             if parameters is not None:
                 limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
@@ -417,3 +424,8 @@ def _claim(file: ClaimFile) -> Claim:
 def _default_label(name: str) -> str:
     """What an entry is called that has no label: the name, as a name may be written."""
     return name.replace(":", "-")
+
+
+def _taking_socks(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    """The names of those that phones without root can run."""
+    return (name for name, scenario in scenarios.items() if takes_socks(scenario))

@@ -55,15 +55,11 @@ class Agent:
             # A copy beside the logs: what was in force stays with the cell.
             copy = shutil.copyfile(settings.policy, logs / "policy.yaml")
             policy["policy_file"] = phone.keep("policy.yaml", copy.read_text())
-        listen = {
-            "redirect": f"127.0.0.1:{REDIRECT_PORT}",
-            "dns": f"127.0.0.1:{DNS_PORT}",
-        }
         self._config = phone.keep(
             "agent.json",
             json.dumps(
                 {
-                    "listen": listen | ({"socks": settings.socks} if settings.socks else {}),
+                    "listen": _listen(settings, endpoints),
                     "dns_server": endpoints.dns,
                     "proxy": _proxy(settings, endpoints),
                     "transport": settings.transport,
@@ -71,7 +67,7 @@ class Agent:
                     "paths": [{"device": phone.devices.get(device, device)} for device in settings.paths],
                     "plain": settings.plain,
                     "session": settings.session,
-                    "mark": MARK,
+                    "mark": 0 if endpoints.app_proxy else MARK,  # marks need root, and tell redirections apart
                     "secret_file": phone.keep("secret", secret_file.read_text()),
                     "congestion_control": congestion_control,
                     "log": phone.outbox(self._records),
@@ -144,6 +140,14 @@ class Agent:
         if not found.get("ok") and "mptcp" not in found:
             raise DeviceError("mpflex agent", f"no test connection to the proxy: {found.get('error')}")
         return by_our_names(found, self._phone.devices)
+
+
+def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:
+    """Where it listens: for what is redirected to it, and for apps that come by themselves."""
+    if endpoints.app_proxy:
+        return {"socks": endpoints.app_proxy}
+    redirected = {"redirect": f"127.0.0.1:{REDIRECT_PORT}", "dns": f"127.0.0.1:{DNS_PORT}"}
+    return redirected | ({"socks": settings.socks} if settings.socks else {})
 
 
 def _proxy(settings: AgentSettings, endpoints: Endpoints) -> str:

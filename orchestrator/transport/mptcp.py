@@ -26,6 +26,8 @@ _FALLBACK_COUNTERS = (
     "MPTcpExt.InfiniteMapRx",
     "MPTcpExt.DSSCorruptionFallback",
 )
+NO_SECOND_SUBFLOW = "without root there is no second subflow: no MPTCP endpoint can be added"
+
 BLACKHOLE_TIMEOUT = Path("/proc/sys/net/mptcp/blackhole_timeout")
 
 

@@ -23,10 +23,10 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
         yield found
 
 
-def lab(tmp_path: Path, device: Device) -> LabUse:
+def lab(tmp_path: Path, device: Device, more: str = "") -> LabUse:
     path = tmp_path / "lab.yaml"
     path.write_text(
-        f"mplab: 1\nname: bench\nphones: {{one: {{driver: adb, serial: '{device.address}'}}}}\n"
+        f"mplab: 1\nname: bench\nphones: {{one: {{driver: adb, serial: '{device.address}'{more}}}}}\n"
         "proxy: {listen: [203.0.113.5]}\n"
     )
     return use_lab(path)
@@ -47,3 +47,10 @@ def test_a_phone_that_is_not_rooted_is_refused(tmp_path: Path, device: Device) -
     label = re.escape(f"one ({device.address})")
     with pytest.raises(LabNotReadyError, match=rf"{label}: not rooted: its traffic can be sent to the agent by root"):
         look_at_phone(lab(tmp_path, device))
+
+
+@pytest.mark.parametrize("device", ["android-16", "android-13"], indirect=True)
+def test_a_phone_that_is_used_without_root_says_what_is_not_controlled(tmp_path: Path, device: Device) -> None:
+    found = look_at_phone(lab(tmp_path, device, ", root: none"))
+    assert found["root"] == "none"
+    assert any("default route" in what for what in found["uncontrolled"])

@@ -1,6 +1,7 @@
 """The kernel's counters are read by name."""
 
 from orchestrator.phone.counters import difference, parse_interfaces, parse_netstat
+from orchestrator.traces import traffic
 
 NETSTAT = """\
 TcpExt: SyncookiesSent TCPTimeouts
@@ -36,3 +37,12 @@ def test_interfaces_have_frames_and_bytes_of_both_ways() -> None:
     assert len(found) == 2 * 4
     assert (found["wlan0.rx_bytes"], found["wlan0.rx_packets"]) == (12345678, 999)
     assert (found["wlan0.tx_bytes"], found["wlan0.tx_packets"]) == (54321, 777)
+
+
+def test_an_interface_whose_counters_the_phone_hides_has_no_traffic() -> None:
+    found = parse_interfaces(DEV)
+    after = {**found, "wlan0.rx_bytes": found["wlan0.rx_bytes"] + 500}
+    assert traffic(found, after, ["wlan0", "rmnet0"]) == {
+        "wlan0": {"bytes_up": 0, "bytes_down": 500, "packets_up": 0, "packets_down": 0}
+    }
+    assert traffic({}, {}, ["wlan0"]) == {}

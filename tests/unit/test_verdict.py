@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from orchestrator.spec.direction import Direction, GilbertElliott
 from orchestrator.spec.experiment import Tolerance
 from orchestrator.spec.path import PathCondition
 from orchestrator.spec.trace import Trace
-from orchestrator.verdict import judge_captures, judge_emulation, judge_links, judge_punctuality
+from orchestrator.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 
 ASKED = {"wlan0": PathCondition.of(down_kbps=7040, up_kbps=2020, rtt_ms=50)}
 MEASURED = PathMeasurement(down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0)
@@ -37,6 +38,23 @@ def test_an_unlimited_rate_is_never_off() -> None:
 
 LOSSY = {"wlan0": PathCondition.of(7040, 2020, 50, loss_percent=5)}
 """9.75 % of the round trips."""
+
+
+def connection(src: str, size: int) -> dict[str, Any]:
+    return {"event": "connection", "src": src, "bytes_up": 77, "bytes_down": size}
+
+
+@pytest.mark.parametrize(
+    ("log", "good"),
+    [
+        ([{"event": "dns", "name": "dl.lab."}, connection("127.0.0.1:40000", 1000)], True),
+        ([connection("", 1000)], False),  # the agent's own, to the name server
+        ([{"event": "connection", "src": "127.0.0.1:40000", "bytes_up": 0, "bytes_down": 0}], False),
+        ([], False),
+    ],
+)
+def test_an_app_that_has_to_come_to_the_agent_came(log: list[dict[str, Any]], good: bool) -> None:
+    assert bool(judge_handed_over(log)) is not good
 
 
 @pytest.mark.parametrize(

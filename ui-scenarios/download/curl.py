@@ -20,8 +20,8 @@ _FIELDS = {
     "url": '"%{url_effective}"',
 }
 _WRITE_OUT = "%{stderr}" + _MARK + "{" + ",".join(f'"{key}":{value}' for key, value in _FIELDS.items()) + "}\\n"
-# -q: no ~/.curlrc; a proxy variable of the host would lead past the phone's interfaces.
-_COMMON = ("-q", "--silent", "--show-error", "--no-progress-meter", "--noproxy", "*", "--write-out", _WRITE_OUT)
+# -q: no ~/.curlrc.
+_COMMON = ("-q", "--silent", "--show-error", "--no-progress-meter", "--write-out", _WRITE_OUT)
 
 _FILE_SCRIPT = '"$0" "$@" | sha256sum'
 _BUNDLE_SCRIPT = 'date +%s.%N; "$0" "$@"; date +%s.%N'
@@ -54,10 +54,19 @@ class Transfer:
         }
 
 
-def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl") -> list[str]:
-    """Download one file and print the SHA-256 of what came; curl's report goes to stderr. `curl` is what calls it."""
+def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = "") -> list[str]:
+    """Download one file and print the SHA-256 of what came; curl's report goes to stderr.
+
+    Args:
+        size: of the file.
+        timeout_s: the longest time that it may take.
+        server: who has it.
+        curl: what calls curl.
+        proxy: SOCKS5 server that is asked for the connection, by the server's name; "": none.
+    """
     url, source = _source(size, server)
-    return ["sh", "-c", _FILE_SCRIPT, curl, *_COMMON, "--max-time", f"{timeout_s:.1f}", *source, url]
+    limits = ["--max-time", f"{timeout_s:.1f}"]
+    return ["sh", "-c", _FILE_SCRIPT, curl, *_COMMON, *_way(proxy), *limits, *source, url]
 
 
 @dataclass(frozen=True)
@@ -75,12 +84,19 @@ class Flows:
         return ["--parallel", "--parallel-immediate", "--parallel-max", str(self.concurrent)]
 
 
-def bundle_argv(flows: Flows, size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl") -> list[str]:
-    """Download the flows' files; prints the time before and after. `curl` is what calls it."""
+def bundle_argv(
+    flows: Flows, size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = ""
+) -> list[str]:
+    """Download the flows' files; prints the time before and after. The other arguments: those of `file_argv`."""
     url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}", "--output", "/dev/null"]
-    arguments = [*_COMMON, *flows.arguments(), *limits, *source, f"{url}?flow=[1-{flows.count}]"]
+    arguments = [*_COMMON, *_way(proxy), *flows.arguments(), *limits, *source, f"{url}?flow=[1-{flows.count}]"]
     return ["sh", "-c", _BUNDLE_SCRIPT, curl, *arguments]
+
+
+def _way(proxy: str) -> list[str]:
+    """By the proxy, or by none: a proxy variable of the host would lead past the phone's interfaces."""
+    return ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
 
 
 def _source(size: int, server: Server) -> tuple[str, list[str]]:

@@ -98,6 +98,7 @@ class DownloadScenario:
     parameters = DownloadParameters
     needs_ui = False
     services = ()
+    socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
         """Enough for a path of 200 kbit/s, but not more than 120 s unless the usual path needs it."""
@@ -146,7 +147,7 @@ def _left_s(deadline: float) -> float:
 
 def _download(context: Context, size: int, server: Server, deadline: float) -> None:
     label, left_s = format_size(size), _left_s(deadline)
-    argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL))
+    argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL), proxy=context.app_proxy)
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     if len(transfers) != 1:
@@ -156,14 +157,15 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     digest = re.match(r"[0-9a-f]{64}", answer.stdout)
     if digest is None or digest.group() != stream_sha256(size):
         raise StepError(f"download of {label}: {size} bytes came, but not those that {server}.lab has")
-    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields())
+    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
 
 
 def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline: float) -> None:
     what = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
-    argv = curl.bundle_argv(flows, bundle.size, left_s, server, curl=context.phone.program(CURL))
+    program = context.phone.program(CURL)
+    argv = curl.bundle_argv(flows, bundle.size, left_s, server, curl=program, proxy=context.app_proxy)
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     for transfer in transfers:
@@ -178,7 +180,13 @@ def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline:
         size_bytes=bundle.size,
         total_s=curl.bundle_time_s(answer.stdout),
         results=[{"flow": transfer.flow, **transfer.fields()} for transfer in transfers],
+        **_way(context),
     )
+
+
+def _way(context: Context) -> dict[str, bool]:
+    """What an observation says of a proxy: it has looked the name up, after curl's own lookup of nothing."""
+    return {"by_proxy": True} if context.app_proxy else {}
 
 
 def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:

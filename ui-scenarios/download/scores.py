@@ -43,6 +43,7 @@ def score(observations: Sequence[Observation], tables: object) -> list[Value]:
     """One value of each metric per file size or bundle.
 
     Download time and time to first byte count from the start of the connection: the name lookup is a metric of its own.
+    With a proxy, which looks names up itself, it is in them, and nobody knows it alone.
     """
     return [value for observation in observations for value in _values(observation)]
 
@@ -55,7 +56,8 @@ def _values(observation: Observation) -> Iterator[Value]:
         if duration > 0:
             yield Value("goodput", observation["bytes"] * 8 / duration / 1e6, labels)
         yield Value("time_to_first_byte", observation["first_byte_s"] - observation["namelookup_s"], labels)
-        yield Value("dns_time", observation["namelookup_s"], labels)
+        if not observation.get("by_proxy"):
+            yield Value("dns_time", observation["namelookup_s"], labels)
     elif observation["event"] == "bundle":
         labels = {"bundle": str(observation["bundle"])}
         durations = [_duration_s(result) for result in observation["results"]]

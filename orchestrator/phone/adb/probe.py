@@ -13,10 +13,11 @@ from orchestrator.phone.adb.readiness import Readiness, default_thresholds, look
 from orchestrator.phone.protocol import PhoneIdentity
 from orchestrator.programs import CURL, MPFLEX, MPTRACE, Program
 from orchestrator.spec.adbfile import ReadyFile
+from orchestrator.transport.mptcp import NO_SECOND_SUBFLOW
 
 _PCAPDROID = "com.emanuelef.remote_capture"
 _TOOLS = ("ip", "ss", "iptables", "ip6tables", "tcpdump", "tc")
-_WITHOUT_ROOT = (
+WITHOUT_ROOT = (
     "transparent redirect of the apps' TCP: only apps that can use a SOCKS proxy go through the agent",
     "default route and policy routing",
     "kernel parameters: congestion control, Multipath TCP",
@@ -24,6 +25,7 @@ _WITHOUT_ROOT = (
     "QUIC (443/udp): apps may use it beside the transport",
     "captures on the phone's interfaces",
 )
+"""What cannot be controlled on a phone without root."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapp
         programs=programs,
         captures=captures,
         transports=chances(kernel, rooted=phone.rooted, agent=agent, roles=tuple(phone.devices)),
-        uncontrolled=() if phone.rooted else _WITHOUT_ROOT,
+        uncontrolled=() if phone.rooted else WITHOUT_ROOT,
         readiness=look(phone, thresholds or default_thresholds(), apps),
     )
 
@@ -118,7 +120,7 @@ def chances(kernel: KernelMptcp, *, rooted: bool, agent: bool, roles: tuple[str,
 
     no_agent = "" if agent else "mplab's agent does not run on it"
     no_pair = "" if both else "two interfaces are needed, and there is one"
-    bound = "" if rooted else "the agent chooses an interface by its address: Android may not follow it without root"
+    bound = "" if rooted else "the agent binds to the interface, which without root needs Linux 5.7 or later"
     return {
         "sptcp": chance(no_agent),
         "sptcp-wifi": chance(no_agent or ("" if "wlan0" in roles else "no WiFi interface"), bound),
@@ -133,7 +135,7 @@ def _mptcp_problem(kernel: KernelMptcp, *, rooted: bool) -> str:
         return "its kernel has no Multipath TCP"
     if kernel.kind == "upstream":
         if not rooted:
-            return "without root there is no second subflow: no MPTCP endpoint can be added"
+            return NO_SECOND_SUBFLOW
         return "" if kernel.endpoints else "its ip does not know 'ip mptcp': no endpoint can be added"
     if rooted:
         return ""

@@ -155,6 +155,16 @@ def test_cells_on_an_overloaded_host_are_flagged(synthetic: Callable[..., Synthe
     assert remark in text
 
 
+def test_what_was_not_controlled_without_root_is_said_once(synthetic: Callable[..., Synthetic]) -> None:
+    builder = synthetic(repetitions=1)
+    run = builder.build()
+    for file in run.glob("cells/*/cell.json"):
+        phone = {"name": "pixel", "root": "none", "uncontrolled": ["default route", "QUIC"]}
+        file.write_text(json.dumps({**json.loads(file.read_text()), "phone": phone}))
+    analyze(run, scenario_folders=builder.scenario_folders)
+    assert page_of(run).text.count("pixel was used without root. Not controlled: default route; QUIC.") == 1
+
+
 def test_every_cell_that_does_not_count_is_explained(analyzed: Analyzed) -> None:
     states = {1: "invalid", 2: "failed", 8: "partial", 9: "missing"}
     run = analyzed(

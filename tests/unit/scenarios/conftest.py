@@ -116,6 +116,7 @@ class Cell:
         phone: Any = None,
         ui: Any = None,
         socks: str = "",
+        app_proxy: str = "",
         facts: Mapping[str, Mapping[str, str]] | None = None,
         time_limit_s: float = 60.0,
     ) -> None:
@@ -132,6 +133,7 @@ class Cell:
             time_limit_s=time_limit_s,
             tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules"),
             socks=socks,
+            app_proxy=app_proxy,
             service=(facts or {}).__getitem__,
         )
 

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.catalog import android_app, catalog
 from orchestrator.cli.plan import plan_of
+from orchestrator.doctor_lab import examine_lab
 from orchestrator.errors import InputError
 from orchestrator.lab.needs import missing_on_phone, programs_of_lab
 from orchestrator.programs import ADB
@@ -73,3 +74,76 @@ def test_a_scenario_without_an_android_app_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"tiny\.yaml:5: scenarios\[1\]: scenario 'dropbox' has no Android app"):
         load_experiment(file, catalog=without, lab=use(tmp_path, "{driver: emulated}"))
     assert load_experiment(file, catalog=without).scenario("dropbox").name == "dropbox", "the virtual phone has a page"
+
+
+WITHOUT_ROOT = "{driver: emulated, root: none}"
+MOVING = """\
+mplab: 1
+name: tiny
+transports: [sptcp, sptcp-lte, mpflex, mptcp]
+links:
+  - name: moving
+    wifi: {down: 10 Mbit/s, up: 10 Mbit/s, rtt: 20 ms}
+    lte: {down: 10 Mbit/s, up: 10 Mbit/s, rtt: 30 ms}
+    changes:
+      - {at: 1 s, path: wifi, radio: off}
+      - {at: 2 s, path: lte, route: default}
+      - {at: 3 s, path: wifi, interface: down}
+scenarios: [download]
+"""
+
+
+def test_a_phone_without_root_runs_what_needs_none(tmp_path: Path) -> None:
+    found = use(tmp_path, WITHOUT_ROOT)
+    assert found.unrooted
+    assert not use(tmp_path, "{driver: emulated, model: android-16}").unrooted, "it is said, never assumed"
+    assert not VIRTUAL.unrooted
+    file = tmp_path / "tiny.yaml"
+    file.write_text(EXPERIMENT.replace("sptcp-wifi, mptcp", "sptcp, sptcp-lte, mpflex, mptcp").replace(", dropbox", ""))
+    plan = plan_of(load_experiment(file, catalog=catalog(), lab=found))
+    assert {cell.transport for cell in plan.cells} == {"sptcp", "sptcp-lte", "mpflex"}
+    assert [skipped.transport for skipped in plan.skipped] == ["mptcp"]
+    assert "no MPTCP endpoint can be added" in missing_on_phone(found, "mptcp")
+
+
+@pytest.mark.parametrize(
+    ("phone", "level", "words"),
+    [
+        ("{driver: emulated, model: android-16, root: none}", "warning", "not used: runs take what"),
+        ("{driver: emulated, model: android-16}", "missing", "'root: none' in the lab file"),
+    ],
+)
+def test_the_doctor_tells_a_phone_without_root_from_one_that_lacks_it(
+    tmp_path: Path, phone: str, level: str, words: str
+) -> None:
+    found = use(tmp_path, phone)
+    assert found.file is not None
+    checks = {check.name: check for check in examine_lab(found.file, "lab.yaml")}
+    if "phone one: root" not in checks:
+        pytest.skip("not installed: what an emulated phone is made of")
+    root = checks["phone one: root"]
+    assert root.level == level
+    assert words in f"{root.found}; {root.remedy}"
+
+
+def test_what_would_go_past_the_transport_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(EXPERIMENT)
+    with pytest.raises(InputError) as caught:
+        load_experiment(file, catalog=catalog(), lab=use(tmp_path, WITHOUT_ROOT))
+    assert str(caught.value) == (
+        f"{file}:5: scenarios[1]: scenario 'dropbox' cannot be told a SOCKS proxy, and phone 'one' is used without "
+        "root: its traffic would go past the transport. Allowed there: download"
+    )
+
+
+def test_changes_that_root_alone_can_make_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(MOVING)
+    with pytest.raises(InputError) as caught:
+        load_experiment(file, catalog=catalog(), lab=use(tmp_path, WITHOUT_ROOT))
+    needs = "needs root, and one is used without: allowed: values of the path, radio"
+    assert str(caught.value).splitlines() == [
+        f"{file}:5: links[0]: link 'moving': lte at 2 s: route: {needs}",
+        f"{file}:5: links[0]: link 'moving': wifi at 3 s: interface: {needs}",
+    ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +106,12 @@ def test_send_buffers_are_filled_where_that_is_asked_for() -> None:
     assert session["send_buffer_bytes"] == 65536
 
 
-def agent_config(folder: Path, settings: AgentSettings) -> dict[str, Any]:
+def agent_config(folder: Path, settings: AgentSettings, *, app_proxy: str = "") -> dict[str, Any]:
     (folder / "secret").write_text("00")
     Agent(
         phone=NetnsPhone(Node("phone", 1), INTERFACES, gateways={}, directory=folder / "phone"),
         settings=settings,
-        endpoints=topology.endpoints(),
+        endpoints=replace(topology.endpoints(), app_proxy=app_proxy),
         secret_file=folder / "secret",
         congestion_control="bbr",
         logs=folder,
@@ -150,6 +151,16 @@ def test_datagrams_are_handed_over_where_they_are_carried(tmp_path: Path) -> Non
     plain = make_transport("mptcp", None, INTERFACES).agent_settings()
     assert "socks" not in agent_config(tmp_path, plain)["listen"]
     assert plain.socks == ""
+
+
+@pytest.mark.parametrize("name", ["sptcp", "sptcp-lte", "mpflex"])
+def test_without_root_the_agent_is_reached_by_socks_and_marks_nothing(tmp_path: Path, name: str) -> None:
+    settings = make_transport(name, None, INTERFACES).agent_settings()
+    config = agent_config(tmp_path, settings, app_proxy="127.0.0.1:1080")
+    assert config["listen"] == {"socks": "127.0.0.1:1080"}
+    assert config["mark"] == 0
+    assert config["dns_server"] == topology.endpoints().dns, "names are the agent's to resolve"
+    assert agent_config(tmp_path, settings)["mark"] != 0
 
 
 def test_a_policy_stays_beside_the_logs(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""A whole run with an emulated device that is used without root: the agent is reached by SOCKS, as the shell's user."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.run import check_ready
+from orchestrator.errors import LabNotReadyError
+from orchestrator.lab.needs import programs_of_lab
+from orchestrator.spec.labuse import use_lab
+
+LAB = """\
+mplab: 1
+name: without-root
+phones:
+  phone-1: {driver: emulated, model: android-16, root: none}
+"""
+# reno: what every kernel lets the shell's user choose.
+EXPERIMENT = """\
+mplab: 1
+name: by-socks
+lab: lab.yaml
+transports: [sptcp, sptcp-lte, mpflex, mptcp]
+congestion_control: reno
+links:
+  - name: fast
+    wifi: {down: 10 Mbit/s, up: 10 Mbit/s, rtt: 20 ms}
+    lte: {down: 10 Mbit/s, up: 10 Mbit/s, rtt: 30 ms}
+scenarios:
+  - download: {sizes: [2 MB]}
+tolerance: {rtt: 90 %, rate: 60 %}
+retries: 3
+"""
+SIZE_BYTES = 2_000_000
+RUN_TIMEOUT_S = 300.0
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a run that has ended, its report included."""
+    folder = tmp_path_factory.mktemp("by-socks")
+    (folder / "lab.yaml").write_text(LAB)
+    try:
+        check_ready(needs_ui=False, further=programs_of_lab(use_lab(folder / "lab.yaml")))
+    except LabNotReadyError as error:
+        pytest.skip(str(error))
+    file, runs = folder / "by-socks.yaml", folder / "runs"
+    file.write_text(EXPERIMENT)
+    command = [sys.executable, "-m", "orchestrator", "run", str(file), "--runs", str(runs)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = runs.iterdir()
+    return path
+
+
+def cells(run: Path) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """Transport → folder and cell.json."""
+    found = ((path.parent, json.loads(path.read_text())) for path in run.glob("cells/*/cell.json"))
+    return {cell["spec"]["transport"]: (path, cell) for path, cell in found}
+
+
+def carried(log: Path) -> list[dict[str, Any]]:
+    """What an agent's or proxy's log says of the download."""
+    records = map(json.loads, log.read_text().splitlines())
+    return [one for one in records if one["event"] == "connection" and one["bytes_down"] > SIZE_BYTES]
+
+
+def test_every_transport_that_needs_no_root_was_run(run: Path) -> None:
+    assert {name: cell["outcome"] for name, (_, cell) in cells(run).items()} == {
+        "sptcp": "ok",
+        "sptcp-lte": "ok",
+        "mpflex": "ok",
+    }
+
+
+def test_the_bytes_came_by_agent_and_proxy(run: Path) -> None:
+    for name, (path, _) in cells(run).items():
+        (given,) = carried(path / "logs" / "agent.jsonl")
+        assert (given["process"], given["domain"]) == ("curl", "dl.lab"), "by name, to the SOCKS listener"
+        (taken,) = carried(path / "logs" / "proxy.jsonl")
+        assert taken["src"] == given["src"]
+        if name == "mpflex":
+            assert {one["interface"] for one in given["paths"] if one["bytes_in"]} == {"wlan0", "rmnet0"}
+        else:
+            assert given["local"].partition(":")[0] == ("10.64.2.2" if name == "sptcp-lte" else "10.64.1.2")
+
+
+def test_a_lookup_that_the_agent_made_is_no_result(run: Path) -> None:
+    for path, _ in cells(run).values():
+        scored = {value["metric"] for value in json.loads((path / "scores.json").read_text())["values"]}
+        assert scored == {"download_time", "goodput", "time_to_first_byte", "wifi_bytes", "cellular_bytes"}
+
+
+def test_what_was_not_controlled_is_said_and_the_proxy_alone_has_captured(run: Path) -> None:
+    for _, cell in cells(run).values():
+        assert cell["phone"]["root"] == "none"
+        assert any("default route" in what for what in cell["phone"]["uncontrolled"])
+        assert [capture["file"] for capture in cell["captures"]] == ["proxy.pcapng"]
+        assert not any("QUIC" in warning for warning in cell["warnings"])
+    summary = json.loads((run / "report" / "summary.json").read_text())
+    assert any("phone-1 was used without root. Not controlled: " in text for text in summary["warnings"])
