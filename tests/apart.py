@@ -6,6 +6,7 @@ what is wrong fails again.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,8 @@ def _can_be_apart() -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     """Run them; the worst exit code."""
+    # What is started in the background of a shell ignores it, and so would all that the tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folders = [Path(word) for word in arguments if Path(word).exists()]
     options = [word for word in arguments if not Path(word).exists()]
     # The largest first: the last ones shall not keep one processor waiting for the other.

@@ -1,5 +1,6 @@
 """A phone with two paths, as the tests need it: a namespace, wired to an engine's host."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -11,10 +12,13 @@ from typing import Any, Self
 
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
+from orchestrator.origin.files import stream_bytes
 from orchestrator.phone import CommandResult
 from orchestrator.phone.counters import parse_netstat
 from orchestrator.programs import CURL, MPFLEX
 
+SIZE = 5_000_000
+"""Of a download, bytes."""
 SOCKS = "127.0.0.1:1080"
 _TABLES = {"wlan0": 101, "rmnet0": 102}
 
@@ -160,3 +164,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
+
+
+def download_over_both(phone: PhoneNode, tries: int = 8) -> dict[str, int]:
+    """Download until both paths have carried a part; what each carried the last time, bytes.
+
+    Nothing shapes these paths: one that is quick enough to carry all does so now and then.
+    """
+    carried: dict[str, int] = {}
+    for _ in range(tries):
+        before = phone.bytes_received()
+        got = phone.get(f"http://dl.lab/{SIZE}").read_bytes()
+        carried = {name: count - before[name] for name, count in phone.bytes_received().items()}
+        assert hashlib.sha256(got).digest() == hashlib.sha256(stream_bytes(SIZE)).digest()
+        assert sum(carried.values()) > SIZE
+        if min(carried.values()) > 0.01 * SIZE:
+            break
+    return carried

@@ -8,16 +8,13 @@ import pytest
 from docker import DockerClient
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.origin.files import stream_bytes
 from orchestrator.proxy.docker import DockerStack, StackSettings
 from orchestrator.proxy.docker.borrow import borrowed, exclusive, give_back
 from tests.docker.conftest import SERVER_ADDRESSES, congestion_control
 from tests.docker.engine import Engine
-from tests.docker.phone import PhoneNode
+from tests.docker.phone import SIZE, PhoneNode, download_over_both
 
 pytestmark = pytest.mark.timeout(600)
-
-SIZE = 5_000_000
 
 
 @pytest.fixture
@@ -55,9 +52,7 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
     config = far_phone.agent_config(f"{SERVER_ADDRESSES[0]}:7003", made.secret_file, "mpflex", paths=paths)
     assert set(far_phone.check(config)["paths"]) == {"wlan0", "rmnet0"}
     far_phone.start_agent(config)
-    before = far_phone.bytes_received()
-    assert far_phone.get(f"http://dl.lab/{SIZE}").read_bytes() == stream_bytes(SIZE)
-    carried = {name: count - before[name] for name, count in far_phone.bytes_received().items()}
+    carried = download_over_both(far_phone)
     assert min(carried.values()) > 0.01 * SIZE, carried
     server_stack.down()
     assert client.containers.list(all=True) == []
@@ -76,6 +71,7 @@ with exclusive(stack, run_id="killed"), borrowed(stack):
 def test_a_stack_that_was_lent_is_given_back_after_kill_9(engine: Engine, client: DockerClient) -> None:
     by_hand = DockerStack(StackSettings(engine.url, profiles=("dns",), congestion_control=congestion_control()))
     by_hand.down()
+    DockerStack(StackSettings(engine.url, profiles=("iperf",), congestion_control=congestion_control())).prepare()
     before = {state.service for state in by_hand.up(build=False)}
     done = subprocess.run([sys.executable, "-c", LEND, engine.url, congestion_control()], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
