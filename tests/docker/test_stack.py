@@ -98,22 +98,33 @@ def test_a_phone_on_two_networks_gets_files_over_both_and_all_is_captured(
 def _check_captures(client: DockerClient, folder: Path) -> None:
     """The side-car has both paths, in files that the trace engine reads, and says what was dropped."""
     sidecar = _container(client, "capture-proxy")
-    chunks, _ = sidecar.get_archive("/captures")
-    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-        archive.extractall(folder, filter="data")
-    files = sorted((folder / "captures").glob("proxy-eth*.pcap*"))
-    assert len(files) >= 3
-    connections = _run_json([str(MPTRACE.path()), *map(str, files), "--json"])["connections"]
-    both = [row for row in connections if row["kind"] == "mptcp" and row["subflows_used"] >= 2]
-    assert any(row["bytes_down"] >= SIZE for row in both), [
-        {name: row[name] for name in ("kind", "client", "subflows", "subflows_used", "bytes_down")}
-        for row in connections
-    ]
+    deadline = time.monotonic() + 30
+    while not _over_both(connections := _connections(sidecar, folder)):  # the last packets come a moment later
+        assert time.monotonic() < deadline, [
+            {name: row[name] for name in ("kind", "client", "subflows", "subflows_used", "bytes_down")}
+            for row in connections
+        ]
+        time.sleep(1)
     sidecar.kill("SIGTERM")
     deadline = time.monotonic() + 20
     while b"dropped by kernel" not in (said := sidecar.logs()) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert said.count(b"dropped by kernel") >= 3
+
+
+def _connections(sidecar: Container, folder: Path) -> list[dict[str, Any]]:
+    """What its files have up to now."""
+    chunks, _ = sidecar.get_archive("/captures")
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+        archive.extractall(folder, filter="data")
+    files = sorted((folder / "captures").glob("proxy-eth*.pcap*"))
+    assert len(files) >= 3
+    return _run_json([str(MPTRACE.path()), *map(str, files), "--json"])["connections"]
+
+
+def _over_both(connections: list[dict[str, Any]]) -> bool:
+    both = [row for row in connections if row["kind"] == "mptcp" and row["subflows_used"] >= 2]
+    return any(row["bytes_down"] >= SIZE for row in both)
 
 
 def _run_json(argv: list[str]) -> dict[str, list[dict[str, Any]]]:
