@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -22,10 +21,11 @@ from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.lab import PhoneFile, PhoneShellFile, ServerFile
 from orchestrator.spec.path import PathCondition
 from orchestrator.undo import UndoJournal, UndoStack
-from tests.router.bench import ATTEMPTS
+from tests.router.bench import Bench
+from tests.router.conditions import Case
 from tests.router.conftest import found_on, settings_of
 from tests.router.inside import SERVER
-from tests.router.measure import OPEN, Found, Slot, differences, measure, path_rtt_ms
+from tests.router.measure import Found, Slot, measure
 from tests.router.stand_in import StandInRouter
 from tests.router.test_router import rtt_ms, wait_until_given_back
 
@@ -106,17 +106,17 @@ def measured(
         found = measure({Slot(phone, interface): path for interface, path in paths.items()}, SERVER)
         return {slot.interface: one for slot, one in found.items()}
 
-    file = PhoneFile.model_validate(attached)
-    shaper = TcShaper("one", file, {"proxy": place, "one": place}, probe)
-    idle = probe(dict.fromkeys(asked, OPEN))
-    shaper.apply(asked, seed=1)
-    for _ in range(ATTEMPTS):
-        found = cast(Mapping[str, Found], shaper.probe(asked))
-        rtt_ms = {name: path_rtt_ms(asked[name], found[name], idle[name]) for name in asked}
-        problems = {name: differences(asked[name], found[name], rtt_ms[name]) for name in asked}
-        if not any(problems.values()):
-            break
-    assert not any(problems.values()), problems
+    shaper = TcShaper("one", PhoneFile.model_validate(attached), {"proxy": place, "one": place}, probe)
+
+    def shape(cases: Mapping[Slot, Case]) -> None:
+        shaper.apply({slot.interface: case.path for slot, case in cases.items()}, seed=1)
+
+    cases = {Slot(phone, name): Case(name, path, changed=False) for name, path in asked.items()}
+    bench = Bench(list(cases), SERVER, shape, cases=list(cases.values()))
+    bench.judge(cases)
+    for case in cases.values():
+        bench.outcome(case).check()
+    assert shaper.probe(asked).keys() == asked.keys()
     return shaper
 
 
