@@ -66,14 +66,18 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the last word of ``events.jsonl`` on the run is that it ended."""
-        last = [e["event"] for e in self.events if str(e.get("event", "")).startswith("run_")]
-        return bool(last) and last[-1] == "run_finished"
+        return bool(self._of_run) and self._of_run[-1]["event"] == "run_finished"
 
     @property
     def cut(self) -> dict[str, Any] | None:
         """The event that says why the run ended before its plan was done, by the experiment's own rules; or None."""
-        last = [e for e in self.events if str(e.get("event", "")).startswith("run_")]
-        return next((e for e in reversed(last[-2:]) if e["event"] == "run_cut"), None) if self.finished else None
+        before = self._of_run[-2:-1] if self.finished else []
+        return before[0] if before and before[0]["event"] == "run_cut" else None
+
+    @cached_property
+    def _of_run(self) -> list[dict[str, Any]]:
+        """The events that are of the run as a whole."""
+        return [e for e in self.events if str(e.get("event", "")).startswith("run_")]
 
     @property
     def complete(self) -> bool:

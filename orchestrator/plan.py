@@ -85,7 +85,7 @@ def make_plan(experiment: Experiment, *, skipped: Mapping[str, str] | None = Non
         skipped: transports that the lab cannot run, by name or label, with the reason; may name others.
 
     Raises:
-        LabNotReadyError: every transport is skipped.
+        LabNotReadyError: every transport is skipped, or no combination is left without those that are.
     """
     reasons = _reasons(experiment.transports, skipped or {})
     transports = [use for use in experiment.transports if use.label not in reasons]
