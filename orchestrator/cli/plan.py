@@ -6,6 +6,7 @@ from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.lab.needs import missing_on_phone
 from orchestrator.plan import Plan, make_plan
 from orchestrator.record.learnt import learn
+from orchestrator.resources import resources_of
 from orchestrator.spec import Experiment
 from orchestrator.transport import missing_reason
 
@@ -33,9 +34,10 @@ def plan(
 
 def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool) -> None:
     """Print a plan, whose estimate is from so many cells of earlier runs, or its JSON."""
+    uses = resources_of(experiment)
     if as_json:
         described = {"experiment": experiment.to_json(), "lab": experiment.lab.to_json(), "plan": made.to_json()}
-        print_json({**described, "estimate_from_cells": learnt})
+        print_json({**described, "estimate_from_cells": learnt, "resources": uses})
         return
     rows = table("#", "block", "scenario", "transport", "link", "seed")
     for cell in made.cells:
@@ -45,6 +47,7 @@ def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool)
     if experiment.lab.places():
         where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
+    out.print(f"uses, as the only run: {', '.join(uses)}", markup=False)
     announce_skipped(made)
 
 

@@ -46,6 +46,7 @@ from orchestrator.record import (
     write_junit,
 )
 from orchestrator.record.learnt import learn
+from orchestrator.resources import VIRTUAL_LAB
 from orchestrator.spec import Experiment, load_experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse
 
@@ -225,7 +226,7 @@ def run_cells(directory: RunDirectory) -> RunProgress:
     with ExitStack() as stack:
         stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
         if not experiment.lab.real:  # that locks its phone and what shapes
-            stack.enter_context(resource_lock("virtual-lab", run_id=directory.run_id))
+            stack.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
         given = stack.enter_context(

@@ -30,6 +30,7 @@ from orchestrator.phone.adb.probe import missing_mptcp
 from orchestrator.phone.adb.radios import Radios
 from orchestrator.phone.adb.server import default_home, user_keys
 from orchestrator.phone.sound import SoundCard
+from orchestrator.resources import phone_resource
 from orchestrator.shaper.adb import AdbShapingPhone
 from orchestrator.shaper.places import held_places, undo_directory
 from orchestrator.shaper.probe import LinkProbe
@@ -173,7 +174,7 @@ def endpoints_of(use: LabUse) -> Endpoints:
 def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
     """Nobody else uses the phone meanwhile. Raises LabNotReadyError."""
     _, settings = _parts(use)
-    with resource_lock(f"phone {settings.serial or use.phone}", run_id=run_id):
+    with resource_lock(phone_resource(use.phone, settings.serial), run_id=run_id):
         yield
 
 

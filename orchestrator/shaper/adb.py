@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import DeviceError, LabNotReadyError
+from orchestrator.resources import adb_where
 from orchestrator.shaper.linux.place import ShapingPhone
 from orchestrator.shaper.tc import guard
 from orchestrator.shaper.tc.place import Place
@@ -28,7 +29,7 @@ class AdbShell:
     @property
     def where(self) -> str:
         """See `Shell`."""
-        return f"adb {self._phone.serial}"
+        return adb_where(self._phone.serial)
 
     @property
     def alive(self) -> bool:

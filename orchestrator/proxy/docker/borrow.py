@@ -12,6 +12,7 @@ from orchestrator.lock import resource_lock
 from orchestrator.proxy.docker.engine import connected
 from orchestrator.proxy.docker.sidecar import remove_sidecars
 from orchestrator.proxy.docker.stack import DockerStack, StackSettings
+from orchestrator.resources import containers_resource
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
     Raises:
         LabNotReadyError: a run has it; the message says which.
     """
-    with resource_lock(f"docker {stack.settings.project} at {stack.url}", run_id=run_id):
+    with resource_lock(containers_resource(stack.settings.project, stack.url), run_id=run_id):
         yield
 
 

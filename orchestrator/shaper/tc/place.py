@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import zlib
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -13,14 +12,13 @@ from pydantic import BaseModel
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.lock import resource_lock
 from orchestrator.programs import CHECKOUT
+from orchestrator.resources import shaping_resource
 from orchestrator.shaper.tc.capabilities import Capabilities, look
 from orchestrator.shaper.tc.hold import Hold
 from orchestrator.shaper.tc.rules import Direction, Selector
 from orchestrator.shaper.tc.shaping import Shaping
 from orchestrator.shaper.tc.shell import PlaceError, Shell
 from orchestrator.undo import UndoStack
-
-_LONGEST_NAME = 60
 
 _log = structlog.get_logger(__name__)
 
@@ -92,7 +90,7 @@ class Place:
             LabNotReadyError: it cannot be reached, cannot shape, or is somebody else's; nothing was changed.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(resource_lock(_lock_name(self.shell.where), run_id=self._run_id))
+            stack.enter_context(resource_lock(shaping_resource(self.shell.where), run_id=self._run_id))
             self.shell.connect()
             stack.callback(self.shell.close)
             try:
@@ -209,11 +207,6 @@ class Place:
     def counters(self) -> dict[str, dict[str, int]]:
         """By path: ``{"up.packets_out": 12, …}``."""
         return self._shaped.counters()
-
-
-def _lock_name(where: str) -> str:
-    """A command line may be longer than a file's name."""
-    return f"shaping {where if len(where) <= _LONGEST_NAME else zlib.crc32(where.encode())}"
 
 
 def restore_argv(name: str, kind: str, settings: BaseModel) -> list[str]:
