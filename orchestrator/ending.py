@@ -49,24 +49,24 @@ class EndingWatch:
         self._estimate.finished(spec.id, duration_s)
         self._failures = [] if outcome == "ok" else [*self._failures, spec.id]
 
-    def before(self, spec: CellSpec) -> Cut | None:
-        """Whether the run ends before this cell."""
+    def before(self, spec: CellSpec, ends_by: datetime | None = None) -> Cut | None:
+        """Whether the run ends before this cell; others want it to have ended by `ends_by`."""
         failures = self._ending.failures
         if failures is not None and len(self._failures) >= failures:
             return self._cut(f"{len(self._failures)} cells in a row were not ok (stop: failures: {failures})")
         if spec.block != self._block:
             self._block = spec.block
-            return self._too_late(spec.block)
+            return self._too_late(spec.block, min(filter(None, (self._deadline, ends_by)), default=None))
         return None
 
-    def _too_late(self, block: int) -> Cut | None:
-        if self._deadline is None:
+    def _too_late(self, block: int, deadline: datetime | None) -> Cut | None:
+        if deadline is None:
             return None
         needed_s = self._estimate.expected_s([spec for spec in self._todo if spec.block == block])
         now = self._begun + timedelta(seconds=time.monotonic() - self._clock)
-        if now + timedelta(seconds=needed_s) <= self._deadline:
+        if now + timedelta(seconds=needed_s) <= deadline:
             return None
-        left_s = max((self._deadline - now).total_seconds(), 0.0)
+        left_s = max((deadline - now).total_seconds(), 0.0)
         return self._cut(f"block {block} takes about {needed_s:.0f} s, and {left_s:.0f} s are left (max, until)")
 
     def _cut(self, reason: str) -> Cut:

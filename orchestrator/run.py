@@ -17,6 +17,7 @@ from orchestrator.plan import CellSpec
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import explained
 from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
+from orchestrator.record.orders import Orders
 from orchestrator.record.run_directory import RunDirectory
 from orchestrator.services import load_service
 from orchestrator.spec import Experiment, load_experiment
@@ -84,11 +85,13 @@ class Run:
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""
         watch = EndingWatch(self._experiment.ending, self._plan, todo)
-        for spec in todo:
-            if (cut := watch.before(spec)) is not None:
-                return cut
-            outcome, duration_s = self._run_cell(lab, spec, events)
-            watch.finished(spec, outcome, duration_s)
+        with Orders(events) as orders:
+            for spec in todo:
+                orders.obey()
+                if (cut := watch.before(spec, orders.ends_by)) is not None:
+                    return cut
+                outcome, duration_s = self._run_cell(lab, spec, events)
+                watch.finished(spec, outcome, duration_s)
         return None
 
     def _cells_to_run(self) -> list[CellSpec]:
@@ -98,7 +101,8 @@ class Run:
     def _run_cell(self, lab: Lab, spec: CellSpec, events: EventLog) -> tuple[Outcome, float]:
         """Run a cell, with its retries: its outcome, and how long it took in all, seconds."""
         began = time.monotonic()
-        attempts: list[AttemptRecord] = []
+        attempts: list[AttemptRecord] = self._directory.earlier_attempts(spec.id)
+        most = len(attempts) + self._experiment.retries
         while True:
             directory, attempt = self._directory.begin_attempt(spec.id)
             events.append("cell_started", cell=spec.id, attempt=attempt)
@@ -107,7 +111,7 @@ class Run:
             attempts.append(AttemptRecord(attempt=attempt, outcome=report.outcome, reason=reason))
             if report.outcome != "ok" and lab.android is not None and (rung := lab.android.recover(reason)):
                 events.append("phone_recovered", cell=spec.id, attempt=attempt, by=rung)
-            if report.outcome == "ok" or len(attempts) > self._experiment.retries:
+            if report.outcome == "ok" or len(attempts) > most:
                 break
             events.append("cell_retried", cell=spec.id, attempt=attempt, reason=reason)
         self._directory.finish_cell(_record(report, attempts))

@@ -17,6 +17,7 @@ from orchestrator.cli import (
     lab,
     links,
     lists,
+    pause,
     plan,
     report,
     reproduce,
@@ -46,6 +47,8 @@ app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
+app.command("pause")(pause.pause)
+app.command("continue")(pause.go_on)
 app.command("status")(status.status)
 app.command("analyze")(analyze.analyze)
 app.command("figures")(figures.figures)

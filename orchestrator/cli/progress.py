@@ -1,10 +1,9 @@
 """Showing a run while it goes on, from its events alone."""
 
-import json
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from rich.console import Group
 from rich.live import Live
@@ -13,25 +12,25 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.output import duration, err
-from orchestrator.record.events import Event
+from orchestrator.record.events import Event, EventTail
 from orchestrator.record.progress import ProgressTracker, RunProgress
 
 _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
 
 class RunDisplay:
-    """Follows ``events.jsonl`` of a run: a live line on a terminal, a line per cell elsewhere."""
+    """Follows ``events.jsonl`` of a run: a live line on a terminal, a line per cell elsewhere; or bad cells alone."""
 
-    def __init__(self, events_file: Path) -> None:
+    def __init__(self, events_file: Path, *, quiet: bool = False) -> None:
         self._path = events_file
-        self._file: IO[bytes] | None = None
-        self._rest = b""
+        self._quiet = quiet
+        self._tail: EventTail | None = None
         self._tracker = ProgressTracker()
-        self._live = Live(console=err, refresh_per_second=4, transient=True) if err.is_terminal else None
+        self._live = Live(console=err, refresh_per_second=4, transient=True) if err.is_terminal and not quiet else None
 
     def __enter__(self) -> Self:
         """Begin to follow."""
-        self._file = self._path.open("rb")
+        self._tail = EventTail(self._path)
         if self._live:
             self._live.start()
         self.poll()
@@ -44,8 +43,8 @@ class RunDisplay:
         self.poll()
         if self._live:
             self._live.stop()
-        if self._file:
-            self._file.close()
+        if self._tail:
+            self._tail.close()
 
     @property
     def progress(self) -> RunProgress:
@@ -54,21 +53,19 @@ class RunDisplay:
 
     def poll(self) -> None:
         """Take in the events that have come, and draw."""
-        if self._file is None:
+        if self._tail is None:
             return
-        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
-        for line in lines:
-            if line:
-                self._take(json.loads(line))
+        for event in self._tail.poll():
+            self._take(event)
         if self._live:
             self._live.update(self._render(self.progress))
 
     def _take(self, event: Event) -> None:
         self._tracker.feed(event)
         match event["event"]:
-            case "cell_finished":
+            case "cell_finished" if not self._quiet or event["outcome"] != "ok":
                 self._cell_line(event)
-            case "cell_retried":
+            case "cell_retried" if not self._quiet:
                 err.print(f"  {event['cell']}: attempt {event['attempt']} failed: {event['reason']}", style="yellow")
 
     def _cell_line(self, event: Event) -> None:

@@ -54,6 +54,10 @@ _POLL_S = 0.2
 _INTERRUPTED = 130
 
 NoReport = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")]
+EndsBy = Annotated[
+    float | None, typer.Option(hidden=True, help="Unix seconds: no block is begun that would not end by then.")
+]
 
 
 def run(
@@ -64,6 +68,9 @@ def run(
     runs: RunsOption = RUNS,
     no_report: NoReport = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
+    quiet: Quiet = False,
+    run_id: Annotated[str, typer.Option(hidden=True, help="What the run directory is called.")] = "",
+    ends_by: EndsBy = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run an experiment and make its report."""
@@ -74,17 +81,20 @@ def run(
         show_plan(experiment, plan, learnt, as_json=as_json)
         return
     check_ready_for(experiment)
-    directory = begin(experiment, plan, runs)
-    err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
-    announce_skipped(plan)
-    _execute(directory, report=not no_report, as_json=as_json)
+    directory = begin(experiment, plan, runs, run_id=run_id, ends_by=ends_by)
+    if not quiet:
+        err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
+        announce_skipped(plan)
+    _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
 
 
-def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
+def begin(
+    experiment: Experiment, plan: Plan, runs: Path, *, run_id: str = "", ends_by: float | None = None
+) -> RunDirectory:
     """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
-    directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source)
+    directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source, run_id=run_id)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
@@ -99,13 +109,26 @@ def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
     )
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
+        _set_deadline(events, ends_by)
     return directory
+
+
+def _set_deadline(events: EventLog, ends_by: float | None) -> None:
+    if ends_by is not None:
+        events.append("deadline_set", ends_by=ends_by)
 
 
 def resume(
     run_name: RunArgument = "",
     runs: RunsOption = RUNS,
+    *,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="Make new attempts at the cells that are not ok; the earlier ones are kept."),
+    ] = False,
     no_report: NoReport = False,
+    quiet: Quiet = False,
+    ends_by: EndsBy = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
@@ -114,11 +137,16 @@ def resume(
     _check_unchanged(directory, experiment)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
-    with EventLog(directory.events_file) as events:
+    with resource_lock(directory.lock_name, run_id=directory.run_id), EventLog(directory.events_file) as events:
         complete = directory.complete_cells()
-        events.append("run_resumed", complete=len(complete))
-    err.print(f"{directory.run_id}: {len(complete)} cells are complete", style="bold")
-    _execute(directory, report=not no_report, as_json=as_json)
+        again = [cell for cell, record in complete.items() if failed and record.outcome != "ok"]
+        for cell in again:
+            directory.reopen_cell(cell)
+        events.append("run_resumed", complete=len(complete) - len(again), again=again)
+        _set_deadline(events, ends_by)
+    if not quiet:
+        err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
+    _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
 
 
 def _routers(experiment: Experiment) -> dict[str, Any]:
@@ -186,19 +214,21 @@ def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
         )
 
 
-def _execute(directory: RunDirectory, *, report: bool, as_json: bool) -> None:
+def _execute(directory: RunDirectory, *, report: bool, as_json: bool, quiet: bool) -> None:
     """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
-    progress = execute(directory, report=report)
-    _finish(directory.path, progress, report=report, as_json=as_json)
+    progress = execute(directory, report=report, quiet=quiet)
+    if err.is_terminal and not quiet:
+        err.bell()
+    _finish(directory.path, progress, report=report, as_json=as_json, quiet=quiet)
 
 
-def execute(directory: RunDirectory, *, report: bool = True) -> RunProgress:
+def execute(directory: RunDirectory, *, report: bool = True, quiet: bool = False) -> RunProgress:
     """Run every open cell, write ``junit.xml``, and analyse.
 
     Raises:
         As `run_cells`.
     """
-    progress = run_cells(directory)
+    progress = run_cells(directory, quiet=quiet)
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
@@ -212,7 +242,7 @@ def check_ready_for(experiment: Experiment) -> None:
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment), use=experiment.lab)
 
 
-def run_cells(directory: RunDirectory) -> RunProgress:
+def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
     """Run every open cell in a lab, showing progress.
 
     Raises:
@@ -241,7 +271,7 @@ def run_cells(directory: RunDirectory) -> RunProgress:
         inherited = given.inherited() if given is not None else {}
         private = not experiment.lab.real
         inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, private=private, **inherited))
-        display = stack.enter_context(RunDisplay(directory.events_file))
+        display = stack.enter_context(RunDisplay(directory.events_file, quiet=quiet))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
         words.seek(0)
@@ -279,7 +309,7 @@ def _error_of(code: int, said: str, log: Path) -> MplabError:
     return MplabError(f"the run ended unexpectedly: {lines[-1] if lines else f'exit code {code}'} (see {log})")
 
 
-def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -> None:
+def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool, quiet: bool) -> None:
     page = path / "report" / "index.html"
     if as_json:
         print_json(
@@ -289,9 +319,9 @@ def _finish(path: Path, progress: RunProgress, *, report: bool, as_json: bool) -
                 "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
             }
         )
-    elif report:
+    elif report and not quiet:
         print_summary(path)
-    if progress.cut:
+    if progress.cut and not quiet:
         err.print(f"ended before {progress.left_out} of {progress.total} cells: {progress.cut}", style="yellow")
     if not progress.good:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOpt
     """Say how far a run is: cells done, what runs now, time left."""
     directory = RunDirectory.open(find_run(run_name, runs))
     progress = RunProgress.from_events(read_events(directory.events_file))
-    killed = progress.state == "running" and not is_locked(directory.lock_name)
+    killed = progress.state in {"running", "paused"} and not is_locked(directory.lock_name)
     state = "killed" if killed else progress.state
     if as_json:
         counts = {"done": progress.done, "remaining": progress.remaining}

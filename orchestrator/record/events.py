@@ -1,5 +1,6 @@
 """``events.jsonl``: what happened in a run, appended as it happens."""
 
+import contextlib
 import json
 import os
 import threading
@@ -22,8 +23,10 @@ class EventLog:
     Safe to use from several threads.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time, beside: bool = False) -> None:
         """Opens or makes the file; a last line that a killed process has cut is ended or removed.
+
+        With `beside`, another process may be writing to it: nothing is removed.
 
         Raises:
             MplabError: it cannot be written.
@@ -33,7 +36,8 @@ class EventLog:
         self._lock = threading.Lock()
         with explained(path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            _mend(self._descriptor, path)
+            if not beside:
+                _mend(self._descriptor, path)
 
     def append(self, event: str, **fields: Any) -> Event:  # noqa: ANN401 - any JSON value
         """Write one event with the time; what was written.
@@ -77,9 +81,52 @@ def read_events(path: Path) -> Iterator[Event]:
     Raises:
         InputError: the file cannot be read, or another line than the last is not an event.
     """
+    with _readable(path), path.open("rb") as file:
+        yield from _parse(file, path)
+
+
+class EventTail:
+    """Reads a file of events that somebody else appends to; whole lines alone.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """`path` must be there."""
+        self._path = path
+        self._rest = b""
+        with _readable(path):
+            self._file = path.open("rb")
+
+    def poll(self) -> list[Event]:
+        """The events that have come since. Raises InputError when a line is no event."""
+        with _readable(self._path):
+            *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        found = [_record(line) for line in lines if line]
+        if None in found:
+            raise InputError(f"{self._path}: not an event: the file is damaged")
+        return [event for event in found if event is not None]
+
+    def close(self) -> None:
+        """Read no more."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """The reader itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
     try:
-        with path.open("rb") as file:
-            yield from _parse(file, path)
+        yield
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -8,7 +8,7 @@ from orchestrator.plan import CellSpec, EstimateTracker
 from orchestrator.record.events import Event
 from orchestrator.record.manifest import Outcome
 
-RunState = Literal["planned", "running", "interrupted", "finished"]
+RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,9 @@ class ProgressTracker:
             case "run_started" | "run_resumed":
                 self._state = "running"
                 self._cut, self._left_out = "", 0
+                for cell in event.get("again", ()):
+                    self._outcomes.pop(cell, None)
+                    self._estimate.reopened(cell)
                 self._started = self._started if self._started is not None else float(event["t"])
                 self._leave_cell()
             case "cell_started":
@@ -126,6 +129,10 @@ class ProgressTracker:
                 self._leave_cell()
             case "run_cut":
                 self._cut, self._left_out = str(event["reason"]), len(event["cells"])
+            case "run_paused":
+                self._state = "paused"
+            case "run_continued":
+                self._state = "running"
             case "run_interrupted":
                 self._state = "interrupted"
                 self._leave_cell()

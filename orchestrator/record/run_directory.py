@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.errors import InputError, MplabError
 from orchestrator.record.files import explained, sync, sync_tree, write_new
-from orchestrator.record.manifest import CellRecord, Manifest, read_record, write_record
+from orchestrator.record.manifest import AttemptRecord, CellRecord, Manifest, read_record, write_record
 from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 
 _PARTIAL = ".partial"
@@ -22,14 +22,22 @@ class RunDirectory:
         self.path = path
 
     @classmethod
-    def create(cls, root: Path, name: str, experiment_source: bytes, lab_source: bytes = b"") -> "RunDirectory":
+    def create(
+        cls, root: Path, name: str, experiment_source: bytes, lab_source: bytes = b"", *, run_id: str = ""
+    ) -> "RunDirectory":
         """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file in it, byte for byte; and the lab file, if any.
+
+        Args:
+            root: folder of runs.
+            name: the experiment's.
+            experiment_source: the experiment file.
+            lab_source: the lab file.
+            run_id: what it is called; "": see `new_run_id`.
 
         Raises:
             MplabError: it cannot be made ("disk full: …").
         """
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        path = root / f"{stamp}-{name}-{secrets.token_hex(3)}"
+        path = root / (run_id or new_run_id(name))
         with explained(path):
             root.mkdir(mode=0o755, parents=True, exist_ok=True)
             path.mkdir(mode=0o755)
@@ -155,6 +163,13 @@ class RunDirectory:
         with explained(self.cell_dir(cell_id)):
             self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
 
+    def earlier_attempts(self, cell_id: str) -> list[AttemptRecord]:
+        """What is known of the attempts at a cell that was taken back. Raises InputError."""
+        partial = self.partial_dir(cell_id)
+        left = [partial / "cell.json", *(partial / _ATTEMPTS).glob("*/cell.json")]
+        records = [read_record(path, CellRecord) for path in left if path.is_file()]
+        return list(max(records, key=lambda record: record.attempt).attempts) if records else []
+
     def read_cell(self, cell_id: str) -> CellRecord:
         """The cell.json of a complete cell. Raises InputError."""
         return read_record(self.cell_dir(cell_id) / "cell.json", CellRecord)
@@ -165,6 +180,11 @@ class RunDirectory:
             return {}
         names = sorted(path.name for path in self.cells_dir.iterdir() if path.is_dir())
         return {name: self.read_cell(name) for name in names if not name.endswith(_PARTIAL)}
+
+
+def new_run_id(name: str) -> str:
+    """``<UTC>-<name>-<id6>``: what a directory of a run, or of a campaign, that begins now is called."""
+    return f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{name}-{secrets.token_hex(3)}"
 
 
 def _last_attempt(partial: Path) -> int:

@@ -98,3 +98,15 @@ def test_what_was_left_out_by_the_runs_own_rules_is_no_failure() -> None:
     assert not RunProgress.from_events(events(cut=False)).good
     resumed = RunProgress.from_events([*events(cut=True), {"t": 9.0, "event": "run_resumed"}])
     assert (resumed.cut, resumed.left_out) == ("", 0)
+
+
+def test_others_may_want_it_to_end_earlier() -> None:
+    plan = make_plan(experiment(scenarios=1, transports=1, links=1, repetitions=3))
+    watch = EndingWatch(Ending(max_s=3600), plan, plan.cells)
+    for spec in plan.cells[:2]:
+        assert watch.before(spec) is None
+        watch.finished(spec, "ok", 100.0)
+    cut = watch.before(plan.cells[2], datetime.now().astimezone() + timedelta(seconds=50))
+    assert cut is not None
+    assert cut.cells == [plan.cells[2].id]
+    assert "block 3 takes about 100 s" in cut.reason

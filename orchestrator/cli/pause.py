@@ -1,0 +1,27 @@
+"""``mplab pause`` and ``mplab continue``."""
+
+from orchestrator.cli.options import RUNS, RunArgument, RunsOption, find_run
+from orchestrator.cli.output import err
+from orchestrator.errors import InputError
+from orchestrator.lock import is_locked
+from orchestrator.record import RunDirectory
+from orchestrator.record.orders import order
+
+
+def pause(run_name: RunArgument = "", runs: RunsOption = RUNS) -> None:
+    """Let a run wait after the cell that it is at, with its lab up, until 'mplab continue'."""
+    run_id = _order(run_name, runs, "pause_asked")
+    err.print(f"{run_id} waits after this cell; it goes on with: mplab continue {run_id}", soft_wrap=True)
+
+
+def go_on(run_name: RunArgument = "", runs: RunsOption = RUNS) -> None:
+    """Let a run go on that 'mplab pause' made wait."""
+    err.print(f"{_order(run_name, runs, 'continue_asked')} goes on", soft_wrap=True)
+
+
+def _order(name: str, runs: RunsOption, event: str) -> str:
+    directory = RunDirectory.open(find_run(name, runs))
+    if not is_locked(directory.lock_name):
+        raise InputError(f"{directory.run_id} is not running: 'mplab resume' goes on with a run that was interrupted")
+    order(directory.events_file, event)
+    return directory.run_id
