@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from orchestrator.errors import DeviceError, LabNotReadyError
+from orchestrator.private import private_file_problem
 from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.openwrt.wifi import switch_radio
 from orchestrator.shaper.tc.place import Place, restore_argv
@@ -133,7 +134,4 @@ def key_file_problem(settings: SshFile) -> str:
     """Why the key of a router or server cannot be used; "" when it can, or when there is none."""
     if not settings.key:
         return ""
-    path = Path(settings.key).expanduser()
-    if not path.is_file():
-        return f"no such file: {path}"
-    return f"others may read {path}: chmod 600 {path}" if path.stat().st_mode & 0o077 else ""
+    return private_file_problem(Path(settings.key).expanduser())
