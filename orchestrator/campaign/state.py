@@ -32,7 +32,13 @@ class Job:
     resources: tuple[str, ...]
     """What nobody else may use meanwhile."""
     cells: int
+    blocks: int
     estimate_s: float
+
+    @property
+    def block_s(self) -> float:
+        """Time that its first block is taken to need, seconds: a job is not begun for less."""
+        return self.estimate_s / self.blocks
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class Try:
     """Exit code; negative: the signal that killed it."""
     reason: str = ""
     """Why it was not good."""
+    blamed: bool = False
+    """It counts among the tries that a job has: it was not the campaign that ended it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,9 @@ class ResourceStatus:
     job: str = ""
     """Id of the job that holds it; "": none."""
     failures: int = 0
-    """Jobs in a row that went wrong with it."""
+    """Tries in a row that went wrong with it."""
+    rests: int = 0
+    """Rests in a row that did not help."""
     rests_until: float | None = None
     """Unix seconds: it is not used before; None: it is used."""
     quarantined: bool = False
@@ -242,6 +252,7 @@ class CampaignTracker:
         """A try is over; the job waits for the next one, or `_job_finished` follows."""
         status = self.state.job(event["job"])
         last = replace(status.tries[-1], ended=float(event["t"]), code=event["code"], reason=event["reason"])
+        last = replace(last, blamed=event["blamed"])
         cells = Cells(**{key: value for key, value in event["cells"].items() if key in Cells.__dataclass_fields__})
         self._set_job(replace(status, state="waiting", tries=(*status.tries[:-1], last), cells=cells))
         for name in status.job.resources:
@@ -262,12 +273,16 @@ class CampaignTracker:
     def _resource_used(self, event: Event) -> None:
         """What a job has said of a resource that it held."""
         for name in event["resources"]:
-            failures = 0 if event["good"] else self.state.resource(name).failures + 1
-            self._set_resource(replace(self.state.resource(name), failures=failures, rests_until=None, reason=""))
+            status = replace(self.state.resource(name), rests_until=None, reason="")
+            if event["good"]:
+                self._set_resource(replace(status, failures=0, rests=0))
+            else:
+                self._set_resource(replace(status, failures=status.failures + 1))
 
     def _resource_rests(self, event: Event) -> None:
         status = self.state.resource(event["resource"])
-        self._set_resource(replace(status, rests_until=event["until"], reason=event["reason"]))
+        rests = status.rests + 1
+        self._set_resource(replace(status, rests=rests, rests_until=event["until"], reason=event["reason"]))
         self._failed(event, status.name, event["reason"])
 
     def _resource_quarantined(self, event: Event) -> None:
@@ -277,7 +292,7 @@ class CampaignTracker:
 
     def _resource_released(self, event: Event) -> None:
         status = self.state.resource(event["resource"])
-        self._set_resource(replace(status, quarantined=False, failures=0, rests_until=None, reason=""))
+        self._set_resource(replace(status, quarantined=False, failures=0, rests=0, rests_until=None, reason=""))
 
     def _set_job(self, status: JobStatus) -> None:
         jobs = tuple(status if other.job.id == status.job.id else other for other in self.state.jobs)

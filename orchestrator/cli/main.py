@@ -57,6 +57,10 @@ app.command("compare")(compare.compare)
 app.command("trend")(trend.trend)
 app.command("bundle")(bundle.bundle)
 app.command("reproduce")(reproduce.reproduce)
+app.add_typer(
+    later("orchestrator.cli.nightly", "Campaigns: several experiments, night after night, over all phones."),
+    name="nightly",
+)
 app.add_typer(results.app, name="results")
 app.add_typer(lab.app, name="lab")
 app.add_typer(later("orchestrator.cli.phone", "Phones by adb: on a cable, or over TCP."), name="phone")

@@ -1,0 +1,392 @@
+"""The life of a campaign: which job is begun when, what becomes of it, and who is told."""
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from types import FrameType
+from typing import Any
+
+from orchestrator.campaign.breaker import Breaker
+from orchestrator.campaign.directory import CampaignDirectory
+from orchestrator.campaign.judge import Verdict, cells_of, judge
+from orchestrator.campaign.notify import Kind, Message, Notifier
+from orchestrator.campaign.state import CampaignState, CampaignTracker, Cells, Job, JobStatus
+from orchestrator.campaign.worker import Worker
+from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError
+from orchestrator.lock import is_locked, resource_lock
+from orchestrator.record.events import EventLog, EventTail, read_events
+from orchestrator.record.orders import order
+from orchestrator.record.progress import RunProgress
+from orchestrator.record.run_directory import RunDirectory, new_run_id
+from orchestrator.spec.ending import Ending
+
+_POLL_S = 0.5
+_BUSY_S = 10.0
+"""So often it is looked whether somebody else has given back what a job needs."""
+
+
+@dataclass
+class _Running:
+    """A try that goes on."""
+
+    job: Job
+    worker: Worker
+    run: str
+    before: Cells
+    alive: float
+    """When it last showed a sign of life, by the monotonic clock."""
+    sign: object = None
+    """What that was."""
+    stalled: bool = False
+
+
+class Scheduler:
+    """Begins jobs as soon as nobody has what they need, and goes on with them until they are done.
+
+    It knows nothing but what is in the campaign's events; others steer it by events, too: ``campaign_paused``,
+    ``campaign_continued``, ``resource_released``.
+
+    Args:
+        directory: of the campaign; its jobs are planned in the events.
+        on_state: is shown the state whenever it may have changed.
+    """
+
+    def __init__(self, directory: CampaignDirectory, on_state: Callable[[CampaignState], None]) -> None:
+        self._directory = directory
+        self._file = directory.read_file()
+        self._runs = directory.runs
+        self._on_state = on_state
+        rules = self._file.breaker
+        self._breaker = Breaker(rules.failures, rules.rest, rules.rests)
+        self._notifier = Notifier(self._file.notify, directory.asked_in)
+        self._tracker = CampaignTracker()
+        self._running: dict[str, _Running] = {}
+        self._comparing: dict[str, Worker] = {}
+        self._looked: dict[str, float] = {}
+        self._low_since: float | None = None
+        self._ends_by: float | None = None
+        self._stop = False
+
+    @property
+    def state(self) -> CampaignState:
+        """How far it is."""
+        return self._tracker.state
+
+    def execute(self) -> CampaignState:
+        """Go on until every job is done or left out; the state at the end.
+
+        Raises:
+            InterruptedRunError: SIGINT or SIGTERM; ``mplab nightly resume`` goes on.
+            LabNotReadyError: somebody else runs this campaign; there is no space left for its runs.
+            MplabError: its events cannot be written.
+        """
+        directory = self._directory
+        handlers = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            with (
+                resource_lock(directory.lock_name, run_id=directory.id),
+                EventLog(directory.events_file) as self._events,
+                EventTail(directory.events_file) as self._tail,
+            ):
+                self._execute()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        return self.state
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop = True
+
+    def _execute(self) -> None:
+        self._follow()
+        deadline = Ending(self._file.max, self._file.until).deadline(datetime.now().astimezone())
+        self._ends_by = deadline.timestamp() if deadline is not None else None
+        self._append("campaign_started", ends_by=self._ends_by)
+        try:
+            while self._goes_on():
+                time.sleep(_POLL_S)
+        finally:
+            self._end_all()
+        self._append("campaign_finished")
+        self._tell("finished", f"{self.state.title}: finished", _summary(self.state))
+
+    def _goes_on(self) -> bool:
+        """One round; whether there is another one. Raises as `execute`."""
+        self._follow()
+        self._take_ended()
+        self._look_for_life()
+        self._look_at_disk()
+        if self._stop:
+            self._interrupted("told to end")
+            raise InterruptedRunError(f"stopped; go on with: mplab nightly resume {self._directory.path}")
+        self._leave_out()
+        self._begin()
+        self._on_state(self.state)
+        return bool(self._running or self._comparing or any(True for _ in self._waiting()))
+
+    def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+        self._events.append(event, **fields)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Take in what has happened, and what others have said."""
+        phase = self.state.phase
+        for event in self._tail.poll():
+            self._tracker.feed(event)
+        if {phase, self.state.phase} == {"running", "paused"}:
+            self._order_runs()
+
+    # --- Begin ---------------------------------------------------------------------------------------------------
+
+    def _waiting(self) -> Iterator[JobStatus]:
+        """Jobs that are to be begun, or gone on with, in their order."""
+        jobs = {status.job.id: status for status in self.state.jobs}
+        order_of = list(jobs)
+        if self._file.order == "shuffled":
+            Random(self._directory.id).shuffle(order_of)  # noqa: S311 - an order, not a secret
+        for job_id in order_of:
+            if jobs[job_id].state == "waiting" and job_id not in self._comparing:
+                yield jobs[job_id]
+
+    def _begin(self) -> None:
+        """Begin every job that can be begun."""
+        for status in list(self._waiting()):
+            if status.tries and status.tries[-1].code is not None and self._is_good(status):
+                self._done(status.job, status.run)
+            elif self._may_begin(status):
+                self._start(status)
+
+    @staticmethod
+    def _is_good(status: JobStatus) -> bool:
+        return status.tries[-1].code in (0, GateError.exit_code)
+
+    def _may_begin(self, status: JobStatus) -> bool:
+        if self.state.phase == "paused" or self.state.disk_low:
+            return False
+        if self._file.at_once is not None and len(self._running) >= self._file.at_once:
+            return False
+        now = time.time()
+        if not all(self._breaker.usable(self.state.resource(name), now) for name in status.job.resources):
+            return False
+        if now < self._looked.get(status.job.id, 0.0):
+            return False
+        locks = [*status.job.resources, *([f"run-{status.run}"] if status.run else [])]
+        free = not any(map(is_locked, locks))
+        self._looked[status.job.id] = 0.0 if free else now + _BUSY_S
+        return free
+
+    def _start(self, status: JobStatus) -> None:
+        job, number = status.job, len(status.tries) + 1
+        going_on = bool(status.run) and (self._runs / status.run / "manifest.json").is_file()
+        run = status.run if going_on else new_run_id(job.experiment)
+        before = cells_of(self._progress(run))
+        ends_by = ["--ends-by", str(self._ends_by)] if self._ends_by is not None else []
+        common = ["--runs", str(self._runs), "--quiet", *ends_by]
+        if going_on:
+            again = ["--failed"] if before.ok + before.invalid + before.failed + before.left_out == before.total else []
+            arguments = ["resume", str(self._runs / run), *common, *again]
+        else:
+            place = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
+            arguments = ["run", job.file, *common, *place, "--run-id", run]
+        self._append("job_started", job=job.id, run=run, **{"try": number})
+        worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log")
+        self._running[job.id] = _Running(job, worker, run, before, time.monotonic())
+
+    def _leave_out(self) -> None:
+        """Give up on jobs that cannot be begun any more."""
+        late = []
+        for status in list(self._waiting()):
+            bad = [name for name in status.job.resources if self.state.resource(name).quarantined]
+            if bad:
+                reason = f"{bad[0]} is in quarantine: {self.state.resource(bad[0]).reason}"
+                self._append("job_finished", job=status.job.id, state="left out", reason=reason)
+            elif self._ends_by is not None and time.time() + status.job.block_s > self._ends_by:
+                late.append(status.job.id)
+        if late:
+            reason = "not begun: it would not have ended in time (max, until)"
+            self._append("campaign_cut", reason=reason, jobs=late)
+            for job_id in late:
+                self._append("job_finished", job=job_id, state="left out", reason=reason)
+
+    # --- End -----------------------------------------------------------------------------------------------------
+
+    def _take_ended(self) -> None:
+        for job_id, running in list(self._running.items()):
+            code = running.worker.poll()
+            if code is not None:
+                del self._running[job_id]
+                self._ended(running, code)
+        for job_id, worker in list(self._comparing.items()):
+            code = worker.poll()
+            if code is not None:
+                del self._comparing[job_id]
+                self._compared(self.state.job(job_id).job, code, worker.said())
+
+    def _ended(self, running: _Running, code: int) -> None:
+        job, cells = running.job, cells_of(self._progress(running.run))
+        verdict = judge(code, running.worker.said(), running.before, cells)
+        if running.stalled:
+            verdict = Verdict("again", f"no sign of life for {self._file.stall:.0f} s", verdict.resources)
+        elif running.worker.stopping:
+            verdict = Verdict(verdict.next if verdict.next == "done" else "again", "stopped with its campaign")
+        blamed = running.stalled or not running.worker.stopping
+        number = len(self.state.job(job.id).tries)
+        counts = {"total": cells.total, "ok": cells.ok, "invalid": cells.invalid, "failed": cells.failed}
+        self._append(
+            "job_ended",
+            job=job.id,
+            run=running.run,
+            code=code,
+            reason=verdict.reason if verdict.next != "done" else "",
+            blamed=blamed,
+            cells={**counts, "left_out": cells.left_out},
+            **{"try": number},
+        )
+        self._judge_resources(job, verdict)
+        if verdict.next == "done":
+            if code == GateError.exit_code:
+                self._worse(job, running.worker.said())
+            self._done(job, running.run)
+        elif blamed:
+            tries = sum(made.blamed for made in self.state.job(job.id).tries)
+            if verdict.next == "failed" or tries >= self._file.tries:
+                self._append("job_finished", job=job.id, state="failed", reason=verdict.reason)
+                self._tell("failed", f"{job.id} failed", verdict.reason, run=running.run, tries=tries)
+
+    def _done(self, job: Job, run: str) -> None:
+        """A run is complete: compare it with those before it, if that is asked for."""
+        if self._file.compare is None or self._stop:
+            self._append("job_finished", job=job.id, state="done", reason="")
+            return
+        window = str(self._file.compare.window)
+        arguments = ["compare", run, "--runs", str(self._runs), "--window", window]
+        self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log")
+
+    def _compared(self, job: Job, code: int, said: str) -> None:
+        if code == GateError.exit_code:
+            self._worse(job, said)
+        elif code in (0, InputError.exit_code):  # 2: nothing to compare it with yet
+            self._append("job_compared", job=job.id, passed=True, text="as before" if code == 0 else "no earlier run")
+        self._append("job_finished", job=job.id, state="done", reason="")
+
+    def _worse(self, job: Job, text: str) -> None:
+        self._append("job_compared", job=job.id, passed=False, text=text)
+        self._tell("worse", f"{job.id} is worse", text, run=self.state.job(job.id).run)
+
+    def _judge_resources(self, job: Job, verdict: Verdict) -> None:
+        if verdict.resources == "unknown":
+            return
+        self._append("resource_used", resources=list(job.resources), good=verdict.resources == "good")
+        for name in job.resources if verdict.resources == "bad" else ():
+            status = self.state.resource(name)
+            reason = f"{status.failures} tries in a row went wrong with it, the last: {job.id}: {verdict.reason}"
+            match self._breaker.judge(status):
+                case "rest":
+                    until = time.time() + self._breaker.rest_s
+                    self._append("resource_rests", resource=name, until=until, reason=reason)
+                case "quarantine":
+                    self._append("resource_quarantined", resource=name, reason=reason)
+                    hint = f"Look at it, then: mplab nightly release '{name}' {self._directory.id}"
+                    self._tell("quarantined", f"{name} is in quarantine", f"{reason}\n{hint}", resource=name)
+
+    # --- Watch ---------------------------------------------------------------------------------------------------
+
+    def _progress(self, run: str) -> RunProgress | None:
+        directory = RunDirectory(self._runs / run)
+        if not run or not directory.manifest_file.is_file() or not directory.events_file.is_file():
+            return None
+        return RunProgress.from_events(read_events(directory.events_file))
+
+    def _look_for_life(self) -> None:
+        """End what shows no sign of life: no event, and after the last cell no work of a processor either."""
+        now = time.monotonic()
+        for running in self._running.values():
+            events = RunDirectory(self._runs / running.run).events_file
+            grown = events.stat().st_size if events.is_file() else 0
+            sign: object = grown
+            if now - running.alive > self._file.stall / 2:
+                progress = self._progress(running.run)
+                if progress is None or progress.state in {"planned", "finished"}:
+                    sign = (grown, running.worker.cpu_s())
+                elif progress.state == "paused":
+                    sign = now
+            if sign != running.sign:
+                running.sign, running.alive = sign, now
+            elif now - running.alive > self._file.stall and not running.worker.stopping:
+                running.stalled = True
+                running.worker.stop()
+
+    def _look_at_disk(self) -> None:
+        """Let everything wait while there is too little space for runs.
+
+        Raises:
+            LabNotReadyError: it has not become more for as long as a run may show no sign of life.
+        """
+        free = shutil.disk_usage(self._runs).free
+        low = free < self._file.keep_free
+        if low and not self.state.disk_low:
+            reason = f"{_gb(free)} free for {self._runs}, less than {_gb(self._file.keep_free)} (keep_free): runs wait"
+            self._low_since = time.monotonic()
+            self._append("disk_low", free_bytes=free, reason=reason)
+            self._tell("disk", "Too little space", reason, free_bytes=free)
+            self._order_runs()
+        elif not low and self.state.disk_low:
+            self._append("disk_enough", free_bytes=free)
+            self._order_runs()
+        elif low and self._low_since is not None and time.monotonic() - self._low_since > self._file.stall:
+            self._interrupted(self.state.disk_low)
+            where = f"mplab nightly resume {self._directory.path}"
+            raise LabNotReadyError(f"{self.state.disk_low}; make space, then: {where}")
+
+    def _order_runs(self) -> None:
+        """Tell the runs to wait, or to go on."""
+        waits = self.state.phase == "paused" or bool(self.state.disk_low)
+        for running in self._running.values():
+            events = RunDirectory(self._runs / running.run).events_file
+            if events.is_file():
+                order(events, "pause_asked" if waits else "continue_asked")
+
+    # --- Stop ----------------------------------------------------------------------------------------------------
+
+    def _interrupted(self, reason: str) -> None:
+        self._end_all()
+        self._append("campaign_interrupted", reason=reason)
+        self._on_state(self.state)
+        self._tell("interrupted", f"{self.state.title}: interrupted", f"{reason}\n{_summary(self.state)}")
+
+    def _end_all(self) -> None:
+        """End what goes on, and wait for it."""
+        for worker in (*(running.worker for running in self._running.values()), *self._comparing.values()):
+            worker.stop()
+        while self._running or self._comparing:
+            time.sleep(_POLL_S)
+            for job_id, running in list(self._running.items()):
+                if (code := running.worker.poll()) is not None:
+                    del self._running[job_id]
+                    self._ended(running, code)
+            self._comparing = {job: worker for job, worker in self._comparing.items() if worker.poll() is None}
+
+    def _tell(self, kind: Kind, title: str, text: str, **facts: str | int | float | bool) -> None:
+        message = Message(kind, title, text, self._directory.id, facts)
+        for delivery in self._notifier.send(message):
+            self._append("notified", kind=kind, to=delivery.to, ok=delivery.ok, error=delivery.error)
+
+
+def _summary(state: CampaignState) -> str:
+    """One line a job."""
+    return "\n".join(_line(status) for status in state.jobs)
+
+
+def _line(status: JobStatus) -> str:
+    cells = status.cells
+    words: Sequence[str] = [status.job.id, status.state, f"{cells.ok} of {status.job.cells} cells ok"]
+    more = "; ".join(filter(None, (status.reason, status.compared if status.worse else "")))
+    return ", ".join(words) + (f": {more}" if more else "")
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"

@@ -1,0 +1,265 @@
+"""``mplab nightly``: campaigns of experiments."""
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from orchestrator import host
+from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord
+from orchestrator.campaign.file import Campaign, load_campaign
+from orchestrator.campaign.scheduler import Scheduler
+from orchestrator.campaign.state import CampaignState, Job
+from orchestrator.cli.budgets import check_budgets
+from orchestrator.cli.campaigns import CampaignDisplay, campaign_table
+from orchestrator.cli.options import RUNS, JsonOption, RunsOption, load
+from orchestrator.cli.output import duration, err, out, print_json, table
+from orchestrator.cli.plan import plan_of
+from orchestrator.errors import GateError, InputError
+from orchestrator.lock import is_locked
+from orchestrator.plan import Plan
+from orchestrator.record.events import EventLog
+from orchestrator.record.files import replace
+from orchestrator.record.junit import Case, checks_xml
+from orchestrator.record.learnt import learn
+from orchestrator.record.manifest import utc_now
+from orchestrator.record.orders import order
+from orchestrator.record.run_directory import new_run_id
+from orchestrator.spec import Experiment
+
+CAMPAIGNS = Path("campaigns")
+_WATCH_S = 1.0
+
+CampaignsOption = Annotated[
+    Path,
+    typer.Option("--campaigns", help="Folder that holds the campaigns.", envvar="MPLAB_CAMPAIGNS", show_default=True),
+]
+CampaignArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Campaign directory, or the beginning or end of its name; the newest campaign by default.",
+        show_default=False,
+    ),
+]
+CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML).", show_default=False)]
+
+
+class _RunByDefault(TyperGroup):
+    """``mplab nightly FILE`` is ``mplab nightly run FILE``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as it is given
+        if args and args[0] not in self.commands and args[0].endswith((".yaml", ".yml")):
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=_RunByDefault, no_args_is_help=True)
+
+
+@app.command()
+def run(
+    file: CampaignFileArgument,
+    *,
+    runs: RunsOption = RUNS,
+    campaigns: CampaignsOption = CAMPAIGNS,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be run.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a campaign: several experiments, on all phones and routers that they name ('run' may be left out)."""
+    campaign = load_campaign(file, load=load, plan=lambda experiment: _plan(experiment, runs))
+    if dry_run:
+        _show_plan(campaign, as_json=as_json)
+        return
+    directory = CampaignDirectory.create(campaigns, campaign.source, _record(campaign, runs))
+    with EventLog(directory.events_file) as events:
+        jobs = [vars(job) for job in campaign.jobs]
+        events.append("campaign_planned", name=campaign.name, title=campaign.title, jobs=jobs)
+    _execute(directory, as_json=as_json)
+
+
+@app.command()
+def resume(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS, as_json: JsonOption = False) -> None:
+    """Go on with a campaign that was interrupted or killed; what is complete is kept."""
+    directory = find_campaign(name, campaigns)
+    if changed := [status.job.file for status in directory.read_state().jobs if _changed(status.job)]:
+        raise InputError(
+            f"{directory.path}: {', '.join(dict.fromkeys(changed))}: not as it was when the campaign began: its runs "
+            "would not be comparable; start a new campaign"
+        )
+    _execute(directory, as_json=as_json)
+
+
+@app.command()
+def status(
+    name: CampaignArgument = "",
+    *,
+    campaigns: CampaignsOption = CAMPAIGNS,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it until it has ended.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how far a campaign is: jobs, phones, last failures, time left."""
+    directory = find_campaign(name, campaigns)
+    if watch and not as_json:
+        _watch(directory)
+        return
+    state = directory.read_state()
+    if as_json:
+        print_json({**state.to_json(), "campaign": directory.id, "phase": _phase(directory, state)})
+        return
+    out.print(campaign_table(directory, state, _phase(directory, state)))
+    if _phase(directory, state) in {"killed", "interrupted"}:
+        out.print(f"\nGo on with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def pause(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
+    """Let a campaign wait: its runs after the cell that each is at, until 'continue'."""
+    directory = _order(name, campaigns, "campaign_paused")
+    err.print(f"{directory.id} waits; it goes on with: mplab nightly continue {directory.id}", soft_wrap=True)
+
+
+@app.command("continue")
+def go_on(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
+    """Let a campaign go on that waits."""
+    err.print(f"{_order(name, campaigns, 'campaign_continued').id} goes on", soft_wrap=True)
+
+
+@app.command()
+def release(
+    resource: Annotated[str, typer.Argument(help="What is in quarantine, as 'status' names it.", show_default=False)],
+    name: CampaignArgument = "",
+    *,
+    campaigns: CampaignsOption = CAMPAIGNS,
+) -> None:
+    """Let a campaign use a phone, router, server or lab again that it has put into quarantine, or lets rest."""
+    directory = find_campaign(name, campaigns)
+    resources = {found.name: found for found in directory.read_state().resources}
+    if resource not in resources:
+        raise InputError(f"{directory.id}: nothing called {resource!r}; there are: {', '.join(sorted(resources))}")
+    if not resources[resource].quarantined and resources[resource].rests_until is None:
+        raise InputError(f"{directory.id}: {resource} is neither in quarantine nor resting")
+    with EventLog(directory.events_file, beside=True) as events:
+        events.append("resource_released", resource=resource)
+    err.print(f"{directory.id} uses {resource} again", soft_wrap=True)
+
+
+def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
+    """The campaign directory that `name` means: a path, part of a name in `campaigns`, or "" for the newest.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    if name and (Path(name) / "campaign.json").is_file():
+        return CampaignDirectory.open(Path(name))
+    found = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
+    if not found:
+        raise InputError(f"{campaigns}: no campaign in it; 'mplab nightly FILE' makes one, --campaigns names a folder")
+    matches = [path for path in found if path.name.startswith(name) or path.name.endswith(name)]
+    if not name or len(matches) == 1:
+        return CampaignDirectory.open(found[-1] if not name else matches[0])
+    names = ", ".join(path.name for path in (matches or found)[-5:])
+    what = "several campaigns are" if matches else "no campaign is"
+    raise InputError(f"{campaigns}: {what} called {name!r}; there are: {names}")
+
+
+def _plan(experiment: Experiment, runs: Path) -> Plan:
+    check_budgets(experiment)
+    return learn(plan_of(experiment), experiment, runs)[0]
+
+
+def _record(campaign: Campaign, runs: Path) -> CampaignRecord:
+    return CampaignRecord(
+        campaign=new_run_id(campaign.name),
+        file=str(campaign.path.resolve()),
+        runs=str(runs.resolve()),
+        host=host.describe_host(),
+        versions=host.describe_versions(),
+        git=host.describe_git(),
+        started=utc_now(),
+    )
+
+
+def _changed(job: Job) -> bool:
+    path = Path(job.file)
+    return not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != job.sha256
+
+
+def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
+    """Run what is left of a campaign; ends with its exit code."""
+    with CampaignDisplay(directory) as display:
+        state = Scheduler(directory, display.show).execute()
+    replace(directory.junit_file, checks_xml(directory.id, _cases(state)).encode())
+    if err.is_terminal:
+        err.bell()
+    if as_json:
+        print_json({**state.to_json(), "campaign": directory.id})
+    elif out.is_terminal:
+        out.print(campaign_table(directory, state, state.phase))
+    bad = [status for status in state.jobs if status.state != "done"]
+    for status_of in bad:
+        err.print(f"{status_of.job.id}: {status_of.state}: {status_of.reason}", style="red", markup=False)
+    if any(status_of.state == "failed" for status_of in bad) or (bad and not state.cut):
+        raise typer.Exit(1)
+    if worse := [status_of for status_of in state.jobs if status_of.worse]:
+        raise GateError(f"{directory.id}: {len(worse)} jobs are worse: {worse[0].job.id}: {worse[0].compared}")
+
+
+def _cases(state: CampaignState) -> list[Case]:
+    cases = []
+    for found in state.jobs:
+        failure = found.reason if found.state == "failed" else ""
+        skipped = found.reason if found.state == "left out" else ""
+        cases.append(Case("nightly.job", found.job.id, failure, skipped))
+        if found.compared:
+            cases.append(Case("nightly.compare", found.job.id, found.compared if found.worse else ""))
+    return cases
+
+
+def _phase(directory: CampaignDirectory, state: CampaignState) -> str:
+    if state.phase in {"running", "paused"} and not is_locked(directory.lock_name):
+        return "killed"
+    return state.phase
+
+
+def _watch(directory: CampaignDirectory) -> None:
+    with CampaignDisplay(directory) as display:
+        while _phase(directory, state := directory.read_state()) in {"running", "paused"}:
+            display.show(state)
+            time.sleep(_WATCH_S)
+    out.print(campaign_table(directory, state, _phase(directory, state)))
+
+
+def _order(name: str, campaigns: Path, event: str) -> CampaignDirectory:
+    directory = find_campaign(name, campaigns)
+    if not is_locked(directory.lock_name):
+        raise InputError(f"{directory.id} is not running: 'mplab nightly resume' goes on with what was interrupted")
+    order(directory.events_file, event)
+    return directory
+
+
+def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
+    if as_json:
+        jobs = [vars(job) for job in campaign.jobs]
+        print_json({"campaign": campaign.to_json(), "jobs": jobs})
+        return
+    rows = table("job", "experiment", "cells", "about", "needs")
+    for job in campaign.jobs:
+        needs = ", ".join(job.resources)
+        rows.add_row(job.id, job.title, str(job.cells), duration(job.estimate_s), needs)
+    out.print(rows)
+    busiest = max(_busy(campaign.jobs).values())
+    out.print(
+        f"\n{len(campaign.jobs)} jobs, {sum(job.cells for job in campaign.jobs)} cells, about {duration(busiest)}"
+    )
+
+
+def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:
+    """How long each resource is needed, seconds: the campaign takes as long as the one that is needed longest."""
+    found: dict[str, float] = {}
+    for job in jobs:
+        for name in job.resources:
+            found[name] = found.get(name, 0.0) + job.estimate_s
+    return found
