@@ -8,6 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from orchestrator.words import duration
+
+__all__ = ["duration", "err", "out", "print_json", "table"]
+
 _PIPE_WIDTH = 120
 
 
@@ -33,13 +37,3 @@ def table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         made.add_column(column, overflow="fold")
     return made
-
-
-def duration(seconds: float) -> str:
-    """``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {left:02} s" if minutes else f"{left} s"

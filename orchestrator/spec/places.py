@@ -35,6 +35,14 @@ def _is_address(text: str) -> bool:
     return True
 
 
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine, whatever a name server says."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def _parse_mac(found: object) -> str:
     if isinstance(found, str) and _MAC.fullmatch(found.lower()):
         return found.lower()

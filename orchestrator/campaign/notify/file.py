@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from orchestrator.errors import InputError
 from orchestrator.private import read_secret
 from orchestrator.spec.check import Checker
 from orchestrator.spec.patterns import pattern_schema, text_like
-from orchestrator.spec.places import Host
+from orchestrator.spec.places import Host, is_loopback
 from orchestrator.spec.yaml import KeyPath
 
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -85,14 +84,6 @@ class NotifyFile(BaseModel):
         if self.webhook is None and self.mail is None:
             raise ValueError("notify needs 'webhook' or 'mail': who is told?")
         return self
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine, whatever a name server says."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def beside(folder: Path, path: str) -> Path:

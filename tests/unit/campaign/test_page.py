@@ -1,0 +1,147 @@
+"""The page says what the state says, escapes all of it, and leads to the reports."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from orchestrator.campaign.page import Night, read_night, render, write_page
+from orchestrator.campaign.page.render import bar
+from orchestrator.campaign.state import CampaignState, Cells
+from orchestrator.plan import CellSpec
+from orchestrator.record import EventLog
+from tests.unit.campaign.nights import T0, night_state, run_name
+from tests.unit.record.conftest import cell_spec
+
+NOW = T0 + 2100
+
+
+def make_runs(folder: Path) -> Path:
+    """Runs with a report, without one, and one at work."""
+    for name in ("apps", "web"):
+        report = folder / run_name(name) / "report"
+        report.mkdir(parents=True)
+        (report / "index.html").write_text("<!DOCTYPE html><title>report</title>", encoding="utf-8")
+    (folder / "trend-web.html").write_text("trend", encoding="utf-8")
+    video = folder / run_name("video")
+    video.mkdir()
+    cells: list[CellSpec] = [cell_spec(index, "mptcp") for index in range(1, 21)]
+    with EventLog(video / "events.jsonl", clock=lambda: NOW - 5) as log:
+        log.append("run_planned", cells=[cell.to_json() for cell in cells], estimate_s=2000.0, skipped=[])
+        log.append("run_started")
+        for number, cell in enumerate(cells[:6]):
+            log.append("cell_started", cell=cell.id, attempt=1)
+            log.append("cell_finished", cell=cell.id, outcome="invalid" if number == 2 else "ok", duration_s=100.0)
+        log.append("cell_started", cell=cells[6].id, attempt=1)
+        log.append("cell_step", cell=cells[6].id, step="scenario")
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return make_runs(tmp_path / "the runs")
+
+
+@pytest.fixture
+def night(runs: Path) -> Night:
+    return read_night(night_state(), runs, live=True, now=NOW)
+
+
+def texts(page: str, path: str) -> list[str]:
+    return [" ".join(" ".join(element.itertext()).split()) for element in html.fromstring(page).xpath(path)]
+
+
+def test_cells_count_those_of_a_run_at_work(night: Night) -> None:
+    assert night.cells(night.state.job("04-video")) == Cells(20, 5, 1)
+    assert night.all_cells() == Cells(total=140, ok=74, invalid=5, failed=5)
+
+
+def test_time_left_is_that_of_the_resource_with_most_to_do(night: Night) -> None:
+    video = night.progress["04-video"].eta_s
+    assert video == pytest.approx(1400.0)
+    backup = 1200.0 + (T0 + 4000 - NOW)  # phone-2 rests first
+    far = 99999.0
+    assert night.eta_s == far
+    state = replace(night.state, jobs=night.state.jobs[:5])
+    assert replace(night, state=state).eta_s == pytest.approx(backup)
+    assert replace(night, state=replace(night.state, jobs=night.state.jobs[:4])).eta_s == pytest.approx(video)
+    assert replace(night, live=False).eta_s is None
+
+
+def test_what_a_quarantined_resource_keeps_from_being_run_does_not_count(night: Night) -> None:
+    resources = tuple(
+        replace(status, quarantined=True) if status.name == "phone-4" else status for status in night.state.resources
+    )
+    eta_s = replace(night, state=replace(night.state, resources=resources)).eta_s
+    assert eta_s is not None
+    assert eta_s < 10_000
+
+
+def test_the_page_shows_every_job_resource_failure_and_comparison(night: Night) -> None:
+    page = render(night, "runs")
+    jobs = texts(page, "//*[@id='jobs']//tbody/tr[1]")
+    assert [job.split()[0] for job in jobs] == [status.job.id for status in night.state.jobs]
+    assert "done worse" in jobs[1]
+    assert "5 ok, 1 invalid of 20" in jobs[3]
+    assert any("0007-web-mptcp-baseline-r1: scenario" in text for text in texts(page, "//tr[@class='now']"))
+    cards = texts(page, "//*[starts-with(@class, 'card ')]")
+    assert "phone-1 04-video" in cards
+    assert any(card.startswith("phone-2 rests until") and "43 °C" in card for card in cards)
+    assert any(card.startswith("phone-3 in quarantine") and "1 bad job" in card for card in cards)
+    assert "phone-4 free" in cards
+    failures = texts(page, "//*[@id='failures']//tbody/tr")
+    assert "43 °C" in failures[0]  # the newest is first
+    assert len(failures) == len(night.state.failures)
+    assert len(texts(page, "//*[@id='compared']//tbody/tr")) == 2
+
+
+def test_everything_is_escaped(night: Night) -> None:
+    page = render(night, "runs")
+    document = html.fromstring(page)
+    assert not document.xpath("//b//b | //experiment | //again | //script")
+    assert "The night's <b>work</b>" in texts(page, "//h1")
+    assert not re.search(r"\son[a-z]+=|style=|javascript:", page)  # what its policy would not let run or show
+
+
+def test_it_asks_for_itself_again_only_while_somebody_works_at_it(night: Night) -> None:
+    assert html.fromstring(render(night, "runs")).xpath("//meta[@http-equiv='refresh']")
+    killed = render(replace(night, live=False), "runs")
+    assert not html.fromstring(killed).xpath("//meta[@http-equiv='refresh']")
+    assert "not at work: it was killed" in killed
+
+
+def test_links_lead_to_the_reports(runs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "campaigns" / "night-1" / "report" / "index.html"
+    write_page(night_state(), path, runs=runs, now=NOW)
+    links = html.fromstring(path.read_text(encoding="utf-8")).xpath("//a/@href")
+    assert len(links) == 3
+    for link in links:
+        assert (path.parent / str(link).replace("%20", " ")).is_file()
+
+
+def test_a_campaign_that_has_not_begun_and_one_without_jobs(tmp_path: Path) -> None:
+    nothing = read_night(CampaignState(), tmp_path / "missing", live=False, now=NOW)
+    assert "not begun" in render(nothing, "runs")
+    assert nothing.disk is None
+    page = render(replace(nothing, state=replace(CampaignState(), disk_low="2 GB free, 5 GB are needed")), "runs")
+    assert "2 GB free, 5 GB are needed" in page
+
+
+def test_a_page_is_replaced(tmp_path: Path, runs: Path) -> None:
+    path = tmp_path / "index.html"
+    for live in (True, False):
+        write_page(night_state(), path, runs=runs, live=live, now=NOW)
+    assert "http-equiv" not in path.read_text(encoding="utf-8")
+    assert not list(tmp_path.glob(".*.new"))
+
+
+def test_parts_of_a_bar() -> None:
+    parts = bar(Cells(total=8, ok=4, invalid=0, failed=1, left_out=2))
+    assert [(part.kind, part.start, part.width) for part in parts] == [
+        ("ok", 0.0, 50.0),
+        ("failed", 50.0, 12.5),
+        ("left-out", 62.5, 25.0),
+    ]
+    assert bar(Cells()) == ()
