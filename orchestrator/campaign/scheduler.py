@@ -16,7 +16,7 @@ from orchestrator.campaign.judge import Verdict, cells_of, judge
 from orchestrator.campaign.notify import Kind, Message, Notifier
 from orchestrator.campaign.state import CampaignState, CampaignTracker, Cells, Job, JobStatus
 from orchestrator.campaign.worker import Worker
-from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError
+from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lock import is_locked, resource_lock
 from orchestrator.record.events import EventLog, EventTail, read_events
 from orchestrator.record.orders import order
@@ -129,7 +129,16 @@ class Scheduler:
         return bool(self._running or self._comparing or any(True for _ in self._waiting()))
 
     def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
-        self._events.append(event, **fields)
+        """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
+        until = time.monotonic() + self._file.stall
+        while True:
+            try:
+                self._events.append(event, **fields)
+                break
+            except MplabError:
+                if self._stop or time.monotonic() > until:
+                    raise
+                time.sleep(_POLL_S)
         self._follow()
 
     def _follow(self) -> None:

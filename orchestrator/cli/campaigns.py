@@ -1,5 +1,6 @@
-"""Showing a campaign: as a table, and while it goes on."""
+"""Showing a campaign: as a table, as a page, and both while it goes on."""
 
+import contextlib
 import time
 from datetime import datetime
 from types import TracebackType
@@ -11,14 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.campaign.directory import CampaignDirectory
+from orchestrator.campaign.page import Night, read_night, write_page
 from orchestrator.campaign.state import CampaignState, JobStatus, ResourceStatus
 from orchestrator.cli.output import duration, err, table
-from orchestrator.record.events import read_events
-from orchestrator.record.progress import RunProgress
+from orchestrator.errors import MplabError
+from orchestrator.lock import is_locked
 
 _STYLES = {"running": "bold", "done": "green", "failed": "red", "left out": "yellow"}
 _LAST = 5
 _REFRESH_S = 1.0
+_PAGE_S = 5.0
 
 
 class CampaignDisplay:
@@ -26,13 +29,16 @@ class CampaignDisplay:
 
     Args:
         directory: of the campaign.
+        page: write its page, too.
     """
 
-    def __init__(self, directory: CampaignDirectory) -> None:
+    def __init__(self, directory: CampaignDirectory, *, page: bool) -> None:
         self._directory = directory
+        self._runs = directory.runs
         self._live = Live(console=err, auto_refresh=False, transient=True) if err.is_terminal else None
-        self._shown = 0.0
-        self._drawn = 0.0
+        self._page = page
+        self._told = time.time()
+        self._drawn = self._written = 0.0
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -43,57 +49,49 @@ class CampaignDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End."""
+        """End; the page then shows what has become of it."""
         if self._live:
             self._live.stop()
+        self._write(self._directory.read_state(), live=False)
 
     def show(self, state: CampaignState) -> None:
         """Draw it anew; not more often than somebody can see."""
+        now = time.monotonic()
         for failure in state.failures:
-            if failure.t > self._shown:
-                self._shown = failure.t
-                at = datetime.fromtimestamp(failure.t).astimezone().strftime("%H:%M:%S")
-                err.print(f"{at}  {failure.about}: {failure.text}", style="yellow", markup=False, soft_wrap=True)
-        if self._live and time.monotonic() - self._drawn > _REFRESH_S:
-            self._drawn = time.monotonic()
-            self._live.update(campaign_table(self._directory, state, state.phase), refresh=True)
+            if failure.t > self._told:
+                self._told = failure.t
+                line = f"{_clock(failure.t)}  {failure.about}: {failure.text}"
+                err.print(line, style="yellow", markup=False, soft_wrap=True)
+        if self._live and now - self._drawn > _REFRESH_S:
+            self._drawn = now
+            self._live.update(campaign_table(read_night(state, self._runs, live=True)), refresh=True)
+        if now - self._written > _PAGE_S:
+            self._written = now
+            self._write(state, live=True)
+
+    def _write(self, state: CampaignState, *, live: bool) -> None:
+        if self._page:
+            with contextlib.suppress(MplabError):  # a full disk is the campaign's matter
+                write_page(state, self._directory.page, runs=self._runs, live=live)
 
 
-def progress_of(directory: CampaignDirectory, status: JobStatus) -> RunProgress | None:
-    """How far a job's run is; None: it has none yet."""
-    events = directory.runs / status.run / "events.jsonl"
-    return RunProgress.from_events(read_events(events)) if status.run and events.is_file() else None
+def night_of(directory: CampaignDirectory) -> Night:
+    """A campaign as it is now. Raises InputError."""
+    return read_night(directory.read_state(), directory.runs, live=is_locked(directory.lock_name))
 
 
-def left_s(directory: CampaignDirectory, state: CampaignState) -> float:
-    """Time that a campaign still needs, seconds: as long as what is needed longest."""
-    needed: dict[str, float] = {}
-    for status in state.jobs:
-        if status.state in {"waiting", "running"}:
-            progress = progress_of(directory, status)
-            expected = progress.eta_s if progress is not None and progress.total else status.job.estimate_s
-            for name in status.job.resources:
-                needed[name] = needed.get(name, 0.0) + expected
-    return max(needed.values(), default=0.0)
-
-
-def campaign_table(directory: CampaignDirectory, state: CampaignState, phase: str) -> RenderableType:
+def campaign_table(night: Night) -> RenderableType:
     """Jobs, phones and what else they need, the last failures."""
+    state = night.state
     jobs = table("job", "state", "cells", "tries", "")
     for status in state.jobs:
-        progress = progress_of(directory, status)
-        done, bad = (progress.done, progress.invalid + progress.failed) if progress is not None else (0, 0)
-        cells = f"{done}/{status.job.cells}" + (f", {bad} not ok" if bad else "")
-        jobs.add_row(
-            status.job.id,
-            status.state,
-            cells,
-            str(len(status.tries)),
-            _note(status, progress),
-            style=_STYLES.get(status.state, ""),
-        )
-    left = f", about {duration(left_s(directory, state))} left" if phase in {"running", "paused"} else ""
-    parts: list[RenderableType] = [Text(f"{state.title}: {phase}{left}\n", style="bold"), jobs]
+        cells = night.cells(status)
+        bad = cells.invalid + cells.failed
+        count = f"{cells.ok + bad}/{cells.total}" + (f", {bad} not ok" if bad else "")
+        row = (status.job.id, status.state, count, str(len(status.tries)), _note(night, status))
+        jobs.add_row(*row, style=_STYLES.get(status.state, ""))
+    left = f", about {duration(night.eta_s)} left" if night.eta_s else ""
+    parts: list[RenderableType] = [Text(f"{state.title}: {night.phase}{left}\n", style="bold"), jobs]
     if noted := [resource for resource in state.resources if _state_of(resource)]:
         parts.append(_resources(noted))
     if state.disk_low:
@@ -103,8 +101,9 @@ def campaign_table(directory: CampaignDirectory, state: CampaignState, phase: st
     return Group(*parts)
 
 
-def _note(status: JobStatus, progress: RunProgress | None) -> str:
-    if status.state == "running" and progress is not None and progress.current_cell:
+def _note(night: Night, status: JobStatus) -> str:
+    progress = night.progress.get(status.job.id)
+    if progress is not None and progress.current_cell:
         return f"{progress.current_cell}: {progress.current_step or '…'}"
     return status.reason or (status.compared if status.worse else "") or status.run
 
@@ -127,6 +126,9 @@ def _resources(found: list[ResourceStatus]) -> Table:
 def _failures(state: CampaignState) -> Table:
     rows = table("", "", "", title="\nLast failures")
     for failure in state.failures[-_LAST:]:
-        at = datetime.fromtimestamp(failure.t).astimezone().strftime("%H:%M:%S")
-        rows.add_row(at, failure.about, failure.text)
+        rows.add_row(_clock(failure.t), failure.about, failure.text)
     return rows
+
+
+def _clock(t: float) -> str:
+    return datetime.fromtimestamp(t).astimezone().strftime("%H:%M:%S")

@@ -1,6 +1,8 @@
 """``mplab nightly``: campaigns of experiments."""
 
+import contextlib
 import hashlib
+import threading
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +13,11 @@ from typer.core import TyperGroup
 from orchestrator import host
 from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord
 from orchestrator.campaign.file import Campaign, load_campaign
+from orchestrator.campaign.page import serve as serve_page
 from orchestrator.campaign.scheduler import Scheduler
 from orchestrator.campaign.state import CampaignState, Job
 from orchestrator.cli.budgets import check_budgets
-from orchestrator.cli.campaigns import CampaignDisplay, campaign_table
+from orchestrator.cli.campaigns import CampaignDisplay, campaign_table, night_of
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.cli.plan import plan_of
@@ -105,13 +108,29 @@ def status(
     if watch and not as_json:
         _watch(directory)
         return
-    state = directory.read_state()
+    night = night_of(directory)
     if as_json:
-        print_json({**state.to_json(), "campaign": directory.id, "phase": _phase(directory, state)})
+        print_json({"campaign": str(directory.path), **night.to_json()})
         return
-    out.print(campaign_table(directory, state, _phase(directory, state)))
-    if _phase(directory, state) in {"killed", "interrupted"}:
+    out.print(campaign_table(night))
+    if night.phase in {"killed", "interrupted"}:
         out.print(f"\nGo on with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def serve(
+    name: CampaignArgument = "",
+    *,
+    campaigns: CampaignsOption = CAMPAIGNS,
+    address: Annotated[str, typer.Option(help="Of this machine itself.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+) -> None:
+    """Show how far a campaign is as a web page on this machine, until Ctrl-C."""
+    directory = find_campaign(name, campaigns)
+    with serve_page(address, port, lambda: night_of(directory), runs=directory.runs) as url:
+        err.print(f"{directory.id}: {url} (Ctrl-C ends it)", soft_wrap=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
 
 
 @app.command()
@@ -189,15 +208,15 @@ def _changed(job: Job) -> bool:
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
     """Run what is left of a campaign; ends with its exit code."""
-    with CampaignDisplay(directory) as display:
+    with CampaignDisplay(directory, page=True) as display:
         state = Scheduler(directory, display.show).execute()
     replace(directory.junit_file, checks_xml(directory.id, _cases(state)).encode())
     if err.is_terminal:
         err.bell()
     if as_json:
-        print_json({**state.to_json(), "campaign": directory.id})
+        print_json({"campaign": str(directory.path), **night_of(directory).to_json()})
     elif out.is_terminal:
-        out.print(campaign_table(directory, state, state.phase))
+        out.print(campaign_table(night_of(directory)))
     bad = [status for status in state.jobs if status.state != "done"]
     for status_of in bad:
         err.print(f"{status_of.job.id}: {status_of.state}: {status_of.reason}", style="red", markup=False)
@@ -218,18 +237,12 @@ def _cases(state: CampaignState) -> list[Case]:
     return cases
 
 
-def _phase(directory: CampaignDirectory, state: CampaignState) -> str:
-    if state.phase in {"running", "paused"} and not is_locked(directory.lock_name):
-        return "killed"
-    return state.phase
-
-
 def _watch(directory: CampaignDirectory) -> None:
-    with CampaignDisplay(directory) as display:
-        while _phase(directory, state := directory.read_state()) in {"running", "paused"}:
-            display.show(state)
+    with CampaignDisplay(directory, page=False) as display:
+        while (night := night_of(directory)).live:
+            display.show(night.state)
             time.sleep(_WATCH_S)
-    out.print(campaign_table(directory, state, _phase(directory, state)))
+    out.print(campaign_table(night))
 
 
 def _order(name: str, campaigns: Path, event: str) -> CampaignDirectory:
