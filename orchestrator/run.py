@@ -19,7 +19,6 @@ from orchestrator.record.files import explained
 from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
 from orchestrator.record.run_directory import RunDirectory
 from orchestrator.services import load_service
-from orchestrator.spec import Experiment, load_experiment
 
 
 class Run:
@@ -32,9 +31,7 @@ class Run:
     def __init__(self, path: Path) -> None:
         self._directory = RunDirectory.open(path)
         self._manifest = self._directory.read_manifest()
-        self._experiment: Experiment = load_experiment(
-            self._directory.experiment_file, catalog=catalog(), lab=self._directory.lab_use()
-        )
+        self._experiment = self._directory.load_experiment(catalog())
         self._plan = self._manifest.to_plan()
         self._stopping = False
 

@@ -21,6 +21,7 @@ from orchestrator.cli.options import (
     PhoneOption,
     RunArgument,
     RunsOption,
+    SetOption,
     find_run,
     load,
 )
@@ -47,8 +48,10 @@ from orchestrator.record import (
 )
 from orchestrator.record.learnt import learn
 from orchestrator.resources import VIRTUAL_LAB
-from orchestrator.spec import Experiment, load_experiment
+from orchestrator.spec import Experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse
+from orchestrator.spec.layers import kept_files
+from orchestrator.spec.variables import parse_given
 
 _POLL_S = 0.2
 _INTERRUPTED = 130
@@ -61,13 +64,14 @@ def run(
     *,
     lab: LabOption = "",
     phone: PhoneOption = "",
+    variables: SetOption = None,
     runs: RunsOption = RUNS,
     no_report: NoReport = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run an experiment and make its report."""
-    experiment = load(file, lab, phone)
+    experiment = load(file, lab, phone, parse_given(variables or ()))
     check_budgets(experiment)
     plan, learnt = learn(plan_of(experiment), experiment, runs)
     if dry_run:
@@ -84,7 +88,8 @@ def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
     """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
-    directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source)
+    kept = kept_files(experiment.parents, experiment.given)
+    directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source, kept)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
@@ -110,7 +115,7 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
-    experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
+    experiment = directory.load_experiment(catalog())
     _check_unchanged(directory, experiment)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
@@ -221,7 +226,7 @@ def run_cells(directory: RunDirectory) -> RunProgress:
     """
     logs = directory.path / "logs"
     logs.mkdir(exist_ok=True)
-    experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
+    experiment = directory.load_experiment(catalog())
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))

@@ -143,6 +143,12 @@ class ExperimentRecord(_Record):
     tags: tuple[str, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
     budgets: tuple[BudgetRecord, ...] = ()
+    extends: tuple[str, ...] = ()
+    """Names of the files that were extended, the nearest one first."""
+    variables: dict[str, Any] = Field(default_factory=dict)
+    """With their values in force."""
+    given: tuple[str, ...] = ()
+    """Those of them that were set from outside of the file."""
 
 
 class PlanRecord(_Record):

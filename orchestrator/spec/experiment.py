@@ -1,6 +1,7 @@
 """The experiment file as written, and the experiment that it asks for."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -11,7 +12,7 @@ from orchestrator.spec.ending import AT_THE_END, Ending, TimeOfDay
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.matrix import EVERYTHING, CellsFile, Factor, Matrix
-from orchestrator.spec.names import Name
+from orchestrator.spec.names import Name, VariableName
 from orchestrator.spec.suggest import show
 from orchestrator.spec.units import DurationS, Percent
 
@@ -22,7 +23,8 @@ CongestionControl = Literal["cubic", "reno", "bbr"]
 Capture = Literal["headers", "payload", "off"]
 
 
-def _parse_format(found: object) -> int:
+def parse_format(found: object) -> int:
+    """The format of a file. Raises ValueError."""
     if found is True or found != FORMAT:
         raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
     return FORMAT
@@ -98,11 +100,17 @@ class ExperimentFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
 
-    mplab: Annotated[int, BeforeValidator(_parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+    mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."
     )
     name: Name = Field(description="Part of the run directory's name.")
     title: str = Field("", description="For people; default: the name.")
+    extends: str | None = Field(
+        None, min_length=1, description="An experiment file, relative to this one, whose keys are inherited."
+    )
+    vars: dict[VariableName, Any] = Field(
+        {}, description="Variables, for ${name} in values; --set NAME=VALUE gives others. Null: it has to be set."
+    )
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
     lab: str = Field("virtual", min_length=1, description="Where it runs: 'virtual', or the path of a lab file.")
@@ -206,6 +214,14 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class ParentFile:
+    """A file that an experiment file extends: its name without folder, and what is in it, byte for byte."""
+
+    name: str
+    source: bytes
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What is to be run, every name resolved and every default filled in."""
 
@@ -232,6 +248,12 @@ class Experiment:
     tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    parents: tuple[ParentFile, ...] = ()
+    """The files that were extended, the nearest one first."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """With their values in force."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Those of them that were set from outside of the file."""
 
     def scenario(self, label: str) -> ScenarioUse:
         """The scenario of that label. Raises KeyError."""
@@ -267,4 +289,7 @@ class Experiment:
             "tags": list(self.tags),
             "claims": [claim.to_json() for claim in self.claims],
             "budgets": [budget.to_json() for budget in self.budgets],
+            "extends": [parent.name for parent in self.parents],
+            "variables": dict(self.variables),
+            "given": sorted(self.given),
         }
