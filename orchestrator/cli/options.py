@@ -42,6 +42,10 @@ SetOption = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help="Value of a variable of the experiment file; may be repeated."),
 ]
 
+AllowHooksOption = Annotated[
+    bool, typer.Option("--allow-hooks", help="Run commands of this host that somebody else's experiment asks for.")
+]
+
 RUNS = Path("runs")
 
 

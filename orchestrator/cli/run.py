@@ -15,6 +15,7 @@ from orchestrator.catalog import catalog, programs_of, services_of
 from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
 from orchestrator.cli.options import (
     RUNS,
+    AllowHooksOption,
     ExperimentFile,
     JsonOption,
     LabOption,
@@ -30,11 +31,14 @@ from orchestrator.cli.plan import about, announce_skipped, plan_of, show_plan
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
+from orchestrator.hooks import QUESTION as HOOK
+from orchestrator.hooks import HookRunner, allow, check_allowed, check_programs
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.lock import resource_lock
+from orchestrator.outside import Answers
 from orchestrator.plan import Plan
 from orchestrator.programs import ALL, FOR_REAL, FOR_UI, Program
 from orchestrator.record import (
@@ -104,19 +108,24 @@ def begin(experiment: Experiment, plan: Plan, runs: Path) -> RunDirectory:
     )
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
+    allow(experiment.hooks)
     return directory
 
 
 def resume(
     run_name: RunArgument = "",
     runs: RunsOption = RUNS,
+    *,
     no_report: NoReport = False,
+    allow_hooks: AllowHooksOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
     experiment = directory.load_experiment(catalog())
     _check_unchanged(directory, experiment)
+    if not allow_hooks:
+        check_allowed(experiment.hooks, directory.path)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
     with EventLog(directory.events_file) as events:
@@ -215,6 +224,7 @@ def execute(directory: RunDirectory, *, report: bool = True) -> RunProgress:
 def check_ready_for(experiment: Experiment) -> None:
     """Raise LabNotReadyError when something that an experiment needs is missing."""
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment), use=experiment.lab)
+    check_programs(experiment.hooks)
 
 
 def run_cells(directory: RunDirectory) -> RunProgress:
@@ -232,6 +242,7 @@ def run_cells(directory: RunDirectory) -> RunProgress:
         stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
         if not experiment.lab.real:  # that locks its phone and what shapes
             stack.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        hooks = stack.enter_context(HookRunner(experiment.hooks, directory))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
         given = stack.enter_context(
@@ -243,15 +254,20 @@ def run_cells(directory: RunDirectory) -> RunProgress:
             )
         )
         _check_images(directory, given)
-        inherited = given.inherited() if given is not None else {}
+        inherited = given.inherited() if given is not None else {"environment": {}, "descriptors": ()}
         private = not experiment.lab.real
+        answers = stack.enter_context(Answers({HOOK: hooks.answer}))
+        stack.callback(hooks.close)
+        inherited = answers.inherited(**inherited)
         inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, private=private, **inherited))
+        answers.begin()
         display = stack.enter_context(RunDisplay(directory.events_file))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
         words.seek(0)
         said = words.read().decode(errors="replace")
-    progress = display.progress
+        progress = display.progress
+        hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
     if code == _INTERRUPTED:
         raise InterruptedRunError(
             f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"

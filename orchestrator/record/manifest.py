@@ -139,6 +139,8 @@ class ExperimentRecord(_Record):
     grouped_by: tuple[str, ...] = ()
     ending: dict[str, float | int | str] = Field(default_factory=dict)
     """``max_s``, ``until``, ``failures``, as far as they are given."""
+    hooks: dict[str, Any] = Field(default_factory=dict)
+    """Commands by when they are run, and ``timeout``; empty: none."""
     notes: str = ""
     tags: tuple[str, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidati
 
 from orchestrator.spec.budgets import Budget, BudgetsByMetric
 from orchestrator.spec.ending import AT_THE_END, Ending, TimeOfDay
+from orchestrator.spec.hooks import NO_HOOKS, Hooks, HooksFile
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.matrix import EVERYTHING, CellsFile, Factor, Matrix
@@ -132,6 +133,9 @@ class ExperimentFile(BaseModel):
     )
     until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
     stop: StopFile = Field(StopFile(failures=None), description="What ends the run at once.")
+    hooks: HooksFile = Field(
+        HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
+    )
     notes: str = Field("", description="For the report.")
     tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
     claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
@@ -244,6 +248,7 @@ class Experiment:
     matrix: Matrix = EVERYTHING
     grouped_by: tuple[Factor, ...] = ()
     ending: Ending = AT_THE_END
+    hooks: Hooks = NO_HOOKS
     notes: str = ""
     tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -285,6 +290,7 @@ class Experiment:
             "matrix": self.matrix.to_json(),
             "grouped_by": list(self.grouped_by),
             "ending": self.ending.to_json(),
+            "hooks": self.hooks.to_json(),
             "notes": self.notes,
             "tags": list(self.tags),
             "claims": [claim.to_json() for claim in self.claims],

@@ -24,6 +24,7 @@ from orchestrator.spec.experiment import (
     Tolerance,
     TransportUse,
 )
+from orchestrator.spec.hooks import Hooks
 from orchestrator.spec.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
 from orchestrator.spec.layers import merged, read_layers
 from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
@@ -175,6 +176,7 @@ def load_experiment(
         matrix=matrix,
         grouped_by=file.grouped_by,
         ending=Ending(file.max, file.until, file.stop.failures),
+        hooks=Hooks.of(file.hooks),
         notes=file.notes,
         tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from orchestrator.spec.changes import ChangeFile
 from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
+from orchestrator.spec.hooks import HooksFile
 from orchestrator.spec.inherit import PATHS
 from orchestrator.spec.lab import (
     AttachmentFile,
@@ -36,7 +37,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def experiment_schema() -> dict[str, Any]:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
-    schema = _schema(ExperimentFile, ToleranceFile, ClaimFile, InlineLinkFile, *_OF_PATHS)
+    schema = _schema(ExperimentFile, ToleranceFile, HooksFile, ClaimFile, InlineLinkFile, *_OF_PATHS)
     _paths_partly(schema)
     _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])
     needed = [key for key in schema["required"] if key not in _NOT_INHERITED]
