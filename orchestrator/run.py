@@ -2,7 +2,8 @@
 
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -11,8 +12,10 @@ from orchestrator.catalog import android_app, catalog, services_of
 from orchestrator.cell import Cell, CellJob, CellReport
 from orchestrator.ending import Cut, EndingWatch
 from orchestrator.errors import InterruptedRunError
+from orchestrator.hooks import ask_hook
 from orchestrator.lab.make import make_lab
 from orchestrator.lab.protocol import Lab
+from orchestrator.outside import Outside
 from orchestrator.plan import CellSpec
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import explained
@@ -20,7 +23,6 @@ from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
 from orchestrator.record.orders import Orders
 from orchestrator.record.run_directory import RunDirectory
 from orchestrator.services import load_service
-from orchestrator.spec import Experiment, load_experiment
 
 
 class Run:
@@ -33,11 +35,10 @@ class Run:
     def __init__(self, path: Path) -> None:
         self._directory = RunDirectory.open(path)
         self._manifest = self._directory.read_manifest()
-        self._experiment: Experiment = load_experiment(
-            self._directory.experiment_file, catalog=catalog(), lab=self._directory.lab_use()
-        )
+        self._experiment = self._directory.load_experiment(catalog())
         self._plan = self._manifest.to_plan()
         self._stopping = False
+        self._outside = Outside.received()
 
     def execute(self) -> None:
         """Run every cell that is not complete.
@@ -143,7 +144,31 @@ class Run:
             attempt=attempt,
             on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),
         )
-        return Cell(lab, job).run()
+        if not self._experiment.hooks.of_cells:
+            return Cell(lab, job).run()
+        return self._hooked(job, lambda: Cell(lab, job).run())
+
+    def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:
+        """An attempt between its hooks; those after it are run however it ends."""
+        timings: dict[str, float] = {}
+        outcome, problem = "interrupted", ""
+        try:
+            problem = self._hook("before_cell", job, timings)
+            report = CellReport(job.spec, job.attempt, datetime.now(UTC), reasons=[problem]) if problem else run()
+            outcome = report.outcome
+        finally:
+            after = self._hook("after_cell", job, timings, outcome)
+        report.timings_s |= timings
+        report.warnings += [after] if after else []
+        return report
+
+    def _hook(self, name: str, job: CellJob, timings: dict[str, float], outcome: str = "") -> str:
+        job.on_step(name)
+        began = time.monotonic()
+        try:
+            return ask_hook(self._outside, name, cell=job.spec.id, attempt=job.attempt, outcome=outcome)
+        finally:
+            timings[name] = round(time.monotonic() - began, 4)
 
 
 def _record(report: CellReport, attempts: list[AttemptRecord]) -> CellRecord:

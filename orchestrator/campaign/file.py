@@ -1,7 +1,7 @@
 """The campaign file as written, and the campaign that it asks for."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +16,7 @@ from orchestrator.resources import resources_of
 from orchestrator.spec import Experiment
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.ending import Ending, TimeOfDay
+from orchestrator.spec.layers import kept_files
 from orchestrator.spec.names import Name, is_name
 from orchestrator.spec.suggest import show
 from orchestrator.spec.units import DurationS, SizeBytes
@@ -24,8 +25,8 @@ from orchestrator.spec.yaml import load_yaml
 FORMAT = 1
 _GB = 10**9
 
-Load = Callable[[Path, str, str], Experiment]
-"""An experiment file, a lab file ("": the one that it names) and a phone ("": the lab's only one) → the experiment."""
+Load = Callable[[Path, str, str, Mapping[str, Any]], Experiment]
+"""An experiment file, a lab file ("": what it names), a phone ("": the lab's only one), variables → the experiment."""
 MakePlan = Callable[[Experiment], Plan]
 
 
@@ -44,6 +45,7 @@ class ExperimentEntry(BaseModel):
     file: str = Field(min_length=1, description="Experiment file; relative to the campaign file.")
     lab: str = Field("", description="Lab file, or 'virtual'; the one that the experiment names, when left out.")
     phones: tuple[Name, ...] = Field((), description="Of the lab file: a run on each; its only one, when left out.")
+    vars: dict[str, Any] = Field({}, description="Values of the experiment's variables.")
     label: Name | None = Field(None, description="What its jobs are called; the experiment's name, when left out.")
 
 
@@ -178,6 +180,14 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
     return Campaign(path, checker.document.source, file, tuple(jobs))
 
 
+def fingerprint(experiment: Experiment) -> str:
+    """SHA-256, hex, of everything that an experiment was read from."""
+    digest = hashlib.sha256(experiment.source)
+    for name, content in kept_files(experiment.parents, experiment.given).items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
 class _NoSuchFileError(Exception):
     pass
 
@@ -190,7 +200,7 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
     made: list[Job] = []
     for phone in entry.phones or ("",):
         lab = str((base / Path(entry.lab).expanduser()).resolve()) if entry.lab not in {"", "virtual"} else entry.lab
-        experiment = load(path, lab, phone)
+        experiment = load(path, lab, phone, entry.vars)
         planned = plan(experiment)
         words = [f"{before + len(made) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
         made.append(
@@ -199,9 +209,10 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
                 experiment=experiment.name,
                 title=experiment.title,
                 file=str(path),
-                sha256=hashlib.sha256(experiment.source).hexdigest(),
+                sha256=fingerprint(experiment),
                 lab=lab,
                 phone=phone,
+                given=entry.vars,
                 resources=resources_of(experiment),
                 cells=len(planned.cells),
                 blocks=experiment.repetitions,

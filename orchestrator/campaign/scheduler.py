@@ -1,5 +1,6 @@
 """The life of a campaign: which job is begun when, what becomes of it, and who is told."""
 
+import json
 import shutil
 import signal
 import time
@@ -200,7 +201,8 @@ class Scheduler:
             arguments = ["resume", str(self._runs / run), *common, *again]
         else:
             place = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
-            arguments = ["run", job.file, *common, *place, "--run-id", run]
+            given = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+            arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
         self._append("job_started", job=job.id, run=run, **{"try": number})
         worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log")
         self._running[job.id] = _Running(job, worker, run, before, time.monotonic())

@@ -1,6 +1,6 @@
 """How far a campaign is: a pure reading of its events, for the scheduler, ``mplab nightly status`` and its page."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ class Job:
     file: str
     """The experiment file, absolute."""
     sha256: str
-    """Of the experiment file, hex: a campaign that goes on does not go on with another file."""
+    """Of all that the experiment was read from, hex: a campaign that goes on does so with the same experiment."""
     lab: str
     """The lab file, absolute; "": what the experiment file names."""
     phone: str
@@ -34,6 +34,8 @@ class Job:
     cells: int
     blocks: int
     estimate_s: float
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the experiment's variables."""
 
     @property
     def block_s(self) -> float:

@@ -1,7 +1,6 @@
 """``mplab nightly``: campaigns of experiments."""
 
 import contextlib
-import hashlib
 import threading
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from typer.core import TyperGroup
 
 from orchestrator import host
 from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord
-from orchestrator.campaign.file import Campaign, load_campaign
+from orchestrator.campaign.file import Campaign, fingerprint, load_campaign
 from orchestrator.campaign.page import serve as serve_page
 from orchestrator.campaign.scheduler import Scheduler
 from orchestrator.campaign.state import CampaignState, Job
@@ -203,7 +202,7 @@ def _record(campaign: Campaign, runs: Path) -> CampaignRecord:
 
 def _changed(job: Job) -> bool:
     path = Path(job.file)
-    return not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != job.sha256
+    return not path.is_file() or fingerprint(load(path, job.lab, job.phone, job.given)) != job.sha256
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:

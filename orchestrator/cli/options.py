@@ -1,7 +1,7 @@
 """Options and arguments that several verbs share."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +35,15 @@ LabOption = Annotated[
 ]
 PhoneOption = Annotated[
     str, typer.Option("--phone", metavar="NAME", help="A phone of the lab file, when it has several.")
+]
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Value of a variable of the experiment file; may be repeated."),
+]
+
+AllowHooksOption = Annotated[
+    bool, typer.Option("--allow-hooks", help="Run commands of this host that somebody else's experiment asks for.")
 ]
 
 RUNS = Path("runs")
@@ -87,27 +96,27 @@ def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, SHAPERS)])
 
 
-def load(file: Path, lab: str = "", phone: str = "") -> Experiment:
+def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, Any] | None = None) -> Experiment:
     """An experiment, in the lab that its file names, or in another one.
 
-    The experiment file of a run directory is run in that run's lab.
+    The experiment file of a run directory is run in that run's lab, with the variables that it was run with.
 
     Args:
         file: the experiment file.
         lab: path of a lab file, or ``virtual``; "": what the experiment file says.
         phone: of the lab file.
+        given: values of its variables.
 
     Raises:
         InputError: one of the files is wrong.
     """
     directory = RunDirectory(file.parent)
-    if lab:
-        use = find_lab(lab, Path(), phone)
-    elif file.name == directory.experiment_file.name and directory.manifest_file.is_file():
-        use = directory.lab_use() if not phone else use_lab(directory.lab_file, phone)
-    else:
-        return load_experiment(file, catalog=catalog(), phone=phone)
-    return load_experiment(file, catalog=catalog(), lab=use)
+    use = find_lab(lab, Path(), phone) if lab else None
+    if file.name == directory.experiment_file.name and directory.manifest_file.is_file():
+        if use is None and phone:
+            use = use_lab(directory.lab_file, phone)
+        return directory.load_experiment(catalog(), lab=use, given=given)
+    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
 
 
 def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:

@@ -1,13 +1,23 @@
 """``mplab plan``."""
 
 from orchestrator.cli.budgets import check_budgets
-from orchestrator.cli.options import RUNS, ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, load
+from orchestrator.cli.options import (
+    RUNS,
+    ExperimentFile,
+    JsonOption,
+    LabOption,
+    PhoneOption,
+    RunsOption,
+    SetOption,
+    load,
+)
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.lab.needs import missing_on_phone
 from orchestrator.plan import Plan, make_plan
 from orchestrator.record.learnt import learn
 from orchestrator.resources import resources_of
 from orchestrator.spec import Experiment
+from orchestrator.spec.variables import parse_given
 from orchestrator.transport import missing_reason
 
 
@@ -21,13 +31,15 @@ def plan_of(experiment: Experiment) -> Plan:
 
 def plan(
     file: ExperimentFile,
+    *,
     lab: LabOption = "",
     phone: PhoneOption = "",
+    variables: SetOption = None,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
     """Show what an experiment would run, in which order, and for how long; nothing is touched."""
-    experiment = load(file, lab, phone)
+    experiment = load(file, lab, phone, parse_given(variables or ()))
     check_budgets(experiment)
     show_plan(experiment, *learn(plan_of(experiment), experiment, runs), as_json=as_json)
 
@@ -48,6 +60,8 @@ def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool)
         where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
     out.print(f"uses, as the only run: {', '.join(uses)}", markup=False)
+    if experiment.hooks:
+        out.print(f"commands of this host: {experiment.hooks.text()}", markup=False)
     announce_skipped(made)
 
 

@@ -15,12 +15,14 @@ from orchestrator.catalog import catalog, programs_of, services_of
 from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
 from orchestrator.cli.options import (
     RUNS,
+    AllowHooksOption,
     ExperimentFile,
     JsonOption,
     LabOption,
     PhoneOption,
     RunArgument,
     RunsOption,
+    SetOption,
     find_run,
     load,
 )
@@ -29,11 +31,14 @@ from orchestrator.cli.plan import about, announce_skipped, plan_of, show_plan
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
+from orchestrator.hooks import QUESTION as HOOK
+from orchestrator.hooks import HookRunner, allow, check_allowed, check_programs
 from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.lock import resource_lock
+from orchestrator.outside import Answers
 from orchestrator.plan import Plan
 from orchestrator.programs import ALL, FOR_REAL, FOR_UI, Program
 from orchestrator.record import (
@@ -47,8 +52,10 @@ from orchestrator.record import (
 )
 from orchestrator.record.learnt import learn
 from orchestrator.resources import VIRTUAL_LAB
-from orchestrator.spec import Experiment, load_experiment
+from orchestrator.spec import Experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse
+from orchestrator.spec.layers import kept_files
+from orchestrator.spec.variables import parse_given
 
 _POLL_S = 0.2
 _INTERRUPTED = 130
@@ -65,6 +72,7 @@ def run(
     *,
     lab: LabOption = "",
     phone: PhoneOption = "",
+    variables: SetOption = None,
     runs: RunsOption = RUNS,
     no_report: NoReport = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
@@ -74,7 +82,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run an experiment and make its report."""
-    experiment = load(file, lab, phone)
+    experiment = load(file, lab, phone, parse_given(variables or ()))
     check_budgets(experiment)
     plan, learnt = learn(plan_of(experiment), experiment, runs)
     if dry_run:
@@ -94,7 +102,10 @@ def begin(
     """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
-    directory = RunDirectory.create(runs, experiment.name, experiment.source, experiment.lab.source, run_id=run_id)
+    kept = kept_files(experiment.parents, experiment.given)
+    directory = RunDirectory.create(
+        runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
+    )
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
@@ -110,6 +121,7 @@ def begin(
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
         _set_deadline(events, ends_by)
+    allow(experiment.hooks)
     return directory
 
 
@@ -127,14 +139,17 @@ def resume(
         typer.Option("--failed", help="Make new attempts at the cells that are not ok; the earlier ones are kept."),
     ] = False,
     no_report: NoReport = False,
+    allow_hooks: AllowHooksOption = False,
     quiet: Quiet = False,
     ends_by: EndsBy = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
-    experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
+    experiment = directory.load_experiment(catalog())
     _check_unchanged(directory, experiment)
+    if not allow_hooks:
+        check_allowed(experiment.hooks, directory.path)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
     with resource_lock(directory.lock_name, run_id=directory.run_id), EventLog(directory.events_file) as events:
@@ -240,6 +255,7 @@ def execute(directory: RunDirectory, *, report: bool = True, quiet: bool = False
 def check_ready_for(experiment: Experiment) -> None:
     """Raise LabNotReadyError when something that an experiment needs is missing."""
     check_ready(needs_ui=_needs_ui(experiment), further=_programs(experiment), use=experiment.lab)
+    check_programs(experiment.hooks)
 
 
 def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
@@ -251,12 +267,13 @@ def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
     """
     logs = directory.path / "logs"
     logs.mkdir(exist_ok=True)
-    experiment = load_experiment(directory.experiment_file, catalog=catalog(), lab=directory.lab_use())
+    experiment = directory.load_experiment(catalog())
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
         if not experiment.lab.real:  # that locks its phone and what shapes
             stack.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        hooks = stack.enter_context(HookRunner(experiment.hooks, directory))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
         given = stack.enter_context(
@@ -268,15 +285,20 @@ def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
             )
         )
         _check_images(directory, given)
-        inherited = given.inherited() if given is not None else {}
+        inherited = given.inherited() if given is not None else {"environment": {}, "descriptors": ()}
         private = not experiment.lab.real
+        answers = stack.enter_context(Answers({HOOK: hooks.answer}))
+        stack.callback(hooks.close)
+        inherited = answers.inherited(**inherited)
         inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, private=private, **inherited))
+        answers.begin()
         display = stack.enter_context(RunDisplay(directory.events_file, quiet=quiet))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
         words.seek(0)
         said = words.read().decode(errors="replace")
-    progress = display.progress
+        progress = display.progress
+        hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
     if code == _INTERRUPTED:
         raise InterruptedRunError(
             f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"

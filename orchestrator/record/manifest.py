@@ -139,10 +139,18 @@ class ExperimentRecord(_Record):
     grouped_by: tuple[str, ...] = ()
     ending: dict[str, float | int | str] = Field(default_factory=dict)
     """``max_s``, ``until``, ``failures``, as far as they are given."""
+    hooks: dict[str, Any] = Field(default_factory=dict)
+    """Commands by when they are run, and ``timeout``; empty: none."""
     notes: str = ""
     tags: tuple[str, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
     budgets: tuple[BudgetRecord, ...] = ()
+    extends: tuple[str, ...] = ()
+    """Names of the files that were extended, the nearest one first."""
+    variables: dict[str, Any] = Field(default_factory=dict)
+    """With their values in force."""
+    given: tuple[str, ...] = ()
+    """Those of them that were set from outside of the file."""
 
 
 class PlanRecord(_Record):

@@ -2,12 +2,15 @@
 
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from orchestrator.errors import InputError, MplabError
 from orchestrator.record.files import explained, sync, sync_tree, write_new
 from orchestrator.record.manifest import AttemptRecord, CellRecord, Manifest, read_record, write_record
+from orchestrator.spec import Catalog, Experiment, load_experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 
 _PARTIAL = ".partial"
@@ -23,15 +26,23 @@ class RunDirectory:
 
     @classmethod
     def create(
-        cls, root: Path, name: str, experiment_source: bytes, lab_source: bytes = b"", *, run_id: str = ""
+        cls,
+        root: Path,
+        name: str,
+        experiment_source: bytes,
+        lab_source: bytes = b"",
+        kept: Mapping[str, bytes] | None = None,
+        *,
+        run_id: str = "",
     ) -> "RunDirectory":
         """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file in it, byte for byte; and the lab file, if any.
 
         Args:
             root: folder of runs.
-            name: the experiment's.
+            name: of the experiment.
             experiment_source: the experiment file.
             lab_source: the lab file.
+            kept: what else the experiment was read from: files of `kept_dir`.
             run_id: what it is called; "": see `new_run_id`.
 
         Raises:
@@ -46,6 +57,10 @@ class RunDirectory:
         write_new(run.experiment_file, experiment_source)
         if lab_source:
             write_new(run.lab_file, lab_source)
+        for file, source in (kept or {}).items():
+            with explained(path):
+                run.kept_dir.mkdir(mode=0o755, exist_ok=True)
+            write_new(run.kept_dir / file, source)
         return run
 
     @classmethod
@@ -71,6 +86,27 @@ class RunDirectory:
     def experiment_file(self) -> Path:
         """The experiment as asked."""
         return self.path / "experiment.yaml"
+
+    @property
+    def kept_dir(self) -> Path:
+        """What else the experiment was read from (`orchestrator.spec.layers.kept_files`); may be missing."""
+        return self.path / "experiment"
+
+    def load_experiment(
+        self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, Any] | None = None
+    ) -> Experiment:
+        """The experiment of the run, from what is in its directory alone.
+
+        Args:
+            catalog: what its names may stand for.
+            lab: where it is run; None: where the run is.
+            given: further values of its variables.
+
+        Raises:
+            InputError: something of it is missing or wrong.
+        """
+        use = lab if lab is not None else self.lab_use()
+        return load_experiment(self.experiment_file, catalog=catalog, lab=use, given=given, kept=self.kept_dir)
 
     @property
     def lab_file(self) -> Path:

@@ -137,7 +137,7 @@ def read_budgets(
                 _check_names(checker, (*path, "scenarios", index), "scenario label", label, scenarios)
             for index, name in enumerate(file.links):
                 _check_names(checker, (*path, "links", index), "link", name, links)
-            where = f"{checker.document.file}:{checker.document.line(path)}: {path_text(path)}"
+            where = f"{checker.document.file_of(path)}:{checker.document.line(path)}: {path_text(path)}"
             found.append(_budget(metric, where, file))
     return found
 

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import InputError
 from orchestrator.spec.suggest import describe, did_you_mean, unknown
-from orchestrator.spec.yaml import Document, KeyPath, Problem, path_text
+from orchestrator.spec.yaml import Document, KeyPath, Problem
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -41,7 +41,7 @@ class Checker:
 
     def add(self, path: KeyPath, text: str) -> None:
         """Note that what stands at `path` is wrong."""
-        self._problems.add(Problem(self.document.line(path), path_text(path), text))
+        self._problems.add(self.document.problem(path, text))
 
     def model(
         self, model: type[Model], value: object, path: KeyPath = (), *, also: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Checker:
             elif kind == "extra_forbidden":
                 allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(keys) == 1 else ())]
                 problem = unknown("key", str(keys[-1]), allowed)
-                self._problems.add(Problem(self.document.line(path), path_text(path[:-1]), problem))
+                self._problems.add(self.document.problem(path, problem, path[:-1]))
             elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
                 continue  # too short only without its wrong items, which are named
             else:
@@ -84,8 +84,9 @@ class Checker:
             self.add(path, "; or ".join(dict.fromkeys(texts)))
 
     def lines(self) -> list[str]:
-        """The problems, first line first."""
-        return [problem.render(self.document.file) for problem in sorted(self._problems)]
+        """The problems, first line first; those of other files after its own."""
+        ordered = sorted(self._problems, key=lambda problem: (problem.file != self.document.file, problem))
+        return [problem.render() for problem in ordered]
 
     def raise_problems(self) -> None:
         """Raises InputError with all problems, one a line, when there are any."""

@@ -1,6 +1,7 @@
 """The experiment file as written, and the experiment that it asks for."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -8,10 +9,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidati
 
 from orchestrator.spec.budgets import Budget, BudgetsByMetric
 from orchestrator.spec.ending import AT_THE_END, Ending, TimeOfDay
+from orchestrator.spec.hooks import NO_HOOKS, Hooks, HooksFile
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
 from orchestrator.spec.matrix import EVERYTHING, CellsFile, Factor, Matrix
-from orchestrator.spec.names import Name
+from orchestrator.spec.names import Name, VariableName
 from orchestrator.spec.suggest import show
 from orchestrator.spec.units import DurationS, Percent
 
@@ -22,7 +24,8 @@ CongestionControl = Literal["cubic", "reno", "bbr"]
 Capture = Literal["headers", "payload", "off"]
 
 
-def _parse_format(found: object) -> int:
+def parse_format(found: object) -> int:
+    """The format of a file. Raises ValueError."""
     if found is True or found != FORMAT:
         raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
     return FORMAT
@@ -98,11 +101,17 @@ class ExperimentFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
 
-    mplab: Annotated[int, BeforeValidator(_parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+    mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."
     )
     name: Name = Field(description="Part of the run directory's name.")
     title: str = Field("", description="For people; default: the name.")
+    extends: str | None = Field(
+        None, min_length=1, description="An experiment file, relative to this one, whose keys are inherited."
+    )
+    vars: dict[VariableName, Any] = Field(
+        {}, description="Variables, for ${name} in values; --set NAME=VALUE gives others. Null: it has to be set."
+    )
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
     lab: str = Field("virtual", min_length=1, description="Where it runs: 'virtual', or the path of a lab file.")
@@ -124,6 +133,9 @@ class ExperimentFile(BaseModel):
     )
     until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
     stop: StopFile = Field(StopFile(failures=None), description="What ends the run at once.")
+    hooks: HooksFile = Field(
+        HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
+    )
     notes: str = Field("", description="For the report.")
     tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
     claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
@@ -206,6 +218,14 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class ParentFile:
+    """A file that an experiment file extends: its name without folder, and what is in it, byte for byte."""
+
+    name: str
+    source: bytes
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What is to be run, every name resolved and every default filled in."""
 
@@ -228,10 +248,17 @@ class Experiment:
     matrix: Matrix = EVERYTHING
     grouped_by: tuple[Factor, ...] = ()
     ending: Ending = AT_THE_END
+    hooks: Hooks = NO_HOOKS
     notes: str = ""
     tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    parents: tuple[ParentFile, ...] = ()
+    """The files that were extended, the nearest one first."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """With their values in force."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Those of them that were set from outside of the file."""
 
     def scenario(self, label: str) -> ScenarioUse:
         """The scenario of that label. Raises KeyError."""
@@ -263,8 +290,12 @@ class Experiment:
             "matrix": self.matrix.to_json(),
             "grouped_by": list(self.grouped_by),
             "ending": self.ending.to_json(),
+            "hooks": self.hooks.to_json(),
             "notes": self.notes,
             "tags": list(self.tags),
             "claims": [claim.to_json() for claim in self.claims],
             "budgets": [budget.to_json() for budget in self.budgets],
+            "extends": [parent.name for parent in self.parents],
+            "variables": dict(self.variables),
+            "given": sorted(self.given),
         }

@@ -1,4 +1,4 @@
-"""One condition on top of another: what ``extends`` inherits, before anything of it is read.
+"""One condition, or experiment, on top of another: what ``extends`` inherits, before anything of it is read.
 
 Works on the plain data of files, since what is left out must be told from what is said.
 """
@@ -27,6 +27,13 @@ def inherit(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             merged[path] = _path(old, new)
     return merged
+
+
+def merge(base: object, own: object) -> object:
+    """`own` on top of `base`: mappings are merged key by key, at every depth; anything else takes the other's place."""
+    if not isinstance(base, Mapping) or not isinstance(own, Mapping):
+        return own
+    return {**base, **{key: merge(base[key], value) if key in base else value for key, value in own.items()}}
 
 
 def _path(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,18 +19,22 @@ from orchestrator.spec.experiment import (
     ClaimFile,
     Experiment,
     ExperimentFile,
+    ParentFile,
     ScenarioUse,
     Tolerance,
     TransportUse,
 )
+from orchestrator.spec.hooks import Hooks
 from orchestrator.spec.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
+from orchestrator.spec.layers import merged, read_layers
 from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
 from orchestrator.spec.matrix import Factor, Matrix, problems
 from orchestrator.spec.names import parse_name
 from orchestrator.spec.palette import distinct_styles
 from orchestrator.spec.suggest import describe, unknown
 from orchestrator.spec.units import format_duration_s
-from orchestrator.spec.yaml import KeyPath, load_yaml
+from orchestrator.spec.variables import fill, read_given
+from orchestrator.spec.yaml import KeyPath
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,15 @@ class _Names:
     links: Sequence[str]
 
 
-def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, phone: str = "") -> Experiment:
+def load_experiment(
+    path: Path,
+    *,
+    catalog: Catalog,
+    lab: LabUse | None = None,
+    phone: str = "",
+    given: Mapping[str, Any] | None = None,
+    kept: Path | None = None,
+) -> Experiment:
     """The experiment that the file at `path` asks for.
 
     Args:
@@ -112,17 +124,23 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
         catalog: what its names may stand for.
         lab: where it is run, whatever the file says; None: where the file says.
         phone: of the lab file that the file names; see `orchestrator.spec.labuse.use_lab`.
+        given: values of its variables that go before its own.
+        kept: of a run directory: the folder with the files that the experiment file extends, and with its variables
+            that were given.
 
     Raises:
         InputError: with one line for every problem, first line of the file first.
     """
-    document = load_yaml(path)
+    layers = read_layers(path, kept)
+    given = {**(read_given(kept) if kept is not None else {}), **(given or {})}
+    filled = fill(merged(layers), layers, given)
+    document = filled.document
     checker = Checker(document)
     file = checker.model(ExperimentFile, document.data)
     resolver = _Resolver(catalog, checker, document.data if isinstance(document.data, dict) else {})
     transports = resolver.transports()
     links = resolver.links()
-    lab = lab if lab is not None else resolver.lab(path.parent, phone)
+    lab = lab if lab is not None else resolver.lab(phone)
     scenarios = resolver.scenarios(lab)
     if file is not None:
         resolver.check_combinations(file, scenarios, links)
@@ -158,10 +176,14 @@ def load_experiment(path: Path, *, catalog: Catalog, lab: LabUse | None = None, 
         matrix=matrix,
         grouped_by=file.grouped_by,
         ending=Ending(file.max, file.until, file.stop.failures),
+        hooks=Hooks.of(file.hooks),
         notes=file.notes,
         tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),
         budgets=tuple(budgets),
+        parents=tuple(ParentFile(Path(layer.file).name, layer.source) for layer in layers[1:]),
+        variables=filled.values,
+        given=given,
     )
 
 
@@ -261,9 +283,10 @@ class _Resolver:
                 self._link_places.setdefault(link.name, path)
         return list(found.values())
 
-    def lab(self, folder: Path, phone: str) -> LabUse:
-        """The lab that the file names, relative to its `folder`; what is wrong with it is noted."""
+    def lab(self, phone: str) -> LabUse:
+        """The lab that is named, relative to the file that names it; what is wrong with it is noted."""
         name = self._data.get("lab", VIRTUAL_NAME)
+        folder = Path(self._checker.document.file_of(("lab",))).parent
         try:
             return find_lab(name, folder, phone) if isinstance(name, str) and name else VIRTUAL
         except NoSuchLabError as error:

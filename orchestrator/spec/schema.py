@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from orchestrator.spec.changes import ChangeFile
 from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
+from orchestrator.spec.hooks import HooksFile
 from orchestrator.spec.inherit import PATHS
 from orchestrator.spec.lab import (
     AttachmentFile,
@@ -36,9 +37,14 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def experiment_schema() -> dict[str, Any]:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
-    schema = _schema(ExperimentFile, ToleranceFile, ClaimFile, InlineLinkFile, *_OF_PATHS)
+    schema = _schema(ExperimentFile, ToleranceFile, HooksFile, ClaimFile, InlineLinkFile, *_OF_PATHS)
     _paths_partly(schema)
     _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])
+    needed = [key for key in schema["required"] if key not in _NOT_INHERITED]
+    schema["required"] = list(_NOT_INHERITED)
+    schema["if"], schema["then"] = {"not": {"required": ["extends"]}}, {"required": needed}
+    _no_other_names(schema)
+    _with_variables(schema)
     return schema
 
 
@@ -55,10 +61,14 @@ def lab_schema() -> dict[str, Any]:
     schema = _schema(
         LabFile, RouterFile, VirtualRouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile
     )
+    _no_other_names(schema)
+    return schema
+
+
+def _no_other_names(schema: dict[str, Any]) -> None:
     for entry in schema["properties"].values():
         if "patternProperties" in entry:
             entry["additionalProperties"] = False
-    return schema
 
 
 def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
@@ -90,6 +100,32 @@ def _complete_unless_extended(link: dict[str, Any]) -> None:
     whole = {"required": ["down", "up"]}
     link["if"] = {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["sweep"]}]}}
     link["then"] = {"required": list(PATHS), "properties": dict.fromkeys(PATHS, whole)}
+
+
+_NOT_INHERITED = ("mplab", "name")
+_FIXED = ("mplab", "extends", "vars")
+"""What is read before variables are."""
+_VARIABLE = "Variable"
+_ABOUT = ("title", "description", "default", "examples")
+
+
+def _with_variables(schema: dict[str, Any]) -> None:
+    """A variable may stand for every value that is no free text."""
+    for owner in (schema, *schema["$defs"].values()):
+        entries = owner.get("properties", {})
+        for name, entry in entries.items():
+            entries[name] = entry if name in _FIXED else _or_variable(entry)
+    uses = {"type": "string", "pattern": r"\$\{[a-z][a-z0-9_]{0,39}\}", "description": "With a variable of 'vars'."}
+    schema["$defs"][_VARIABLE] = uses
+
+
+def _or_variable(entry: dict[str, Any]) -> dict[str, Any]:
+    values = {word: value for word, value in entry.items() if word not in _ABOUT}
+    if not values or "const" in values or (values.get("type") == "string" and not {"pattern", "enum"} & values.keys()):
+        return entry
+    options = values["anyOf"] if list(values) == ["anyOf"] else [values]
+    about = {word: entry[word] for word in _ABOUT if word in entry}
+    return {"anyOf": [*options, {"$ref": f"#/$defs/{_VARIABLE}"}], **about}
 
 
 def _described(entry: dict[str, Any]) -> dict[str, Any]:

@@ -46,14 +46,15 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 class Problem:
     """One thing that is wrong in a file."""
 
+    file: str
     line: int
     path: str
     text: str
 
-    def render(self, file: str) -> str:
+    def render(self) -> str:
         """``experiments/x.yaml:12: transports[1]: unknown transport …``."""
         where = f"{self.path}: " if self.path else ""
-        return f"{file}:{self.line}: {where}{self.text}"
+        return f"{self.file}:{self.line}: {where}{self.text}"
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,29 @@ class Document:
     """Path → line (1…) of the key, or of the item of a list."""
     problems: tuple[Problem, ...] = ()
     """Keys given twice; the first one counts in `data`."""
+    files: dict[KeyPath, str] = field(default_factory=dict)
+    """Path → the file that it stands in, as far as that is another one (``extends``)."""
+    notes: dict[KeyPath, str] = field(default_factory=dict)
+    """Path → how its value came about, for messages (variables)."""
 
     def line(self, path: KeyPath) -> int:
         """The line of what stands at `path`, or of the nearest thing around it."""
+        return self.lines.get(self._nearest(path), 1)
+
+    def file_of(self, path: KeyPath) -> str:
+        """The file that this line is in."""
+        return self.files.get(self._nearest(path), self.file)
+
+    def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
+        """What is wrong with what stands at `path`; the message calls the place `shown`, when given."""
+        note = self.notes.get(self._nearest(path), "")
+        said = f"{text} ({note})" if note else text
+        return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), said)
+
+    def _nearest(self, path: KeyPath) -> KeyPath:
         while path and path not in self.lines:
             path = path[:-1]
-        return self.lines.get(path, 1)
+        return path
 
     def holds(self, path: KeyPath) -> bool:
         """True when the file has a key or an item at `path`."""
@@ -224,7 +242,7 @@ class _Builder:
         path = (*top.path, key)
         if path in self.lines:
             text = f"key {show(key)} is given twice (first in line {self.lines[path]})"
-            self.problems.append(Problem(line, path_text(top.path), text))
+            self.problems.append(Problem(self.file, line, path_text(top.path), text))
             path = (
                 *top.path,
                 f"{key} (line {line})",

@@ -62,6 +62,23 @@ def test_the_plan_of_the_demo() -> None:
     assert plan["estimate_s"] > 0
 
 
+def test_variables_are_set_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "mplab: 1\nname: x\nvars: {often: 1, size: 1 kB}\nrepetitions: ${often}\n"
+        "transports: [sptcp-wifi]\nlinks: [baseline]\nscenarios:\n  - download: {sizes: ['${size}']}\n"
+    )
+    runs = ("--runs", str(tmp_path))
+    plan = json.loads(mplab("plan", str(file), *runs, "--set", "often=3", "--set", "size=2 kB", "--json").stdout)
+    assert plan["experiment"]["scenarios"][0]["parameters"]["sizes"] == ["2 kB"]
+    assert len(plan["plan"]["cells"]) == 3
+    same = json.loads(mplab("run", "--dry-run", str(file), *runs, "--set", "often=2", "--json").stdout)
+    assert (len(same["plan"]["cells"]), same["experiment"]["given"]) == (2, ["often"])
+    wrong = mplab("plan", str(file), *runs, "--set", "oftn=3")
+    assert isinstance(wrong.exception, InputError)
+    assert "--set oftn: unknown variable 'oftn'. Did you mean 'often'?" in str(wrong.exception)
+
+
 def test_transports_scenarios_and_links_are_listed() -> None:
     transports = json.loads(mplab("transports", "--json").stdout)
     assert {"sptcp-wifi", "sptcp-lte", "mptcp"} <= {item["name"] for item in transports}

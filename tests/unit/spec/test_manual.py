@@ -55,13 +55,13 @@ def test_defaults_are_those_of_the_manual() -> None:
     schema = {**experiment_schema()["properties"], **link_schema()["$defs"]["PathFile"]["properties"]}
     required = {key for key, default in said.items() if default == "required"}
     assert required == {key for key, entry in schema.items() if "default" not in entry}
-    for key in said.keys() - required - {"title", "tolerance"}:
+    for key in said.keys() - required - {"title", "tolerance", "hooks"}:
         default = schema[key]["default"]
         assert said[key] == ("none" if default in (None, "", {"failures": None}) else str(default)), key
 
 
 def test_examples_are_yaml_that_mplab_reads() -> None:
-    assert (len(EXAMPLES), len(LINK_EXAMPLES)) == (5, 5)
+    assert (len(EXAMPLES), len(LINK_EXAMPLES)) == (8, 5)
     for example in (*EXAMPLES[:-1], *LINK_EXAMPLES):
         assert parse_yaml(example.encode(), "manual").problems == ()
 
@@ -75,11 +75,30 @@ def test_the_first_example_is_the_demo() -> None:
 def test_the_links_of_an_experiment_are_good(load: Callable[..., Experiment], catalog: Catalog) -> None:
     links_dir = DOCS.parent / "router-configs" / "links"
     path = load().path
-    text = path.read_text(encoding="utf-8").replace("links: [baseline]\n", EXAMPLES[2])
+    text = path.read_text(encoding="utf-8").replace("links: [baseline]\n", EXAMPLES[4])
     path.write_text(text, encoding="utf-8")
     found = load_experiment(path, catalog=replace(catalog, links_dir=links_dir)).links
     assert len(found) == 1 + 11 + 1 + 1 + 2
     assert found[-1].name == "short-queue-50"
+
+
+def test_the_example_of_an_inherited_experiment_is_good(load: Callable[..., Experiment], catalog: Catalog) -> None:
+    base = load(tolerance="{rtt: 1 %, rate: 2 %}", seed="3").path
+    base.rename(base.parent / "nightly.yaml")
+    path = base.parent / "nightly-long.yaml"
+    path.write_text(EXAMPLES[1], encoding="utf-8")
+    found = load_experiment(path, catalog=catalog)
+    assert (found.name, found.repetitions, found.seed) == ("nightly-long", 50, 3)
+    assert (found.tolerance.rtt_percent, found.tolerance.rate_percent) == (1, 5)
+
+
+def test_the_example_of_variables_is_good(catalog: Catalog, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(f"mplab: 1\nname: x\ntransports: [sptcp-wifi]\n{EXAMPLES[2]}", encoding="utf-8")
+    found = load_experiment(path, catalog=catalog, given={"phone": "hand", "size": "5 MB"})
+    assert (found.title, found.notes) == ("Downloads of 5 MB", "Measured by hand; ${size} stays as it is.")
+    assert found.scenario("several").to_json()["parameters"]["sizes"] == ["10 kB", "1 MB"]
+    assert found.links[0].wifi.rtt_ms == 50.0
 
 
 def test_the_link_examples_are_good(catalog: Catalog) -> None:

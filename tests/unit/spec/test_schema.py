@@ -55,6 +55,22 @@ def test_links_of_the_product_are_valid(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "experiment",
+    [
+        {"extends": "base.yaml"},
+        {"extends": "base.yaml", "repetitions": "${often}", "vars": {"often": 3, "sizes": ["1 kB"], "none": None}},
+        {"extends": "base.yaml", "tolerance": {"rtt": "${rtt} %"}, "tags": "${tags}", "capture": "${what}"},
+    ],
+)
+def test_what_is_inherited_and_variables_are_valid(experiment: dict[str, Any]) -> None:
+    check = validator("experiment.schema.json")
+    assert check.is_valid({"mplab": 1, "name": "x", **experiment})
+    del experiment["extends"]
+    assert not check.is_valid({"mplab": 1, "name": "x", **experiment})
+    assert not check.is_valid({"mplab": 1, "name": "x", "extends": "base.yaml", "vars": {"My-Own": 3}})
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"mplab": 2},

@@ -72,7 +72,7 @@ def test_flow_collections_and_a_byte_order_mark() -> None:
 def test_the_first_of_two_equal_keys_counts_and_both_are_named() -> None:
     found = document("a: 1\nb: {c: 1}\nb:\n  c: 2\n  c: 3\na: 4\n")
     assert found.data == {"a": 1, "b": {"c": 1}}
-    lines = [problem.render("x.yaml") for problem in sorted(found.problems)]
+    lines = [problem.render() for problem in sorted(found.problems)]
     assert lines[0] == "x.yaml:3: key 'b' is given twice (first in line 2)"
     assert lines[-1] == "x.yaml:6: key 'a' is given twice (first in line 1)"
 

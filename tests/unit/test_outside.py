@@ -1,0 +1,96 @@
+"""Questions of a run inside its lab, and the answers of the process outside."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import InputError, MplabError
+from orchestrator.outside import Answer, Answers, Outside
+
+INSIDE = """
+import os, sys
+from orchestrator.errors import MplabError
+from orchestrator.outside import Outside
+outside = Outside.received()
+for what in sys.argv[1:]:
+    try:
+        print(outside.ask(what, text="ä\\n"))
+    except MplabError as error:
+        print("error:", error)
+"""
+
+
+def inside(answers: Answers, *questions: str) -> list[str]:
+    """What a process says that asks `questions`."""
+    given = answers.inherited({}, ())
+    process = subprocess.Popen(
+        [sys.executable, "-c", INSIDE, *questions],
+        env={"PYTHONPATH": ":".join(sys.path), **given["environment"]},
+        pass_fds=given["descriptors"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    answers.begin()
+    return process.communicate(timeout=60)[0].splitlines()
+
+
+def echo(asked: Mapping[str, Any]) -> Answer:
+    return {"text": asked["text"]}
+
+
+def refuse(_asked: Mapping[str, Any]) -> Answer:
+    raise InputError("so not")
+
+
+def fail(_asked: Mapping[str, Any]) -> Answer:
+    raise ZeroDivisionError("by mistake")
+
+
+def test_questions_and_answers() -> None:
+    with Answers({"echo": echo, "refuse": refuse, "fail": fail}) as answers:
+        assert inside(answers, "echo", "refuse", "fail", "unknown", "echo") == [
+            "{'text': 'ä\\n'}",
+            "error: so not",
+            "error: 'fail' could not be answered: ZeroDivisionError: by mistake",
+            "error: 'unknown' could not be answered: KeyError: 'unknown'",
+            "{'text': 'ä\\n'}",
+        ]
+
+
+def test_nobody_is_there() -> None:
+    with pytest.raises(MplabError, match="nobody outside of the lab answers 'echo'"):
+        Outside.received().ask("echo")
+
+
+def test_the_answer_to_a_question_that_nobody_waits_for_is_passed_over() -> None:
+    answers = Answers({"echo": echo})
+    with answers:
+        connection = answers._other.dup()
+        connection.sendall(b'{"question": "echo", "number": 0, "text": "old"}\n')
+        with closing(Outside(connection)) as outside:
+            answers.begin()
+            assert outside.ask("echo", text="new") == {"text": "new"}
+
+
+def test_whoever_asks_is_told_when_the_process_outside_is_gone() -> None:
+    answers = Answers({"echo": echo})
+    with closing(Outside(answers._other.dup())) as outside:
+        answers.begin()
+        with answers:
+            pass
+        with pytest.raises(MplabError, match="has gone before it answered 'echo'"):
+            outside.ask("echo", text="x")
+
+
+def test_nothing_of_it_is_left() -> None:
+    before = threading.active_count()
+    with Answers({"echo": echo}) as answers:
+        inside(answers, "echo")
+    assert threading.active_count() == before
+    with Answers({}):
+        pass  # never begun
