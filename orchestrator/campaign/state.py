@@ -254,7 +254,7 @@ class CampaignTracker:
         """A try is over; the job waits for the next one, or `_job_finished` follows."""
         status = self.state.job(event["job"])
         last = replace(status.tries[-1], ended=float(event["t"]), code=event["code"], reason=event["reason"])
-        last = replace(last, blamed=event["blamed"])
+        last = replace(last, blamed=event.get("blamed", True))
         cells = Cells(**{key: value for key, value in event["cells"].items() if key in Cells.__dataclass_fields__})
         self._set_job(replace(status, state="waiting", tries=(*status.tries[:-1], last), cells=cells))
         for name in status.job.resources:

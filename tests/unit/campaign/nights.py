@@ -19,6 +19,7 @@ def job(number: int, name: str, *resources: str, cells: int = 12, estimate_s: fl
         "phone": "",
         "resources": list(resources),
         "cells": cells,
+        "blocks": 1,
         "estimate_s": estimate_s,
     }
 
