@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from orchestrator.campaign.notify import NotifyFile, check_notify
 from orchestrator.campaign.state import Job
@@ -14,8 +14,9 @@ from orchestrator.errors import InputError
 from orchestrator.plan import Plan
 from orchestrator.resources import resources_of
 from orchestrator.spec import Experiment
-from orchestrator.spec.check import Checker, raise_lines
+from orchestrator.spec.check import MAPPING, TEXT, Checker, raise_lines
 from orchestrator.spec.ending import Ending, TimeOfDay
+from orchestrator.spec.labuse import VIRTUAL_NAME, NoSuchLabError
 from orchestrator.spec.layers import kept_files
 from orchestrator.spec.names import Name, is_name
 from orchestrator.spec.suggest import show
@@ -48,13 +49,22 @@ class ExperimentEntry(BaseModel):
     vars: dict[str, Any] = Field({}, description="Values of the experiment's variables.")
     label: Name | None = Field(None, description="What its jobs are called; the experiment's name, when left out.")
 
+    @model_validator(mode="after")
+    def _phones_are_somewhere(self) -> Self:
+        if self.phones and self.lab in {"", VIRTUAL_NAME}:
+            raise ValueError("phones: of a lab file: name it with 'lab'")
+        if len(set(self.phones)) < len(self.phones):
+            raise ValueError("phones: names one twice")
+        return self
 
-def _parse_entry(found: object) -> object:
-    return {"file": found} if isinstance(found, str) else found
+
+def _kind(found: object) -> str:
+    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
 
 
-_ENTRY_SCHEMA = {"anyOf": [{"type": "string"}, ExperimentEntry.model_json_schema()]}
-Entry = Annotated[ExperimentEntry, BeforeValidator(_parse_entry), WithJsonSchema(_ENTRY_SCHEMA)]
+Entry = Annotated[
+    Annotated[str, Field(min_length=1), Tag(TEXT)] | Annotated[ExperimentEntry, Tag(MAPPING)], Discriminator(_kind)
+]
 
 
 class BreakerFile(BaseModel):
@@ -106,6 +116,11 @@ class CampaignFile(BaseModel):
     until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
     compare: CompareFile | None = Field(None, description="Compare each run with earlier ones; not by default.")
     notify: NotifyFile | None = Field(None, description="Who is told what.")
+
+    def entries(self) -> list[ExperimentEntry]:
+        """The experiments, each in its long form."""
+        short = [{"file": entry} if isinstance(entry, str) else entry for entry in self.experiments]
+        return [ExperimentEntry.model_validate(entry) for entry in short]
 
 
 @dataclass(frozen=True)
@@ -161,19 +176,18 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
         LabNotReadyError: an experiment has no transport that can run.
     """
     file, checker = read_campaign_file(path)
-    base = path.parent.resolve()
+    base = path.parent
     jobs: list[Job] = []
     wrong: list[str] = []
-    for index, entry in enumerate(file.experiments):
+    for index, entry in enumerate(file.entries()):
         try:
             jobs += _jobs(entry, base, len(jobs), load, plan)
+        except NoSuchLabError as error:
+            checker.add(("experiments", index, "lab"), str(error))
         except _NoSuchFileError as error:
             checker.add(("experiments", index, "file"), str(error))
         except InputError as error:
             wrong.append(str(error))
-    for index, entry in enumerate(file.experiments):
-        if len(set(entry.phones)) < len(entry.phones):
-            checker.add(("experiments", index, "phones"), "names a phone twice")
     if file.notify is not None:
         check_notify(checker, ("notify",), file.notify, base)
     raise_lines([*checker.lines(), *dict.fromkeys(wrong)])
@@ -194,12 +208,12 @@ class _NoSuchFileError(Exception):
 
 def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> list[Job]:
     """The jobs of an entry; `before` is how many there are already."""
-    path = (base / Path(entry.file).expanduser()).resolve()
+    path = base / Path(entry.file).expanduser()
     if not path.is_file():
         raise _NoSuchFileError(f"no such file: {path}")
     made: list[Job] = []
     for phone in entry.phones or ("",):
-        lab = str((base / Path(entry.lab).expanduser()).resolve()) if entry.lab not in {"", "virtual"} else entry.lab
+        lab = str(base / Path(entry.lab).expanduser()) if entry.lab not in {"", VIRTUAL_NAME} else entry.lab
         experiment = load(path, lab, phone, entry.vars)
         planned = plan(experiment)
         words = [f"{before + len(made) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
@@ -208,9 +222,9 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
                 id="-".join(word for word in words if word and is_name(word)),
                 experiment=experiment.name,
                 title=experiment.title,
-                file=str(path),
+                file=str(path.resolve()),
                 sha256=fingerprint(experiment),
-                lab=lab,
+                lab=str(Path(lab).resolve()) if lab not in {"", VIRTUAL_NAME} else lab,
                 phone=phone,
                 given=entry.vars,
                 resources=resources_of(experiment),

@@ -1,0 +1,33 @@
+"""Every wrong campaign file gets exactly the message that stands beside it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.campaign.file import load_campaign
+from orchestrator.plan import make_plan
+from orchestrator.spec import Catalog, Experiment, load_experiment
+from orchestrator.spec.labuse import find_lab
+from tests.golden.conftest import GOLDEN, Refused
+
+FOLDER = GOLDEN / "campaigns"
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in FOLDER.glob("*.yaml")}))
+def test_wrong_file_gets_its_message(name: str, refused: Refused, catalog: Catalog) -> None:
+    def load(path: Path, lab: str, phone: str, given: Mapping[str, Any]) -> Experiment:
+        use = find_lab(lab, Path(), phone) if lab else None
+        return load_experiment(path, catalog=catalog, lab=use, phone=phone, given=given)
+
+    def read(path: Path) -> object:
+        return load_campaign(path, load=load, plan=make_plan)
+
+    refused(Path("campaigns") / f"{name}.yaml", read)
+
+
+def test_every_message_names_file_and_line() -> None:
+    for path in FOLDER.glob("*.txt"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert line.startswith((f"campaigns/{path.stem}.yaml:", "campaigns/wrong.yml:", "campaigns/ok.yml:")), line
