@@ -16,7 +16,7 @@ from orchestrator.campaign.directory import CampaignDirectory
 from orchestrator.campaign.judge import Verdict, cells_of, judge
 from orchestrator.campaign.notify import Kind, Message, Notifier
 from orchestrator.campaign.state import CampaignState, CampaignTracker, Cells, Job, JobStatus
-from orchestrator.campaign.worker import Worker
+from orchestrator.campaign.worker import MPLAB, Worker
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lock import is_locked, resource_lock
 from orchestrator.record.events import EventLog, EventTail, read_events
@@ -54,13 +54,20 @@ class Scheduler:
     Args:
         directory: of the campaign; its jobs are planned in the events.
         on_state: is shown the state whenever it may have changed.
+        program: what is called for ``mplab``.
     """
 
-    def __init__(self, directory: CampaignDirectory, on_state: Callable[[CampaignState], None]) -> None:
+    def __init__(
+        self,
+        directory: CampaignDirectory,
+        on_state: Callable[[CampaignState], None],
+        program: Sequence[str] = MPLAB,
+    ) -> None:
         self._directory = directory
         self._file = directory.read_file()
         self._runs = directory.runs
         self._on_state = on_state
+        self._program = program
         rules = self._file.breaker
         self._breaker = Breaker(rules.failures, rules.rest, rules.rests)
         self._notifier = Notifier(self._file.notify, directory.asked_in)
@@ -204,7 +211,7 @@ class Scheduler:
             given = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
             arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
         self._append("job_started", job=job.id, run=run, **{"try": number})
-        worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log")
+        worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log", self._program)
         self._running[job.id] = _Running(job, worker, run, before, time.monotonic())
 
     def _leave_out(self) -> None:
@@ -275,7 +282,7 @@ class Scheduler:
             return
         window = str(self._file.compare.window)
         arguments = ["compare", run, "--runs", str(self._runs), "--window", window]
-        self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log")
+        self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log", self._program)
 
     def _compared(self, job: Job, code: int, said: str) -> None:
         if code == GateError.exit_code:

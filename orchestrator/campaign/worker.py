@@ -15,6 +15,7 @@ _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 _PATIENCE_S = 60.0
 """So long a command has after each signal before the next one."""
+MPLAB = (sys.executable, "-m", "orchestrator")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
@@ -24,16 +25,17 @@ class Worker:
     Args:
         arguments: of ``mplab``.
         log: file that gets what it says.
+        program: what the arguments are given to.
     """
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+    def __init__(self, arguments: Sequence[str], log: Path, program: Sequence[str] = MPLAB) -> None:
         self.log = log
         self._stops: list[float] = []
         parent = os.getpid()
         with log.open("ab") as file:
             # A process group of its own: Ctrl-C comes to it from here, once.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "orchestrator", *arguments],
+                [*program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
