@@ -15,6 +15,9 @@ from analysis.tables import ENDS, FOLDER, LOOPBACK, PROXY
 TIMEOUT_S = 1800.0
 MAX_MESSAGE_CHARACTERS = 300
 LOOPBACK_CAPTURE, PROXY_CAPTURE = "phone-lo.pcapng", "proxy.pcapng"
+SUFFIX, COMPRESSED = ".pcapng", ".gz"
+RETENTION = "retention.jsonl"
+"""In a run directory: what was removed of it, because its owner wanted it so."""
 AGENT_LOG, TLS_KEYS = Path("logs/agent.jsonl"), Path("logs/tls-keys.txt")
 NETWORKS = {"wlan0": "wifi", "rmnet0": "cellular"}
 """What the lab calls its interfaces."""
@@ -65,10 +68,26 @@ def find_mptrace(given: Path | None = None) -> Path:
 
 def captures(cell: Cell) -> list[Path]:
     """The captures of the phone's own interfaces, loopback excluded, in order of name."""
-    if cell.directory is None:
+    folder = cell.directory
+    if folder is None or _removed_in_part(cell, folder):
         return []
-    found = sorted(cell.directory.glob("phone-*.pcapng"))
-    return [path for path in found if path.name != LOOPBACK_CAPTURE and _has_content(path)]
+    names = {path.name.removesuffix(COMPRESSED) for path in folder.glob(f"phone-*{SUFFIX}*")}
+    stored_as = (stored(folder, name) for name in sorted(names) if name.endswith(SUFFIX) and name != LOOPBACK_CAPTURE)
+    return [path for path in stored_as if path is not None]
+
+
+def stored(folder: Path, name: str) -> Path | None:
+    """The capture of that name in a cell's folder, as it is or compressed; None: there is none, or nothing in it."""
+    return next((path for path in (folder / name, folder / f"{name}{COMPRESSED}") if _has_content(path)), None)
+
+
+def _removed_in_part(cell: Cell, folder: Path) -> bool:
+    """Whether the removal of old captures was cut off in this cell: tables of what is left would be of another cell."""
+    if cell.record is None or not (folder.parent.parent / RETENTION).is_file():
+        return False
+    return any(
+        stored(folder, str(capture["file"])) is None for capture in cell.record.captures if capture.get("packets")
+    )
 
 
 def options(folder: Path) -> tuple[str, ...]:
@@ -91,14 +110,14 @@ def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> li
     target = folder / FOLDER
     names = tuple(path.name for path in files)
     made = [Job("captures", (*names, *options(folder)), target)]
-    if _has_content(folder / LOOPBACK_CAPTURE):
-        made.append(Job("loopback", (LOOPBACK_CAPTURE, "--join-loopback", *options(folder)), target / LOOPBACK))
-    if _has_content(folder / PROXY_CAPTURE):
+    if loopback := stored(folder, LOOPBACK_CAPTURE):
+        made.append(Job("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
+    if proxy := stored(folder, PROXY_CAPTURE):
         phone = tuple(word for name in names for word in ("--phone", name))
         clock = ("--same-clock",) if same_clock else ()
         if same_clock:
-            made.append(Job("proxy", (PROXY_CAPTURE, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
-        made.append(Job("both ends", ("ends", *phone, "--proxy", PROXY_CAPTURE, *clock), target / ENDS))
+            made.append(Job("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
+        made.append(Job("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
     return made
 
 

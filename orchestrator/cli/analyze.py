@@ -80,7 +80,7 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
 
 def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     """The captures to read, by what they are called: the files given together, or the cells of a run."""
-    from analysis.decode import captures  # noqa: PLC0415 - as above
+    from analysis.decode import RETENTION, captures  # noqa: PLC0415 - as above
     from analysis.run import read_run  # noqa: PLC0415 - as above
 
     files = [Path(name) for name in names]
@@ -92,7 +92,8 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     run = find_run(names[0] if names else "", runs)
     found = {cell.id: paths for cell in read_run(run).cells if (paths := captures(cell))}
     if not found:
-        raise InputError(f"{run}: no cell has captures")
+        removed = f": {RETENTION} there says which were removed, and when" if (run / RETENTION).is_file() else ""
+        raise InputError(f"{run}: no cell has captures{removed}")
     return found
 
 

@@ -136,6 +136,18 @@ _MILLISECONDS = Quantity(
     aliases=_DURATION_ALIASES,
     hidden=frozenset({"s", "min", "h"}),
 )
+_AGE = Quantity(
+    "age",
+    {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)},
+    base="d",
+    maximum=Decimal(36500 * 86400),
+    aliases={
+        **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+        **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+        **dict.fromkeys(("day", "days"), "d"),
+    },
+    zero_allowed=False,
+)
 _SIZE = Quantity(
     "size",
     {
@@ -171,7 +183,7 @@ _PERCENT = Quantity(
 
 def quantity_of(pattern: str) -> Quantity | None:
     """The kind of quantity whose JSON Schema has `pattern`; None: text of another kind."""
-    return next((q for q in (_RATE, _SECONDS, _SIZE, _PERCENT) if q.pattern == pattern), None)
+    return next((q for q in (_RATE, _SECONDS, _AGE, _SIZE, _PERCENT) if q.pattern == pattern), None)
 
 
 def parse_rate_kbps(found: object) -> float:
@@ -187,6 +199,11 @@ def parse_duration_s(found: object) -> float:
 def parse_duration_ms(found: object) -> float:
     """``"50 ms"`` → 50.0 ms. Raises ValueError."""
     return float(_MILLISECONDS.parse(found))
+
+
+def parse_age_s(found: object) -> float:
+    """``"30 d"`` → 2592000.0 s; more than 0. Raises ValueError."""
+    return float(_AGE.parse(found))
 
 
 def parse_size_bytes(found: object) -> int:
@@ -215,6 +232,11 @@ def format_duration_s(duration_s: float) -> str:
 def format_duration_ms(duration_ms: float) -> str:
     """50.0 ms → ``"50 ms"``."""
     return _MILLISECONDS.format(duration_ms)
+
+
+def format_age_s(age_s: float) -> str:
+    """2592000.0 s → ``"30 d"``."""
+    return _AGE.format(age_s)
 
 
 def format_size(size_bytes: int) -> str:
@@ -250,6 +272,14 @@ DurationS = Annotated[
     _schema(_SECONDS, ["30 s", "50 ms", "2 min"]),
 ]
 """A duration, 0 or more: float, seconds."""
+
+AgeS = Annotated[
+    float,
+    BeforeValidator(parse_age_s),
+    _as_text(format_age_s),
+    _schema(_AGE, ["30 d", "12 h"]),
+]
+"""How old something is, more than 0: float, seconds."""
 
 DurationMs = Annotated[
     float,

@@ -89,6 +89,8 @@ def test_refusal_says_what_was_found_and_what_is_allowed(
         (units.format_duration_s(0.0), "0 s"),
         (units.format_duration_ms(50.0), "50 ms"),
         (units.format_duration_ms(1e-7), "0.0000001 ms"),
+        (units.format_age_s(units.parse_age_s("30 d")), "30 d"),
+        (units.format_age_s(43200.0), "12 h"),
         (units.format_size(150_000), "150 kB"),
         (units.format_size(1_000_000), "1 MB"),
         (units.format_size(0), "0 B"),
