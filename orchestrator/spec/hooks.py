@@ -24,7 +24,7 @@ def parse_command(found: object) -> Argv:
     elif isinstance(found, list | tuple):
         words = [_word(word) for word in found]
     else:
-        raise ValueError(f"found {describe(found)}: {_EXAMPLE}")
+        raise ValueError(f"found {describe(found)}: {_EXAMPLE}")  # noqa: TRY004
     if not words or not words[0]:
         raise ValueError(f"empty: {_EXAMPLE}")
     if "/" in words[0] and not words[0].startswith("/"):
