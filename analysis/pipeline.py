@@ -105,7 +105,7 @@ def score_run(run: Run, *, scenario_folders: Sequence[Path] | None = None) -> li
         As `analyze`.
     """
     make_tables(run.cells, same_clock=run.manifest.same_clock)
-    plugins = _plugins(run, scenario_folders)
+    plugins = plugins_of(run, scenario_folders)
     return [score_cell(cell, plugins[cell.spec.scenario]) for cell in run.cells if cell.ok and cell.spec is not None]
 
 
@@ -117,7 +117,7 @@ def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None,
         tell(Progress("tables", len(decoded), len(run.cells)))
 
     problems = make_tables(run.cells, mptrace, same_clock=run.manifest.same_clock, done=cell_decoded)
-    plugins = _plugins(run, scenario_folders)
+    plugins = plugins_of(run, scenario_folders)
     scores: list[CellScores] = []
     for cell in run.cells:
         if cell.ok and cell.spec is not None:
@@ -130,8 +130,8 @@ def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None,
     return Analysis(run, groups, tuple(interface_shares(run)), tuple(problems))
 
 
-def _plugins(run: Run, folders: Sequence[Path] | None) -> dict[str, Plugin]:
-    """The plug-in of each scenario label that has ok cells."""
+def plugins_of(run: Run, folders: Sequence[Path] | None = None) -> dict[str, Plugin]:
+    """The plug-in of each scenario label that has ok cells. Raises ScenarioMissingError."""
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
     plugins = {label: extended(load(names.get(label, label), folders)) for label in labels}

@@ -66,6 +66,11 @@ def read_cell_values(directory: Path) -> list[dict[str, Any]]:
     return _rows(path) if path.is_file() else []
 
 
+def has_scores(cell: Cell) -> bool:
+    """Whether a cell was scored."""
+    return cell.directory is not None and _scores_path(cell).is_file()
+
+
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

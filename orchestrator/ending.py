@@ -1,12 +1,16 @@
 """Watches whether a run goes on: its time, and how many cells in a row went wrong."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from orchestrator.plan import CellSpec, EstimateTracker, Plan
 from orchestrator.spec.ending import Ending
+
+ENOUGH = "enough"
+"""What the process outside is asked: has the run told enough?"""
 
 
 @dataclass(frozen=True)
@@ -16,10 +20,27 @@ class Cut:
     Attributes:
         reason: a sentence.
         cells: ids of those that are not run.
+        interval: what was found of the intervals, when they have ended it.
     """
 
     reason: str
     cells: list[str]
+    interval: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run has told so far, as `analysis` says.
+
+    Attributes:
+        enough: the intervals are narrow.
+        text: a sentence.
+        numbers: the intervals.
+    """
+
+    enough: bool
+    text: str
+    numbers: Mapping[str, Any]
 
 
 class EndingWatch:
@@ -33,8 +54,11 @@ class EndingWatch:
         todo: the cells that are to be run now, in order.
     """
 
-    def __init__(self, ending: Ending, plan: Plan, todo: Sequence[CellSpec]) -> None:
+    def __init__(
+        self, ending: Ending, plan: Plan, todo: Sequence[CellSpec], look: Callable[[int], Told] | None = None
+    ) -> None:
         self._ending = ending
+        self._look = look
         self._todo = list(todo)
         self._begun = datetime.now().astimezone()
         self._clock = time.monotonic()
@@ -56,8 +80,18 @@ class EndingWatch:
             return self._cut(f"{len(self._failures)} cells in a row were not ok (stop: failures: {failures})")
         if spec.block != self._block:
             self._block = spec.block
-            return self._too_late(spec.block, min(filter(None, (self._deadline, ends_by)), default=None))
+            deadline = min(filter(None, (self._deadline, ends_by)), default=None)
+            return self._enough(spec.block - 1) or self._too_late(spec.block, deadline)
         return None
+
+    def _enough(self, blocks: int) -> Cut | None:
+        rule = self._ending.interval
+        if rule is None or self._look is None or blocks < rule.after:
+            return None
+        told = self._look(blocks)
+        if not told.enough:
+            return None
+        return self._cut(f"{told.text}, after {blocks} blocks (stop: interval)", told.numbers)
 
     def _too_late(self, block: int, deadline: datetime | None) -> Cut | None:
         if deadline is None:
@@ -69,5 +103,5 @@ class EndingWatch:
         left_s = max((deadline - now).total_seconds(), 0.0)
         return self._cut(f"block {block} takes about {needed_s:.0f} s, and {left_s:.0f} s are left (max, until)")
 
-    def _cut(self, reason: str) -> Cut:
-        return Cut(reason, [spec.id for spec in self._todo])
+    def _cut(self, reason: str, interval: Mapping[str, Any] | None = None) -> Cut:
+        return Cut(reason, [spec.id for spec in self._todo], interval)

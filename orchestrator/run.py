@@ -4,13 +4,14 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from orchestrator.catalog import android_app, catalog, services_of
 from orchestrator.cell import Cell, CellJob, CellReport
-from orchestrator.ending import Cut, EndingWatch
+from orchestrator.ending import ENOUGH, Cut, EndingWatch, Told
 from orchestrator.errors import InterruptedRunError
 from orchestrator.hooks import ask_hook
 from orchestrator.lab.make import make_lab
@@ -79,13 +80,14 @@ class Run:
             events.append("lab_up", **lab.describe())
             cut = self._run_cells(lab, todo, events)
         if cut is not None:
-            events.append("run_cut", reason=cut.reason, cells=cut.cells)
+            found = {"interval": cut.interval} if cut.interval is not None else {}
+            events.append("run_cut", reason=cut.reason, cells=cut.cells, **found)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
         events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""
-        watch = EndingWatch(self._experiment.ending, self._plan, todo)
+        watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events))
         with Orders(events) as orders:
             for spec in todo:
                 orders.obey()
@@ -94,6 +96,15 @@ class Run:
                 outcome, duration_s = self._run_cell(lab, spec, events)
                 watch.finished(spec, outcome, duration_s)
         return None
+
+    def _look(self, events: EventLog, blocks: int) -> Told:
+        """What the run has told so far: looked at between blocks, when nothing is measured that it could disturb."""
+        began = time.monotonic()
+        answer = self._outside.ask(ENOUGH)
+        told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
+        took_s = round(time.monotonic() - began, 3)
+        events.append("interval_checked", blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s)
+        return told
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()

@@ -1,6 +1,7 @@
 """``mplab plan``."""
 
 from orchestrator.cli.budgets import check_budgets
+from orchestrator.cli.enough import check_interval
 from orchestrator.cli.options import (
     RUNS,
     ExperimentFile,
@@ -41,6 +42,7 @@ def plan(
     """Show what an experiment would run, in which order, and for how long; nothing is touched."""
     experiment = load(file, lab, phone, parse_given(variables or ()))
     check_budgets(experiment)
+    check_interval(experiment)
     show_plan(experiment, *learn(plan_of(experiment), experiment, runs), as_json=as_json)
 
 

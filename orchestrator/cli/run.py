@@ -13,6 +13,7 @@ import typer
 from orchestrator import host
 from orchestrator.catalog import catalog, programs_of, services_of
 from orchestrator.cli.budgets import broken_budgets, budget_cases, check_budgets
+from orchestrator.cli.enough import check_interval, teller
 from orchestrator.cli.options import (
     RUNS,
     AllowHooksOption,
@@ -30,6 +31,7 @@ from orchestrator.cli.output import err, print_json
 from orchestrator.cli.plan import about, announce_skipped, plan_of, show_plan
 from orchestrator.cli.progress import RunDisplay
 from orchestrator.cli.report import analyze_with_progress, print_summary
+from orchestrator.ending import ENOUGH
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.hooks import QUESTION as HOOK
 from orchestrator.hooks import HookRunner, allow, check_allowed, check_programs
@@ -84,6 +86,7 @@ def run(
     """Run an experiment and make its report."""
     experiment = load(file, lab, phone, parse_given(variables or ()))
     check_budgets(experiment)
+    check_interval(experiment)
     plan, learnt = learn(plan_of(experiment), experiment, runs)
     if dry_run:
         show_plan(experiment, plan, learnt, as_json=as_json)
@@ -287,7 +290,9 @@ def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
         _check_images(directory, given)
         inherited = given.inherited() if given is not None else {"environment": {}, "descriptors": ()}
         private = not experiment.lab.real
-        answers = stack.enter_context(Answers({HOOK: hooks.answer}))
+        answers = stack.enter_context(
+            Answers({HOOK: hooks.answer, ENOUGH: teller(directory.path, experiment.ending.interval)})
+        )
         stack.callback(hooks.close)
         inherited = answers.inherited(**inherited)
         inside = stack.enter_context(lab_process(command, stdout=words, stderr=log, private=private, **inherited))

@@ -137,8 +137,8 @@ class ExperimentRecord(_Record):
     matrix: dict[str, tuple[dict[str, tuple[str, ...]], ...]] = Field(default_factory=dict)
     """``include`` and ``exclude``: patterns of labels by factor; empty: every combination is run."""
     grouped_by: tuple[str, ...] = ()
-    ending: dict[str, float | int | str] = Field(default_factory=dict)
-    """``max_s``, ``until``, ``failures``, as far as they are given."""
+    ending: dict[str, Any] = Field(default_factory=dict)
+    """``max_s``, ``until``, ``failures``, ``interval``, as far as they are given."""
     hooks: dict[str, Any] = Field(default_factory=dict)
     """Commands by when they are run, and ``timeout``; empty: none."""
     notes: str = ""

@@ -1,12 +1,13 @@
 """When a run ends before its plan does: its time is over, or too much goes wrong."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, time, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from orchestrator.spec.suggest import show
+from orchestrator.spec.units import Percent
 
 _DAY = timedelta(days=1)
 
@@ -26,6 +27,54 @@ TimeOfDay = Annotated[
 ]
 
 
+class IntervalFile(BaseModel):
+    """When a run has told enough: the 95 % intervals of a metric are narrow for every transport."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str = Field(min_length=1, description="Name of the metric.")
+    within: Annotated[Percent, Field(gt=0)] = Field(description="Half of an interval's width at most, of a median.")
+    of: Literal["differences", "medians"] = Field(
+        "differences", description="Of a transport against the best single path, by block; or of each by itself."
+    )
+    after: int = Field(6, ge=3, le=1000, description="So many blocks are run in any case.")
+    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that are looked at; all by default.")
+    links: tuple[str, ...] = Field((), description="Link conditions that are looked at; all by default.")
+
+
+class StopFile(BaseModel):
+    """What ends a run before its plan is done."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    failures: int | None = Field(None, ge=1, description="So many cells in a row that are not ok.")
+    interval: IntervalFile | None = Field(None, description="Intervals that are narrow enough.")
+
+
+@dataclass(frozen=True)
+class EnoughRule:
+    """When a run has told enough; ``place`` is its file and line. Scenarios and links: empty is all."""
+
+    metric: str
+    within_percent: float
+    of: str
+    after: int
+    scenarios: tuple[str, ...]
+    links: tuple[str, ...]
+    place: str = ""
+
+    @classmethod
+    def of_file(cls, file: IntervalFile, place: str) -> "EnoughRule":
+        """As a file says."""
+        return cls(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json."""
+        content = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        del content["place"]
+        return content
+
+
 @dataclass(frozen=True)
 class Ending:
     """What ends a run before its plan is done.
@@ -34,11 +83,13 @@ class Ending:
         max_s: so long it may take, from each start on, seconds.
         until: by then it is to have ended, by this host's clock.
         failures: so many cells in a row that are not ok end it.
+        interval: when it has told enough.
     """
 
     max_s: float | None = None
     until: time | None = None
     failures: int | None = None
+    interval: EnoughRule | None = None
 
     def deadline(self, begun: datetime) -> datetime | None:
         """When a run that has `begun` is to have ended, or None."""
@@ -51,7 +102,8 @@ class Ending:
     def to_json(self) -> dict[str, Any]:
         """As in manifest.json; empty when nothing does."""
         until = self.until.strftime("%H:%M") if self.until is not None else None
-        given = {"max_s": self.max_s, "until": until, "failures": self.failures}
+        interval = self.interval.to_json() if self.interval is not None else None
+        given = {"max_s": self.max_s, "until": until, "failures": self.failures, "interval": interval}
         return {name: value for name, value in given.items() if value is not None}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from orchestrator.spec.budgets import Budget, BudgetsByMetric
-from orchestrator.spec.ending import AT_THE_END, Ending, TimeOfDay
+from orchestrator.spec.ending import AT_THE_END, Ending, StopFile, TimeOfDay
 from orchestrator.spec.hooks import NO_HOOKS, Hooks, HooksFile
 from orchestrator.spec.labuse import LabUse
 from orchestrator.spec.link import InlineLinkFile, LinkCondition
@@ -57,14 +57,6 @@ class ToleranceFile(BaseModel):
 
     rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
-
-
-class StopFile(BaseModel):
-    """What ends a run before its plan is done."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    failures: int | None = Field(None, ge=1, description="So many cells in a row that are not ok.")
 
 
 class ClaimFile(BaseModel):
@@ -132,7 +124,7 @@ class ExperimentFile(BaseModel):
         None, description="So long it may take: no block is begun that would not end by then."
     )
     until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
-    stop: StopFile = Field(StopFile(failures=None), description="What ends the run at once.")
+    stop: StopFile = Field(StopFile.model_validate({}), description="What ends the run at once.")
     hooks: HooksFile = Field(
         HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
     )

@@ -104,6 +104,13 @@ def _check_parent(document: Document) -> None:
         raise InputError(document.problem(("mplab",), str(error)).render()) from None
 
 
+def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
+    """The files below the first one, without the numbers of a run directory's names when they are `kept` there."""
+    names = [Path(layer.file).name for layer in layers[1:]]
+    plain = [name.partition("-")[2] for name in names] if kept else names
+    return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))
+
+
 def kept_files(parents: Sequence[ParentFile], given: Mapping[str, Any]) -> dict[str, bytes]:
     """What a run directory keeps beside the experiment file, by name: see `read_layers` and `given_of`."""
     found = {f"{number}-{_plain(parent.name)}.yaml": parent.source for number, parent in enumerate(parents, 1)}

@@ -12,21 +12,20 @@ from orchestrator.scenario import Scenario, takes_socks
 from orchestrator.spec.abilities import Abilities
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
-from orchestrator.spec.ending import Ending
+from orchestrator.spec.ending import Ending, EnoughRule
 from orchestrator.spec.experiment import (
     MAX_CELLS,
     Claim,
     ClaimFile,
     Experiment,
     ExperimentFile,
-    ParentFile,
     ScenarioUse,
     Tolerance,
     TransportUse,
 )
 from orchestrator.spec.hooks import Hooks
 from orchestrator.spec.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
-from orchestrator.spec.layers import merged, read_layers
+from orchestrator.spec.layers import merged, parents_of, read_layers
 from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
 from orchestrator.spec.matrix import Factor, Matrix, problems
 from orchestrator.spec.names import parse_name
@@ -34,7 +33,7 @@ from orchestrator.spec.palette import distinct_styles
 from orchestrator.spec.suggest import describe, unknown
 from orchestrator.spec.units import format_duration_s
 from orchestrator.spec.variables import fill, read_given
-from orchestrator.spec.yaml import KeyPath
+from orchestrator.spec.yaml import KeyPath, path_text
 
 
 @dataclass(frozen=True)
@@ -154,6 +153,7 @@ def load_experiment(
         )
         resolver.check_matrix(file, matrix, names)
         resolver.check_claims(file, names)
+        resolver.check_interval(file, names)
         budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
     raise_lines([*checker.lines(), *resolver.file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
@@ -175,13 +175,13 @@ def load_experiment(
         cell_timeout_s=file.cell_timeout,
         matrix=matrix,
         grouped_by=file.grouped_by,
-        ending=Ending(file.max, file.until, file.stop.failures),
+        ending=Ending(file.max, file.until, file.stop.failures, resolver.interval(file)),
         hooks=Hooks.of(file.hooks),
         notes=file.notes,
         tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),
         budgets=tuple(budgets),
-        parents=tuple(ParentFile(Path(layer.file).name, layer.source) for layer in layers[1:]),
+        parents=parents_of(layers, kept=kept is not None),
         variables=filled.values,
         given=given,
     )
@@ -359,6 +359,30 @@ class _Resolver:
             ):
                 for place, label in enumerate(given):
                     self._check_label((*path, key, place), kind, label, known)
+
+    def check_interval(self, file: ExperimentFile, names: _Names) -> None:
+        asked, path = file.stop.interval, ("stop", "interval")
+        if asked is None:
+            return
+        for key, kind, given, known in (
+            ("scenarios", "scenario label", asked.scenarios, names.scenarios),
+            ("links", "link", asked.links, names.links),
+        ):
+            for place, label in enumerate(given):
+                self._check_label((*path, key, place), kind, label, known)
+        if asked.after >= file.repetitions:
+            text = f"after {asked.after} blocks there is none left of {file.repetitions} 'repetitions': it says nothing"
+            self._checker.add((*path, "after"), text)
+        if asked.of == "differences" and len(names.transports) == 1:
+            self._checker.add(path, "one transport has nothing to be set beside: 'of: medians' is needed")
+
+    def interval(self, file: ExperimentFile) -> EnoughRule | None:
+        """When a run has told enough, with its place in the file."""
+        document, path = self._checker.document, ("stop", "interval")
+        if file.stop.interval is None:
+            return None
+        place = f"{document.file_of(path)}:{document.line(path)}: {path_text(path)}"
+        return EnoughRule.of_file(file.stop.interval, place)
 
     def _check_label(self, path: KeyPath, kind: str, label: str, known: Sequence[str]) -> None:
         if label not in known:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from orchestrator.spec.changes import ChangeFile
+from orchestrator.spec.ending import IntervalFile, StopFile
 from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
 from orchestrator.spec.hooks import HooksFile
 from orchestrator.spec.inherit import PATHS
@@ -37,7 +38,9 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def experiment_schema() -> dict[str, Any]:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
-    schema = _schema(ExperimentFile, ToleranceFile, HooksFile, ClaimFile, InlineLinkFile, *_OF_PATHS)
+    schema = _schema(
+        ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
+    )
     _paths_partly(schema)
     _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])
     needed = [key for key in schema["required"] if key not in _NOT_INHERITED]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.ending import Cut, EndingWatch
+from orchestrator.ending import Cut, EndingWatch, Told
 from orchestrator.plan import make_plan
 from orchestrator.record.progress import RunProgress
-from orchestrator.spec.ending import Ending, parse_time_of_day
+from orchestrator.spec.ending import Ending, EnoughRule, parse_time_of_day
 from tests.unit.test_plan import experiment
 
 BEGUN = datetime(2026, 3, 1, 22, 30).astimezone()
@@ -76,6 +76,36 @@ def test_the_first_block_is_always_run_and_so_is_what_is_left_of_one() -> None:
     assert play(Ending(max_s=1), "........", duration_s=20)[0] == 4
     assert play(Ending(max_s=1), "......", duration_s=20, first=2)[0] == 2
     assert play(Ending(max_s=1), "...", duration_s=20, first=5) == (3, None)
+
+
+def looked(ending: Ending, enough_after: int, *, first: int = 0) -> tuple[list[int], int, Cut | None]:
+    """Five blocks of two cells: after how many blocks was looked, how many cells were run, what ended the run."""
+    plan = make_plan(experiment(scenarios=1, transports=2, links=1, repetitions=5))
+    asked: list[int] = []
+
+    def look(blocks: int) -> Told:
+        asked.append(blocks)
+        return Told(blocks >= enough_after, f"± {blocks} %", {"widths": [blocks]})
+
+    todo = plan.cells[first:]
+    watch = EndingWatch(ending, plan, todo, look)
+    for done, spec in enumerate(todo):
+        if cut := watch.before(spec):
+            return asked, done, cut
+        watch.finished(spec, "ok", 1.0)
+    return asked, len(todo), None
+
+
+def test_a_run_that_has_told_enough_ends_between_blocks() -> None:
+    ending = Ending(interval=EnoughRule("time", 5.0, "medians", 3, (), ()))
+    asked, done, cut = looked(ending, enough_after=4)
+    assert (asked, done) == ([3, 4], 8), "from the third block on, between blocks alone"
+    assert cut is not None
+    assert cut.reason == "± 4 %, after 4 blocks (stop: interval)"
+    assert (len(cut.cells), cut.interval) == (2, {"widths": [4]})
+    assert looked(ending, enough_after=9) == ([3, 4], 10, None)
+    assert looked(Ending(), enough_after=0) == ([], 10, None), "nobody asked"
+    assert looked(ending, enough_after=1, first=5)[:2] == ([3], 1), "blocks of before an interruption count"
 
 
 def events(cut: bool) -> list[dict[str, Any]]:

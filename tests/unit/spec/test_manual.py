@@ -55,13 +55,13 @@ def test_defaults_are_those_of_the_manual() -> None:
     schema = {**experiment_schema()["properties"], **link_schema()["$defs"]["PathFile"]["properties"]}
     required = {key for key, default in said.items() if default == "required"}
     assert required == {key for key, entry in schema.items() if "default" not in entry}
-    for key in said.keys() - required - {"title", "tolerance", "hooks"}:
+    for key in said.keys() - required - {"title", "tolerance", "hooks", "stop"}:
         default = schema[key]["default"]
         assert said[key] == ("none" if default in (None, "", {"failures": None}) else str(default)), key
 
 
 def test_examples_are_yaml_that_mplab_reads() -> None:
-    assert (len(EXAMPLES), len(LINK_EXAMPLES)) == (8, 5)
+    assert (len(EXAMPLES), len(LINK_EXAMPLES)) == (9, 5)
     for example in (*EXAMPLES[:-1], *LINK_EXAMPLES):
         assert parse_yaml(example.encode(), "manual").problems == ()
 
