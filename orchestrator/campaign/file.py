@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from orchestrator.campaign.notify import NotifyFile, check_notify
+from orchestrator.campaign.retention import RetentionFile
 from orchestrator.campaign.state import Job
 from orchestrator.errors import InputError
 from orchestrator.plan import Plan
@@ -116,6 +117,10 @@ class CampaignFile(BaseModel):
     until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
     compare: CompareFile | None = Field(None, description="Compare each run with earlier ones; not by default.")
     notify: NotifyFile | None = Field(None, description="Who is told what.")
+
+    retention: RetentionFile | None = Field(
+        None, description="How long all runs in the folder of the runs are kept; for ever by default."
+    )
 
     def entries(self) -> list[ExperimentEntry]:
         """The experiments, each in its long form."""

@@ -15,6 +15,7 @@ from orchestrator.campaign.breaker import Breaker
 from orchestrator.campaign.directory import CampaignDirectory
 from orchestrator.campaign.judge import Verdict, cells_of, judge
 from orchestrator.campaign.notify import Kind, Message, Notifier
+from orchestrator.campaign.retention import apply_retention, plan_retention
 from orchestrator.campaign.state import CampaignState, CampaignTracker, Cells, Job, JobStatus
 from orchestrator.campaign.worker import MPLAB, Worker
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
@@ -119,6 +120,7 @@ class Scheduler:
                 time.sleep(_POLL_S)
         finally:
             self._end_all()
+        self._tidy()
         self._append("campaign_finished")
         self._tell("finished", f"{self.state.title}: finished", _summary(self.state))
 
@@ -367,6 +369,14 @@ class Scheduler:
             events = RunDirectory(self._runs / running.run).events_file
             if events.is_file():
                 order(events, "pause_asked" if waits else "continue_asked")
+
+    def _tidy(self) -> None:
+        """Remove and compress what the owner of the runs has said, now that nothing is analysed."""
+        if self._file.retention is None:
+            return
+        for result in apply_retention(plan_retention(self._runs, self._file.retention), self._runs):
+            about, freed = result.action.text, result.freed_bytes
+            self._append("tidied", text=about, freed_bytes=freed, problem=result.problem)
 
     # --- Stop ----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """systemd units that begin a campaign every day: ``mplab-NAME.service`` and ``mplab-NAME.timer``.
 
+A third one, ``mplab-NAME-resume.service``, goes on after a power loss with a campaign that was at work.
+
 Exports `Nightly` (what they are made of), `Scope`, `units` (their texts), `folder_of`, `install`, `uninstall`.
 """
 
@@ -80,13 +82,19 @@ def units(nightly: Nightly) -> dict[str, str]:
             raise InputError(f"{path}: an absolute path is needed")
     if set(nightly.program[0]) & set("\"'\\"):
         raise InputError(f"{nightly.program[0]}: systemd starts no program with quotes or backslashes in its path")
-    return {f"{nightly.unit}.service": _service(nightly), f"{nightly.unit}.timer": _timer(nightly)}
+    begin = ("run", str(nightly.file), "--runs", str(nightly.runs))
+    resume = ("resume", "--killed", "--of", str(nightly.file))
+    target = "default.target" if nightly.scope == "user" else "multi-user.target"
+    return {
+        f"{nightly.unit}.service": _service(nightly, begin),
+        f"{nightly.unit}.timer": _timer(nightly),
+        f"{nightly.unit}-resume.service": f"{_service(nightly, resume)}\n[Install]\nWantedBy={target}\n",
+    }
 
 
-def _service(nightly: Nightly) -> str:
+def _service(nightly: Nightly, verb: Sequence[str]) -> str:
     program, *first = nightly.program
-    places = ("--runs", str(nightly.runs), "--campaigns", str(nightly.campaigns))
-    arguments = (*first, "nightly", "run", str(nightly.file), *places)
+    arguments = (*first, "nightly", *verb, "--campaigns", str(nightly.campaigns))
     command = " ".join([quoted(program), *(quoted(word, argument=True) for word in arguments)])
     environment = "\n".join(f"Environment={quoted(f'{key}={text}')}" for key, text in nightly.environment.items())
     # Only the system's manager knows of these.
@@ -182,7 +190,9 @@ def install(texts: Mapping[str, str], folder: Path, *, scope: Scope = "user", en
     for name, text in texts.items():
         replace(folder / name, text.encode())
     timers = sorted(name for name in texts if name.endswith(".timer"))
-    commands = (_systemctl(scope, "daemon-reload"), _systemctl(scope, "enable", "--now", *timers))
+    at_boot = sorted(name for name in texts if name.endswith("-resume.service"))
+    commands = [_systemctl(scope, "daemon-reload"), _systemctl(scope, "enable", "--now", *timers)]
+    commands += [_systemctl(scope, "enable", *at_boot)] if at_boot else []
     if enable:
         _give(commands)
         return ()
@@ -208,13 +218,15 @@ def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool =
         LabNotReadyError: systemctl refuses, or is not there.
         MplabError: a file cannot be removed.
     """
-    files = [folder / f"mplab-{name}.{kind}" for kind in ("timer", "service")]
+    files = [folder / f"mplab-{name}{kind}" for kind in (".timer", ".service", "-resume.service")]
     found = [file for file in files if file.exists()]
     if not found:
         raise InputError(f"{folder}: no units of a campaign called {name!r}")
     for file in found:
         _check_ours(file)
     commands = [_systemctl(scope, "disable", "--now", f"mplab-{name}.timer")]
+    if files[-1] in found:
+        commands.append(_systemctl(scope, "disable", files[-1].name))
     reload = _systemctl(scope, "daemon-reload")
     if disable:
         _give(commands)

@@ -11,42 +11,33 @@ from typer.core import TyperGroup
 
 from orchestrator import host
 from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord
-from orchestrator.campaign.file import Campaign, fingerprint, load_campaign
+from orchestrator.campaign.file import Campaign, fingerprint
+from orchestrator.campaign.page import Night
 from orchestrator.campaign.page import serve as serve_page
 from orchestrator.campaign.scheduler import Scheduler
 from orchestrator.campaign.state import CampaignState, Job
-from orchestrator.cli.budgets import check_budgets
+from orchestrator.cli import upkeep
+from orchestrator.cli.campaignoptions import (
+    CAMPAIGNS,
+    CampaignArgument,
+    CampaignFileArgument,
+    CampaignsOption,
+    find_campaign,
+    read_campaign,
+)
 from orchestrator.cli.campaigns import CampaignDisplay, campaign_table, night_of
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
-from orchestrator.cli.plan import plan_of
 from orchestrator.errors import GateError, InputError
 from orchestrator.lock import is_locked
-from orchestrator.plan import Plan
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import replace
 from orchestrator.record.junit import Case, checks_xml
-from orchestrator.record.learnt import learn
 from orchestrator.record.manifest import utc_now
 from orchestrator.record.orders import order
 from orchestrator.record.run_directory import new_run_id
-from orchestrator.spec import Experiment
 
-CAMPAIGNS = Path("campaigns")
 _WATCH_S = 1.0
-
-CampaignsOption = Annotated[
-    Path,
-    typer.Option("--campaigns", help="Folder that holds the campaigns.", envvar="MPLAB_CAMPAIGNS", show_default=True),
-]
-CampaignArgument = Annotated[
-    str,
-    typer.Argument(
-        help="Campaign directory, or the beginning or end of its name; the newest campaign by default.",
-        show_default=False,
-    ),
-]
-CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML).", show_default=False)]
 
 
 class _RunByDefault(TyperGroup):
@@ -71,7 +62,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign: several experiments, on all phones and routers that they name ('run' may be left out)."""
-    campaign = load_campaign(file, load=load, plan=lambda experiment: _plan(experiment, runs))
+    campaign = read_campaign(file, runs)
     if dry_run:
         _show_plan(campaign, as_json=as_json)
         return
@@ -83,9 +74,22 @@ def run(
 
 
 @app.command()
-def resume(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS, as_json: JsonOption = False) -> None:
+def resume(
+    name: CampaignArgument = "",
+    *,
+    campaigns: CampaignsOption = CAMPAIGNS,
+    killed: Annotated[
+        bool, typer.Option("--killed", help="Do nothing when it has ended, was interrupted, or is at work.")
+    ] = False,
+    of: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The newest campaign of this file.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Go on with a campaign that was interrupted or killed; what is complete is kept."""
-    directory = find_campaign(name, campaigns)
+    directory = _newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
+    if directory is None or (killed and not _can_go_on(night_of(directory))):
+        return
     if changed := [status.job.file for status in directory.read_state().jobs if _changed(status.job)]:
         raise InputError(
             f"{directory.path}: {', '.join(dict.fromkeys(changed))}: not as it was when the campaign began: its runs "
@@ -164,28 +168,17 @@ def release(
     err.print(f"{directory.id} uses {resource} again", soft_wrap=True)
 
 
-def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
-    """The campaign directory that `name` means: a path, part of a name in `campaigns`, or "" for the newest.
-
-    Raises:
-        InputError: there is none, or more than one.
-    """
-    if name and (Path(name) / "campaign.json").is_file():
-        return CampaignDirectory.open(Path(name))
-    found = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
-    if not found:
-        raise InputError(f"{campaigns}: no campaign in it; 'mplab nightly FILE' makes one, --campaigns names a folder")
-    matches = [path for path in found if path.name.startswith(name) or path.name.endswith(name)]
-    if not name or len(matches) == 1:
-        return CampaignDirectory.open(found[-1] if not name else matches[0])
-    names = ", ".join(path.name for path in (matches or found)[-5:])
-    what = "several campaigns are" if matches else "no campaign is"
-    raise InputError(f"{campaigns}: {what} called {name!r}; there are: {names}")
+def _newest_of(file: Path, campaigns: Path) -> CampaignDirectory | None:
+    """The newest campaign of a file; None: there is none."""
+    wanted = str(file.resolve())
+    found = [CampaignDirectory.open(path.parent) for path in sorted(campaigns.glob("*/campaign.json"))]
+    return next((one for one in reversed(found) if one.read_record().file == wanted), None)
 
 
-def _plan(experiment: Experiment, runs: Path) -> Plan:
-    check_budgets(experiment)
-    return learn(plan_of(experiment), experiment, runs)[0]
+def _can_go_on(night: Night) -> bool:
+    """Whether it was killed, and there would still be time for it."""
+    ends_by = night.state.ends_by
+    return night.phase == "killed" and (ends_by is None or ends_by > night.now)
 
 
 def _record(campaign: Campaign, runs: Path) -> CampaignRecord:
@@ -275,3 +268,8 @@ def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:
         for name in job.resources:
             found[name] = found.get(name, 0.0) + job.estimate_s
     return found
+
+
+app.command()(upkeep.install)
+app.command()(upkeep.uninstall)
+app.command()(upkeep.tidy)

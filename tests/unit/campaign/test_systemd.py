@@ -116,6 +116,7 @@ def test_they_are_written_said_and_removed(tmp_path: Path) -> None:
     assert commands == (
         "systemctl --user daemon-reload",
         "systemctl --user enable --now mplab-nightly.timer",
+        "systemctl --user enable mplab-nightly-resume.service",
         "loginctl enable-linger",
     )
     assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == texts
@@ -144,9 +145,11 @@ def test_systemctl_is_called_when_asked(tmp_path: Path, monkeypatch: pytest.Monk
     assert install(units(nightly(tmp_path)), folder, scope="system", enable=True) == ()
     assert uninstall("nightly", folder, scope="system", disable=True) == ()
     assert log.read_text(encoding="utf-8").splitlines() == [
-        "daemon-reload 2",
-        "enable --now mplab-nightly.timer 2",
-        "disable --now mplab-nightly.timer 2",
+        "daemon-reload 3",
+        "enable --now mplab-nightly.timer 3",
+        "enable mplab-nightly-resume.service 3",
+        "disable --now mplab-nightly.timer 3",
+        "disable mplab-nightly-resume.service 3",
         "daemon-reload 0",
     ]
     program.write_text("#!/bin/sh\necho no bus >&2; exit 1\n", encoding="utf-8")
