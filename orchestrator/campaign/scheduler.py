@@ -5,7 +5,6 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from types import FrameType
@@ -16,34 +15,18 @@ from orchestrator.campaign.directory import CampaignDirectory
 from orchestrator.campaign.judge import Verdict, cells_of, judge
 from orchestrator.campaign.notify import Kind, Message, Notifier
 from orchestrator.campaign.retention import apply_retention, plan_retention
-from orchestrator.campaign.state import CampaignState, CampaignTracker, Cells, Job, JobStatus
+from orchestrator.campaign.running import RunningTry, progress_of
+from orchestrator.campaign.state import CampaignState, CampaignTracker, Job, JobStatus
 from orchestrator.campaign.worker import MPLAB, Worker
 from orchestrator.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.lock import is_locked, resource_lock
-from orchestrator.record.events import EventLog, EventTail, read_events
-from orchestrator.record.orders import order
-from orchestrator.record.progress import RunProgress
+from orchestrator.record.events import EventLog, EventTail
 from orchestrator.record.run_directory import RunDirectory, new_run_id
 from orchestrator.spec.ending import Ending
 
 _POLL_S = 0.5
 _BUSY_S = 10.0
 """So often it is looked whether somebody else has given back what a job needs."""
-
-
-@dataclass
-class _Running:
-    """A try that goes on."""
-
-    job: Job
-    worker: Worker
-    run: str
-    before: Cells
-    alive: float
-    """When it last showed a sign of life, by the monotonic clock."""
-    sign: object = None
-    """What that was."""
-    stalled: bool = False
 
 
 class Scheduler:
@@ -73,7 +56,7 @@ class Scheduler:
         self._breaker = Breaker(rules.failures, rules.rest, rules.rests)
         self._notifier = Notifier(self._file.notify, directory.asked_in)
         self._tracker = CampaignTracker()
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, RunningTry] = {}
         self._comparing: dict[str, Worker] = {}
         self._looked: dict[str, float] = {}
         self._low_since: float | None = None
@@ -128,7 +111,9 @@ class Scheduler:
         """One round; whether there is another one. Raises as `execute`."""
         self._follow()
         self._take_ended()
-        self._look_for_life()
+        for running in self._running.values():
+            running.order(wait=self.state.phase == "paused" or bool(self.state.disk_low))
+            running.end_when_dead(self._file.stall)
         self._look_at_disk()
         if self._stop:
             self._interrupted("told to end")
@@ -153,11 +138,8 @@ class Scheduler:
 
     def _follow(self) -> None:
         """Take in what has happened, and what others have said."""
-        phase = self.state.phase
         for event in self._tail.poll():
             self._tracker.feed(event)
-        if {phase, self.state.phase} == {"running", "paused"}:
-            self._order_runs()
 
     # --- Begin ---------------------------------------------------------------------------------------------------
 
@@ -202,7 +184,8 @@ class Scheduler:
         job, number = status.job, len(status.tries) + 1
         going_on = bool(status.run) and (self._runs / status.run / "manifest.json").is_file()
         run = status.run if going_on else new_run_id(job.experiment)
-        before = cells_of(self._progress(run))
+        directory = RunDirectory(self._runs / run)
+        before = cells_of(progress_of(directory))
         ends_by = ["--ends-by", str(self._ends_by)] if self._ends_by is not None else []
         common = ["--runs", str(self._runs), "--quiet", *ends_by]
         if going_on:
@@ -214,7 +197,7 @@ class Scheduler:
             arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
         self._append("job_started", job=job.id, run=run, **{"try": number})
         worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log", self._program)
-        self._running[job.id] = _Running(job, worker, run, before, time.monotonic())
+        self._running[job.id] = RunningTry(job, directory, worker, before)
 
     def _leave_out(self) -> None:
         """Give up on jobs that cannot be begun any more."""
@@ -246,8 +229,8 @@ class Scheduler:
                 del self._comparing[job_id]
                 self._compared(self.state.job(job_id).job, code, worker.said())
 
-    def _ended(self, running: _Running, code: int) -> None:
-        job, cells = running.job, cells_of(self._progress(running.run))
+    def _ended(self, running: RunningTry, code: int) -> None:
+        job, cells = running.job, cells_of(running.progress())
         verdict = judge(code, running.worker.said(), running.before, cells)
         if running.stalled:
             verdict = Verdict("again", f"no sign of life for {self._file.stall:.0f} s", verdict.resources)
@@ -315,31 +298,6 @@ class Scheduler:
 
     # --- Watch ---------------------------------------------------------------------------------------------------
 
-    def _progress(self, run: str) -> RunProgress | None:
-        directory = RunDirectory(self._runs / run)
-        if not run or not directory.manifest_file.is_file() or not directory.events_file.is_file():
-            return None
-        return RunProgress.from_events(read_events(directory.events_file))
-
-    def _look_for_life(self) -> None:
-        """End what shows no sign of life: no event, and after the last cell no work of a processor either."""
-        now = time.monotonic()
-        for running in self._running.values():
-            events = RunDirectory(self._runs / running.run).events_file
-            grown = events.stat().st_size if events.is_file() else 0
-            sign: object = grown
-            if now - running.alive > self._file.stall / 2:
-                progress = self._progress(running.run)
-                if progress is None or progress.state in {"planned", "finished"}:
-                    sign = (grown, running.worker.cpu_s())
-                elif progress.state == "paused":
-                    sign = now
-            if sign != running.sign:
-                running.sign, running.alive = sign, now
-            elif now - running.alive > self._file.stall and not running.worker.stopping:
-                running.stalled = True
-                running.worker.stop()
-
     def _look_at_disk(self) -> None:
         """Let everything wait while there is too little space for runs.
 
@@ -353,22 +311,12 @@ class Scheduler:
             self._low_since = time.monotonic()
             self._append("disk_low", free_bytes=free, reason=reason)
             self._tell("disk", "Too little space", reason, free_bytes=free)
-            self._order_runs()
         elif not low and self.state.disk_low:
             self._append("disk_enough", free_bytes=free)
-            self._order_runs()
         elif low and self._low_since is not None and time.monotonic() - self._low_since > self._file.stall:
             self._interrupted(self.state.disk_low)
             where = f"mplab nightly resume {self._directory.path}"
             raise LabNotReadyError(f"{self.state.disk_low}; make space, then: {where}")
-
-    def _order_runs(self) -> None:
-        """Tell the runs to wait, or to go on."""
-        waits = self.state.phase == "paused" or bool(self.state.disk_low)
-        for running in self._running.values():
-            events = RunDirectory(self._runs / running.run).events_file
-            if events.is_file():
-                order(events, "pause_asked" if waits else "continue_asked")
 
     def _tidy(self) -> None:
         """Remove and compress what the owner of the runs has said, now that nothing is analysed."""
