@@ -1,4 +1,4 @@
-"""JSON Schemas of experiment files, link conditions and lab files, for editors (docs/schema/).
+"""JSON Schemas of experiment files, link conditions, lab files and campaign files, for editors (docs/schema/).
 
 ``python -m orchestrator.spec.schema`` writes them again.
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from orchestrator.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from orchestrator.spec.changes import ChangeFile
 from orchestrator.spec.ending import IntervalFile, StopFile
 from orchestrator.spec.experiment import ClaimFile, ExperimentFile, ToleranceFile
@@ -30,6 +31,7 @@ from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, Q
 DIRECTORY = Path(__file__).parents[2] / "docs" / "schema"
 
 EXPERIMENT, LINK, LAB = "experiment.schema.json", "link.schema.json", "lab.schema.json"
+CAMPAIGN = "campaign.schema.json"
 """Files in `DIRECTORY`."""
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
@@ -66,6 +68,11 @@ def lab_schema() -> dict[str, Any]:
     )
     _no_other_names(schema)
     return schema
+
+
+def campaign_schema() -> dict[str, Any]:
+    """Of a campaign file."""
+    return _schema(CampaignFile, ExperimentEntry, BreakerFile, CompareFile)
 
 
 def _no_other_names(schema: dict[str, Any]) -> None:
@@ -137,7 +144,7 @@ def _described(entry: dict[str, Any]) -> dict[str, Any]:
 
 def schema_files() -> dict[str, str]:
     """File name → text."""
-    schemas = {EXPERIMENT: experiment_schema(), LINK: link_schema(), LAB: lab_schema()}
+    schemas = {EXPERIMENT: experiment_schema(), LINK: link_schema(), LAB: lab_schema(), CAMPAIGN: campaign_schema()}
     return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
 
 

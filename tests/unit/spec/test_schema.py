@@ -12,6 +12,7 @@ from orchestrator.spec.schema import DIRECTORY, schema_files, write_schemas
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
+CAMPAIGNS = sorted((ROOT / "experiments" / "campaigns").glob("*.yaml"))
 LINKS = sorted((ROOT / "router-configs" / "links").glob("*.yaml"))
 ROUTER = {"host": "192.168.1.1", "interface": "phy0-ap0", "dead_man": "20 s"}
 LAB = {
@@ -47,6 +48,11 @@ def test_schemas_can_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.name)
 def test_experiments_of_the_product_are_valid(path: Path) -> None:
     validator("experiment.schema.json").validate(read(path))
+
+
+@pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.name)
+def test_campaigns_of_the_product_are_valid(path: Path) -> None:
+    validator("campaign.schema.json").validate(read(path))
 
 
 @pytest.mark.parametrize("path", LINKS, ids=lambda path: path.name)
