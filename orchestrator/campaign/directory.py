@@ -1,5 +1,6 @@
 """The campaign directory: where a campaign keeps what it asked for, and what happened. Its runs are among all runs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -130,3 +131,22 @@ class CampaignDirectory:
     def read_state(self) -> CampaignState:
         """How far it is. Raises InputError."""
         return CampaignState.from_events(read_events(self.events_file))
+
+
+def quarantined_before(campaigns: Path, resources: Iterable[str]) -> dict[str, str]:
+    """Of some resources those that the newest campaign with them has left in quarantine, and why.
+
+    Raises:
+        InputError: the events of a campaign are damaged.
+    """
+    asked, found = set(resources), {}
+    for manifest in sorted(campaigns.glob("*/campaign.json"), reverse=True):
+        if not asked:
+            break
+        directory = CampaignDirectory(manifest.parent)
+        for status in directory.read_state().resources if directory.events_file.is_file() else ():
+            if status.name in asked:
+                asked.remove(status.name)
+                if status.quarantined:
+                    found[status.name] = status.reason
+    return found

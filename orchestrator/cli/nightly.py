@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from orchestrator import host
-from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord
+from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord, quarantined_before
 from orchestrator.campaign.file import Campaign, fingerprint
 from orchestrator.campaign.page import Night
 from orchestrator.campaign.page import serve as serve_page
@@ -66,10 +66,14 @@ def run(
     if dry_run:
         _show_plan(campaign, as_json=as_json)
         return
+    resources = {resource for job in campaign.jobs for resource in job.resources}
+    quarantined = quarantined_before(campaigns, resources)
     directory = CampaignDirectory.create(campaigns, campaign.source, _record(campaign, runs))
     with EventLog(directory.events_file) as events:
         jobs = [vars(job) for job in campaign.jobs]
         events.append("campaign_planned", name=campaign.name, title=campaign.title, jobs=jobs)
+        for resource, reason in quarantined.items():
+            events.append("resource_quarantined", resource=resource, reason=reason)
     _execute(directory, as_json=as_json)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator import host
-from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord
+from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord, quarantined_before
 from orchestrator.campaign.scheduler import Scheduler
 from orchestrator.campaign.state import CampaignState, Job
 from orchestrator.errors import InterruptedRunError, LabNotReadyError
@@ -165,8 +165,12 @@ def test_somebody_releases_what_is_in_quarantine(bench: Bench) -> None:
     directory = bench.plan({"1-worst-ok": ["a"]}, breaker=rules)
     state = bench.scheduler(directory).execute()
     assert words(state) == {"1-worst-ok": "left out"}
+    (resource,) = state.resources
+    campaigns = directory.path.parent
+    assert quarantined_before(campaigns, [resource.name, "other"]) == {resource.name: resource.reason}
     with EventLog(directory.events_file) as events:
-        events.append("resource_released", resource=state.resources[0].name)
+        events.append("resource_released", resource=resource.name)
+    assert quarantined_before(campaigns, [resource.name]) == {}
     assert bench.scheduler(directory).execute().good
 
 
