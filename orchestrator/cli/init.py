@@ -8,7 +8,7 @@ import typer
 
 from orchestrator.cli.output import out
 from orchestrator.errors import InputError
-from orchestrator.spec import schema
+from orchestrator.spec import schemafiles
 
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
@@ -81,20 +81,53 @@ phones:
 #     wifi: {{router: wifi}}          # lte is left out: the link emulator shapes it
 """
 
+_CAMPAIGN_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
+# A campaign of your own: several experiments, over all phones that they name.
+#   mplab nightly {file} --dry-run      what would be run, what it needs, and for how long
+#   mplab nightly {file}                run it
+#   mplab nightly install {file}        systemd units that begin it every day
+mplab_campaign: 1
+name: {name}
+experiments:                        # paths are relative to this file
+  - first.yaml                      # mplab init first.yaml
+  # - {{file: apps.yaml, lab: bench.yaml, phones: [phone-1, phone-2]}}     # a job on each phone
+  # - {{file: first.yaml, vars: {{size: 10 MB}}, label: larger}}
+# order: shuffled                   # another order each night
+at: "22:00"                         # when systemd begins it
+until: "06:00"                      # nothing is begun that would not end by then
+compare: {{window: 10}}               # each run with the ten before it; worse: exit code 4
+keep_free: 5 GB                     # with less space on the disk, runs wait
+# breaker: {{failures: 2, rest: 10 min, rests: 2}}    # what goes wrong again and again is left alone
+# notify:                           # secrets are in files that only you can read (chmod 600)
+#   webhook: {{url_file: ~/.config/mplab/webhook-url}}
+#   on: [failed, worse, quarantined, disk, finished]
+# retention: {{compress_after: 7 d, captures: 60 d}}  # of all runs in the folder; without it all are kept
+"""
+
+_KINDS = {
+    "campaign": (_CAMPAIGN_TEMPLATE, schemafiles.CAMPAIGN, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
+    "experiment": (_TEMPLATE, schemafiles.EXPERIMENT, "mplab plan {file}, then mplab run {file}"),
+    "lab": (_LAB_TEMPLATE, schemafiles.LAB, "mplab doctor --lab {file}"),
+}
+
 
 def init(
     file: Annotated[Path, typer.Argument(help="Where to write it.", show_default=True)] = Path("first.yaml"),
     *,
     lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
+    campaign: Annotated[bool, typer.Option("--campaign", help="A campaign file: several experiments.")] = False,
 ) -> None:
-    """Write an experiment file, or a lab file, to begin with."""
+    """Write an experiment file, a lab file, or a campaign file, to begin with."""
+    if lab and campaign:
+        raise InputError("--lab, --campaign: one of them")
+    kind = "lab" if lab else "campaign" if campaign else "experiment"
     if file.exists():
         raise InputError(f"{file}: exists already; name another file")
     if file.suffix not in {".yaml", ".yml"}:
-        raise InputError(f"{file}: {'a lab' if lab else 'an experiment'} file ends in .yaml")
+        raise InputError(f"{file}: {'an' if kind == 'experiment' else 'a'} {kind} file ends in .yaml")
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
-    template, kind = (_LAB_TEMPLATE, schema.LAB) if lab else (_TEMPLATE, schema.EXPERIMENT)
-    text = template.format(name=name, file=file, schema=os.path.relpath(schema.DIRECTORY / kind, file.resolve().parent))
-    file.write_text(text, encoding="utf-8")
-    steps = f"mplab doctor --lab {file}" if lab else f"mplab plan {file}, then mplab run {file}"
-    out.print(f"{file} is written. Next: {steps}", markup=False)
+    template, described_by, steps = _KINDS[kind]
+    where = os.path.relpath(schemafiles.DIRECTORY / described_by, file.resolve().parent)
+    file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
+    out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

@@ -27,12 +27,7 @@ from orchestrator.spec.lab import (
 )
 from orchestrator.spec.link import InlineLinkFile, LinkFile
 from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
-
-DIRECTORY = Path(__file__).parents[2] / "docs" / "schema"
-
-EXPERIMENT, LINK, LAB = "experiment.schema.json", "link.schema.json", "lab.schema.json"
-CAMPAIGN = "campaign.schema.json"
-"""Files in `DIRECTORY`."""
+from orchestrator.spec.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

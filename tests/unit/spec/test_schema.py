@@ -8,7 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from orchestrator.spec.schema import DIRECTORY, schema_files, write_schemas
+from orchestrator.spec.schema import schema_files, write_schemas
+from orchestrator.spec.schemafiles import DIRECTORY
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
