@@ -119,16 +119,8 @@ class Drive:
 
     def _advance(self) -> RunResult | None:
         """Take in what was done next; the result of a run, if that is one."""
-        if time.monotonic() - self._looked_s > LOOK_S:
-            self._look()
-        try:
-            future = self._came.get(timeout=LOOK_S)
-        except queue.Empty:
-            return None
-        if future.key not in self._waiting:
-            return None
-        if future.status not in {"finished", "error", "cancelled"}:  # lost with its worker, and to be done again
-            future.add_done_callback(self._came.put)
+        future = self._next()
+        if future is None:
             return None
         begun, stage = self._waiting.pop(future.key)
         if stage == "cell":  # the report has its result, and says what was wrong with it
@@ -137,22 +129,34 @@ class Drive:
         error = self._error(future, begun)
         try:
             result = None if error else future.result(timeout=RESULT_S)
-        except (TimeoutError, CancelledError):  # as above, but noticed later
-            self._waiting[future.key] = (begun, stage)
-            future.add_done_callback(self._came.put)
+        except (TimeoutError, CancelledError):  # lost with its worker just now
+            self._wait_for(future, begun, stage)
             return None
         self._futures.pop(future.key)
-        if isinstance(result, Survey):
-            error = result.error or None
-            if error is None:
-                self._begin(begun, result.cells)
-                return None
+        if isinstance(result, Survey) and not result.error:
+            self._begin(begun, result.cells)
+            return None
         for cell in begun.cells:
             self._futures.pop(cell.key)
             self._cells_done += self._waiting.pop(cell.key, None) is not None
         if isinstance(result, RunResult):
             return result
-        return RunResult(begun.job.run, begun.job.where, error=error or "")
+        return RunResult(begun.job.run, begun.job.where, error=result.error if result else error or "")
+
+    def _next(self) -> Future[Any] | None:
+        """Something that was done; None when there is nothing yet."""
+        if time.monotonic() - self._looked_s > LOOK_S:
+            self._look()
+        try:
+            future = self._came.get(timeout=LOOK_S)
+        except queue.Empty:
+            return None
+        if future.key not in self._waiting:
+            return None
+        if future.status in {"finished", "error", "cancelled"}:
+            return future
+        future.add_done_callback(self._came.put)  # lost with its worker, and to be done again
+        return None
 
     def _survey(self, begun: _Begun) -> None:
         self._submit(begun, "survey", begun.job.run, work.survey, begun.job)
@@ -174,10 +178,13 @@ class Drive:
             retries=RETRIES,
             priority=-begun.place,
         )
-        self._waiting[future.key] = (begun, stage)
         self._futures[future.key] = future
-        future.add_done_callback(self._came.put)
+        self._wait_for(future, begun, stage)
         return future
+
+    def _wait_for(self, future: Future[Any], begun: _Begun, stage: str) -> None:
+        self._waiting[future.key] = (begun, stage)
+        future.add_done_callback(self._came.put)
 
     def _error(self, future: Future[Any], begun: _Begun) -> str | None:
         """Why there is no result; None when there is one."""

@@ -19,8 +19,7 @@ from analysis.errors import StoreError
 MANIFEST = "manifest.json"
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"})
 """Protocols whose files appear whole or not at all; with others a file is written beside its place and moved there."""
-_UNKNOWN_SERVERS = {"host_key_policy": "reject"}
-"""For SSH: without it fsspec would trust any server."""
+SSH = frozenset({"sftp", "ssh"})
 
 
 @dataclass(frozen=True)
@@ -215,14 +214,18 @@ class RemoteStore:
         """The file system, and the folder in it; what it says of itself is never older than this call."""
         system: Any = None
         try:
-            scheme = self.url.partition("://")[0]
-            options = _UNKNOWN_SERVERS if scheme in {"sftp", "ssh"} else {}
-            configured = fsspec.config.conf.get(scheme, {})
-            missing = {name: value for name, value in options.items() if name not in configured}
-            system, root = fsspec.url_to_fs(self.url, **missing)
+            system, root = fsspec.url_to_fs(self.url, **self._options())
             system.invalidate_cache()
             yield system, root.rstrip("/")
         except Exception as error:
             if system is not None:  # a connection that broke would be used again
                 type(system).clear_instance_cache()
             raise StoreError(f"{public(self.url)}: {type(error).__name__}: {error}") from error
+
+    def _options(self) -> dict[str, Any]:
+        scheme = self.url.partition("://")[0]
+        if scheme not in SSH or "host_key_policy" in fsspec.config.conf.get(scheme, {}):
+            return {}
+        from analysis.cluster.knownhosts import KnownHosts  # noqa: PLC0415 - needs paramiko, which is slow to import
+
+        return {"host_key_policy": KnownHosts}
