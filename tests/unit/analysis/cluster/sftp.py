@@ -1,5 +1,6 @@
 """An SFTP server on loopback: a folder that is reached over a network, as servers with runs are."""
 
+import io
 import os
 import socket
 import threading
@@ -52,7 +53,7 @@ class Files(paramiko.SFTPServerInterface):
     def open(self, path: str, flags: int, attr: paramiko.SFTPAttributes) -> paramiko.SFTPHandle | int:
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR))
         try:
-            file = os.fdopen(os.open(self._path(path), flags, 0o644), "wb" if writes else "rb", buffering=0)
+            file = io.FileIO(os.open(self._path(path), flags, 0o644), "w" if writes else "r")
         except OSError as error:
             return paramiko.SFTPServer.convert_errno(error.errno or 0)
         handle = Handle(flags)
@@ -75,11 +76,15 @@ class Files(paramiko.SFTPServerInterface):
             call()
         except OSError as error:
             return paramiko.SFTPServer.convert_errno(error.errno or 0)
-        return int(paramiko.SFTP_OK)
+        return int(paramiko.sftp.SFTP_OK)
 
 
 class Handle(paramiko.SFTPHandle):
     """An open file."""
+
+    filename: str
+    readfile: io.FileIO
+    writefile: io.FileIO
 
     def stat(self) -> paramiko.SFTPAttributes | int:
         return paramiko.SFTPAttributes.from_stat(os.fstat(self.readfile.fileno()))
