@@ -19,6 +19,8 @@ from analysis.errors import AddressError, ClusterError
 CONNECT_S = 10.0
 WORKERS_S = 30.0
 _SPAWN = "distributed.nanny.pre-spawn-environ"
+_PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
+"""What Dask's processes would tell by HTTP to whoever asks."""
 
 
 @contextmanager
@@ -57,11 +59,11 @@ def check_same(client: Client, folders: Sequence[Path] | None) -> Mapping[str, s
         answers = {"scheduler": client.run_on_scheduler(fingerprint, folders)}
         answers |= client.run(fingerprint, folders, on_error="return")
     except Exception as error:
-        raise ClusterError(f"the scheduler cannot import mplab: {error}") from error
+        raise ClusterError(f"the cluster cannot say what it is: {error}; is mplab installed there?") from error
     for name, theirs in answers.items():
         who = name if name == "scheduler" else f"worker {name}"
         if isinstance(theirs, BaseException):
-            raise ClusterError(f"the {who} cannot import mplab: {theirs}")
+            raise ClusterError(f"the {who} cannot say what it is: {theirs}; is mplab installed there?")
         if other := differences(ours, theirs):
             raise ClusterError(f"the {who} is another mplab than this one: {other}")
     return ours
@@ -75,16 +77,19 @@ def _local(address: Local) -> Iterator[Client]:
     except ValueError as error:
         raise AddressError(f"{address.memory}: not a size of memory, as 2GiB is") from error
     threads = {"POLARS_MAX_THREADS": max(1, CPU_COUNT // processes)}
-    environment = {_SPAWN: {**dask.config.get(_SPAWN, {}), **threads}}
+    settings = {_SPAWN: {**dask.config.get(_SPAWN, {}), **threads}, **{routes: [] for routes in _PAGES}}
     with (
         tempfile.TemporaryDirectory(prefix="mplab-cluster-") as folder,
-        dask.config.set(environment),
+        dask.config.set(settings),
         LocalCluster(
             n_workers=processes,
             threads_per_worker=1,
             memory_limit=memory,
             host="127.0.0.1",
             dashboard_address=None,
+            scheduler_kwargs={
+                "dashboard_address": "127.0.0.1:0"
+            },  # it listens all the same, by default on a fixed port
             security=Security.temporary(),
             local_directory=folder,
             silence_logs=logging.CRITICAL,

@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[4]
 START_S = 60.0
+_NO_PAGES = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 _LISTENS = re.compile(r"Scheduler at:\s+(t\w+://\S+)")
 
 
@@ -38,7 +39,7 @@ class Programs:
     def scheduler(self) -> str:
         """Start it; where it listens."""
         log = self.folder / "scheduler.log"
-        self._start(log, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *self._protocol())
+        self._start(log, "scheduler", "--host", "127.0.0.1", "--port", "0", *_NO_PAGES, *self._protocol())
         wait_for(lambda: bool(_LISTENS.search(log.read_text())), "a scheduler that listens")
         found = _LISTENS.search(log.read_text())
         assert found is not None
@@ -48,7 +49,7 @@ class Programs:
     def worker(self, **environment: str) -> subprocess.Popen[bytes]:
         """Start one, which has nobody who starts it again."""
         name = f"worker-{len(self.running)}"
-        where = ("--host", "127.0.0.1", "--no-dashboard", "--local-directory", str(self.folder / name))
+        where = ("--host", "127.0.0.1", *_NO_PAGES, "--local-directory", str(self.folder / name))
         arguments = (self.address, "--nthreads", "1", "--no-nanny", *where, *self._protocol())
         return self._start(self.folder / f"{name}.log", "worker", *arguments, **environment)
 

@@ -1,8 +1,11 @@
 """The analysis on a real scheduler with real workers: the same bytes, whatever dies meanwhile."""
 
+import http.client
 import os
 import signal
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -53,6 +56,9 @@ def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_p
     runs = Runs(tmp_path)
     alone(runs)
     heard: dict[int, set[str]] = {}
+    ports: set[int] = set()
+    asked: set[int] = set()
+    told: list[str] = []
 
     def look(spread: Spread) -> None:
         assert spread.workers == 2
@@ -60,12 +66,30 @@ def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_p
             with suppress(psutil.NoSuchProcess):  # mptrace comes and goes
                 listening = [c for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
                 heard.setdefault(process.pid, set()).update(str(connection.laddr[0]) for connection in listening)
+                ports.update(int(connection.laddr[1]) for connection in listening)
+        for port in ports - asked:
+            asked.add(port)
+            told.append(fetch(port))
 
     check_same(runs, spread(Local(2), runs, tell=look))
+    assert set(told) == {"404", "no HTTP"}
     listeners = {pid for pid, addresses in heard.items() if addresses}
     assert set.union(*heard.values()) == {"127.0.0.1"}
     assert len(listeners) == 3, "scheduler and two workers"
     assert [pid for pid in listeners if psutil.pid_exists(pid)] == [os.getpid()], "they end with the analysis"
+
+
+def fetch(port: int) -> str:
+    """What a port says to who asks for a page without keys."""
+    for page in ("health", "json/identity.json", "metrics"):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5) as answer:
+                return str(answer.read())
+        except urllib.error.HTTPError as error:
+            error.close()
+        except (OSError, http.client.HTTPException):
+            return "no HTTP"
+    return "404"
 
 
 def test_a_worker_killed_in_the_middle_is_made_up_for(tmp_path: Path, programs: Programs) -> None:
