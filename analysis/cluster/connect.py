@@ -17,7 +17,7 @@ from analysis.cluster.same import differences, fingerprint
 from analysis.errors import AddressError, ClusterError
 
 CONNECT_S = 10.0
-WORKERS_S = 30.0
+WORKERS_S = 60.0
 _SPAWN = "distributed.nanny.pre-spawn-environ"
 _PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
 """What Dask's processes would tell by HTTP to whoever asks."""
