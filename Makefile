@@ -102,7 +102,7 @@ bench-mptrace: setup  ## speed and memory of the trace engine beside tcptrace, t
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra toolchain --extra dev pyproject.toml -o requirements/lock.txt
+	  --extra toolchain --extra dev --extra cluster pyproject.toml -o requirements/lock.txt
 
 schema: setup  ## write docs/schema/*.json again
 	$(VENV)/bin/python -m orchestrator.spec.schema docs/schema

@@ -14,7 +14,10 @@
     ├── FigureError             2   a figure of this name does not exist
     ├── BundleError             2   a run that cannot be bundled, or a bundle that is damaged or none
     ├── CaptureError            2   a capture cannot be read or converted for another tool
-    └── ToolMissingError        3   the tool to compare with is not installed
+    ├── StoreError              2   where runs are said to be cannot be read or written
+    ├── AddressError            2   what is said of a cluster is not an address, or does not fit it
+    ├── ToolMissingError        3   the tool to compare with is not installed
+    └── ClusterError            3   the cluster cannot be reached, is lost, or is not fit for this analysis
 """
 
 from pathlib import Path
@@ -79,5 +82,19 @@ class CaptureError(AnalysisError):
 
 class ToolMissingError(AnalysisError):
     """The tool to compare with is not installed; the message says how to get it."""
+
+    exit_code = 3
+
+
+class StoreError(AnalysisError):
+    """A folder of runs, local or elsewhere, that cannot be listed, read or written."""
+
+
+class AddressError(AnalysisError):
+    """An address of a cluster that is none, or options that do not go with it."""
+
+
+class ClusterError(AnalysisError):
+    """There is no cluster to work with: not reachable, without workers, of other versions, or gone."""
 
     exit_code = 3

@@ -2,20 +2,20 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from analysis.changes import extended
-from analysis.decode import make_tables
-from analysis.errors import NotAnalysedError
+from analysis.decode import Problem, make_tables
+from analysis.errors import MetricConflictError, NotAnalysedError, ScenarioMissingError
 from analysis.figures import draw_all
 from analysis.metric import Metric
 from analysis.plugins import Plugin, load
 from analysis.registry import register
 from analysis.report import write_report
 from analysis.result import Analysis
-from analysis.run import Run, read_run
+from analysis.run import Cell, Run, read_run
 from analysis.scores import CellScores, score_cell
 from analysis.shares import interface_shares
 from analysis.statistics import summarise
@@ -34,6 +34,15 @@ class Progress:
 
 
 Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What the analysis of one cell gives to that of its run; the tables and scores are in the cell's folder."""
+
+    cell: str
+    problems: tuple[Problem, ...] = ()
+    scores: CellScores | None = None
 
 
 def analyze(
@@ -59,7 +68,51 @@ def analyze(
     """
     tell: Listener = progress or (lambda _: None)
     run = read_run(run_dir)
-    analysis = _analysis(run, tell, scenario_folders, mptrace)
+    _conclude(_analysis(run, tell, scenario_folders, mptrace), tell)
+
+
+def analyze_cell(
+    run: Run, cell: Cell, *, scenario_folders: Sequence[Path] | None = None, mptrace: Path | None = None
+) -> CellResult:
+    """The part of `analyze` that is of one cell alone: its tables and scores.
+
+    A scenario that cannot be used is no error here: it is one of the run, which `analyze_rest` raises.
+
+    Raises:
+        ProgramMissingError: as `analyze`.
+    """
+    problems = tuple(make_tables([cell], mptrace, same_clock=run.manifest.same_clock))
+    if not cell.ok or cell.spec is None:
+        return CellResult(cell.id, problems)
+    try:
+        plugins = _plugins(replace(run, cells=(cell,)), scenario_folders)
+    except (ScenarioMissingError, MetricConflictError):
+        return CellResult(cell.id, problems)
+    return CellResult(cell.id, problems, score_cell(cell, plugins[cell.spec.scenario]))
+
+
+def analyze_rest(
+    run: Run, results: Sequence[CellResult], *, scenario_folders: Sequence[Path] | None = None
+) -> tuple[Problem, ...]:
+    """What `analyze` makes of a run when `analyze_cell` was called for each of its cells; what the report lists.
+
+    Args:
+        run: with the tables and scores in the folders of its cells; its report is replaced.
+        results: of its cells, in their order.
+        scenario_folders: as in `analyze`.
+
+    Raises:
+        ScenarioMissingError, MetricConflictError: as `analyze`.
+    """
+    problems = [problem for result in results for problem in result.problems]
+    scores = [result.scores for result in results if result.scores is not None]
+    analysis = _summarised(run, _plugins(run, scenario_folders), problems, scores)
+    _conclude(analysis, lambda _: None)
+    return analysis.problems
+
+
+def _conclude(analysis: Analysis, tell: Listener) -> None:
+    """Draw the figures and write the report."""
     drawings = []
     for drawing in draw_all(analysis):
         drawings.append(drawing)
@@ -123,11 +176,19 @@ def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None,
         if cell.ok and cell.spec is not None:
             scores.append(score_cell(cell, plugins[cell.spec.scenario]))
             tell(Progress("scores", len(scores), run.counts["ok"]))
-    problems += [scored.problem for scored in scores if scored.problem is not None]
-    metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
-    groups = tuple(summarise(run, metrics, scores))
+    analysis = _summarised(run, plugins, problems, scores)
     tell(Progress("statistics", 1, 1))
-    return Analysis(run, groups, tuple(interface_shares(run)), tuple(problems))
+    return analysis
+
+
+def _summarised(
+    run: Run, plugins: Mapping[str, Plugin], problems: Sequence[Problem], scores: Sequence[CellScores]
+) -> Analysis:
+    """``problems`` are those of the tables; those of the scores follow them."""
+    metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
+    unscored = [scored.problem for scored in scores if scored.problem is not None]
+    groups = tuple(summarise(run, metrics, scores))
+    return Analysis(run, groups, tuple(interface_shares(run)), (*problems, *unscored))
 
 
 def plugins_of(run: Run, folders: Sequence[Path] | None = None) -> dict[str, Plugin]:

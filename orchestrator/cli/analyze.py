@@ -1,4 +1,4 @@
-"""``mplab analyze``: everything of a run again from its captures, or our tables against another tool's."""
+"""``mplab analyze``: everything of runs again from their captures, or our tables against another tool's."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.options import RUNS, JsonOption, RunsOption, find_run
+from orchestrator.cli.options import RUNS, JsonOption, find_run
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.cli.report import analyze_with_progress, show_report
+from orchestrator.cli.scaleout import (
+    AllOption,
+    Asked,
+    CaOption,
+    CertOption,
+    ClusterOption,
+    KeyOption,
+    MemoryOption,
+    PlaceOption,
+    analyze_on_cluster,
+)
 from orchestrator.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,6 +48,7 @@ def analyze(
             show_default=False,
         ),
     ] = None,
+    *,
     cross_check: Annotated[
         Tool | None,
         typer.Option(
@@ -46,16 +58,33 @@ def analyze(
             "3 the tool is not installed.",
         ),
     ] = None,
-    runs: RunsOption = RUNS,
+    cluster: ClusterOption = "",
+    all_runs: AllOption = False,
+    memory: MemoryOption = "",
+    tls_ca: CaOption = None,
+    tls_cert: CertOption = None,
+    tls_key: KeyOption = None,
+    runs: PlaceOption = str(RUNS),
     as_json: JsonOption = False,
 ) -> None:
     """Make tables, scores, figures and report again from a run's raw data, or check our tables."""
+    if cluster and cross_check is not None:
+        raise InputError("--cross-check is not done on a cluster")
+    if cluster:
+        asked = Asked(cluster, memory, tls_ca, tls_cert, tls_key)
+        analyze_on_cluster(asked, names or [], runs, all_runs=all_runs, as_json=as_json)
+        return
+    if all_runs or memory or "://" in runs:
+        raise InputError("--all, --memory and runs elsewhere need --cluster: --cluster local for this machine alone")
     if cross_check is not None:
-        _cross_check(cross_check, names or [], runs, as_json=as_json)
+        _cross_check(cross_check, names or [], Path(runs), as_json=as_json)
         return
     if names and len(names) > 1:
-        raise InputError(f"one run at a time, {len(names)} were named; captures are read with --cross-check alone")
-    path = find_run(names[0] if names else "", runs)
+        raise InputError(
+            f"one run at a time, {len(names)} were named: several need --cluster; "
+            "captures are read with --cross-check alone"
+        )
+    path = find_run(names[0] if names else "", Path(runs))
     analyze_with_progress(path)
     show_report(path, as_json=as_json)
 

@@ -11,8 +11,8 @@ from orchestrator.cli.main import app
 from orchestrator.programs import CHECKOUT
 
 SLOW = {
-    "PIL", "adbutils", "appium", "cryptography", "docker", "duckdb", "jinja2", "lxml", "matplotlib", "numpy",
-    "paramiko", "polars", "requests", "scipy", "selenium", "trustme", "uiautomator2",
+    "PIL", "adbutils", "appium", "cryptography", "dask", "distributed", "docker", "duckdb", "fsspec", "jinja2", "lxml",
+    "matplotlib", "numpy", "paramiko", "polars", "requests", "scipy", "selenium", "tornado", "trustme", "uiautomator2",
 }  # fmt: skip
 PLAN = "from orchestrator.cli.main import app; app(['plan', 'experiments/demo.yaml'], standalone_mode=False)"
 

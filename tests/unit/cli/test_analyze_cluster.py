@@ -1,0 +1,108 @@
+"""``mplab analyze --cluster``: which runs are meant, what is said, and how it ends."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.pipeline import analyze
+from orchestrator.cli.main import main
+from orchestrator.programs import CHECKOUT
+from tests.unit.analysis.cluster.runs import content
+from tests.unit.analysis.synthetic import Synthetic
+
+SCENARIO = {"label": "files", "name": "download", "parameters": {}}
+
+
+def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    code = "from orchestrator.cli.main import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    return subprocess.run(
+        [sys.executable, "-c", code, "analyze", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=CHECKOUT,
+    )
+
+
+def build(folder: Path, *days: int) -> list[Path]:
+    return [Synthetic(folder, repetitions=1, scenarios=[SCENARIO], day=day).build() for day in days]
+
+
+def test_all_runs_of_a_folder_are_analysed_and_what_is_wrong_is_named(tmp_path: Path) -> None:
+    alone, spread = tmp_path / "alone", tmp_path / "spread"
+    runs = build(alone, 1, 2, 3)
+    shutil.copytree(alone, spread)
+    for run in runs[:2]:
+        analyze(run)
+    for folder in (alone, spread):
+        (folder / runs[2].name / "manifest.json").write_text("{}")
+    done = mplab("--cluster", "local:2", "--all", "--runs", str(spread), "--json")
+    assert done.returncode == 1, done.stderr
+    assert done.stderr == ""
+    said = json.loads(done.stdout)
+    assert [run["run"] for run in said["runs"]] == [run.name for run in runs]
+    assert [run["counts"].get("ok") for run in said["runs"]] == [3, 3, None]
+    assert [run["error"] is None for run in said["runs"]] == [True, True, False]
+    assert "not a run directory" in said["runs"][2]["error"]
+    assert content(alone) == content(spread)
+
+
+def test_one_run_is_summed_up_as_without_a_cluster(tmp_path: Path) -> None:
+    first, second = build(tmp_path, 1, 2)
+    done = mplab("--cluster", "local:1", "--runs", str(tmp_path), "--memory", "1 GiB", first.name[:8])
+    assert done.returncode == 0, done.stderr
+    assert f"Report: {first}/report/index.html" in done.stdout
+    assert not (second / "report").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--cluster", "lokal"], 2, "--cluster lokal: not local, local:N"),
+        (["--cluster", "local", "--memory", "much"], 2, "much: not a size of memory"),
+        (["--cluster", "tls://127.0.0.1:1"], 2, "needs --tls-ca"),
+        (["--cluster", "local", "--all", "x"], 2, "--all means every run"),
+        (["--cluster", "local", "gone"], 2, "no run is called 'gone'"),
+        (["--cluster", "local", "--runs", "nothing://x"], 2, "nothing"),
+        (["--cluster", "local", "--runs", "memory://x", "--all"], 2, "memory://x: FileNotFoundError"),
+        (["--cluster", "local", "--cross-check", "tshark"], 2, "not done on a cluster"),
+        (["--all"], 2, "need --cluster"),
+        (["--runs", "s3://x"], 2, "need --cluster"),
+        (["--cluster", "tcp://127.0.0.1:1"], 3, "tcp://127.0.0.1:1: no scheduler answers"),
+    ],
+)
+def test_what_cannot_be_done_is_said_so(
+    *,
+    arguments: list[str],
+    code: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    build(tmp_path, 1)
+    monkeypatch.setenv("MPLAB_RUNS", str(tmp_path))
+    monkeypatch.setattr("analysis.cluster.connect.CONNECT_S", 0.5)
+    monkeypatch.setattr("sys.argv", ["mplab", "analyze", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == code
+    assert words in capsys.readouterr().err
+
+
+def test_dask_that_is_not_installed_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["mplab", "analyze", "--cluster", "local"])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == 3
+    assert "pip install 'mplab[cluster]'" in capsys.readouterr().err
