@@ -85,7 +85,7 @@ def analyze_cell(
     if not cell.ok or cell.spec is None:
         return CellResult(cell.id, problems)
     try:
-        plugins = _plugins(replace(run, cells=(cell,)), scenario_folders)
+        plugins = plugins_of(replace(run, cells=(cell,)), scenario_folders)
     except (ScenarioMissingError, MetricConflictError):
         return CellResult(cell.id, problems)
     return CellResult(cell.id, problems, score_cell(cell, plugins[cell.spec.scenario]))
@@ -106,7 +106,7 @@ def analyze_rest(
     """
     problems = [problem for result in results for problem in result.problems]
     scores = [result.scores for result in results if result.scores is not None]
-    analysis = _summarised(run, _plugins(run, scenario_folders), problems, scores)
+    analysis = _summarised(run, plugins_of(run, scenario_folders), problems, scores)
     _conclude(analysis, lambda _: None)
     return analysis.problems
 
