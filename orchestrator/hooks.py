@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.errors import InputError, LabNotReadyError
+from orchestrator.lab.enter import die_with_parent
 from orchestrator.outside import Answer, Outside
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import explained
@@ -147,7 +148,8 @@ class HookRunner:
         return ""
 
     def _command(self, command: Argv, environment: Mapping[str, str], output: int, *, during: str) -> str:
-        """How a command failed, or "". What it has left running in the background goes on."""
+        """How a command failed, or "". What it has left running in the background goes on; it does not outlive us."""
+        parent = os.getpid()
         try:
             process = subprocess.Popen(
                 command,
@@ -157,6 +159,7 @@ class HookRunner:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 - prctl only
             )
         except OSError as error:
             return f"cannot be run: {error.strerror}"
