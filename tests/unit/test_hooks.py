@@ -1,6 +1,8 @@
 """Commands of the host around a run and its cells; and who is asked before somebody else's are run."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -116,18 +118,23 @@ from orchestrator.hooks import HookRunner
 from orchestrator.record import RunDirectory
 from orchestrator.spec.hooks import Hooks
 wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
-HookRunner(Hooks(before_run=(wait,)), RunDirectory(pathlib.Path(sys.argv[1]))).__enter__()
+hooks = Hooks(before_run=(wait,), after_run=(("sh", "-c", "echo $MPLAB_OUTCOME"),))
+HookRunner(hooks, RunDirectory(pathlib.Path(sys.argv[1]))).__enter__()
 """
 
 
-def test_a_command_does_not_outlive_who_runs_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_command_does_not_outlive_who_runs_it(number: int, tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path, "x", b"")
     output = run.path / "logs" / "hooks.log"
-    with subprocess.Popen([sys.executable, "-c", BEGINS, str(run.path)], env={"PYTHONPATH": ":".join(sys.path)}) as who:
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", f"import signal; signal.signal(2, signal.default_int_handler){BEGINS}"]
+    with subprocess.Popen([*command, str(run.path)], env=environment, stderr=subprocess.DEVNULL) as who:
         wait_until(lambda: output.is_file() and output.read_text().count("\n") > 1, "the command runs")
         pid = int(output.read_text().splitlines()[1])
         assert psutil.pid_exists(pid)
-        who.kill()
+        who.send_signal(number)
+    assert ("\ninterrupted\n" in output.read_text()) is (number == signal.SIGINT), "what is after it is run"
     wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", "it is gone")
 
 
