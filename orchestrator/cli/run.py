@@ -269,6 +269,7 @@ def run_cells(directory: RunDirectory) -> RunProgress:
         display = stack.enter_context(RunDisplay(directory.events_file))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
+        display.poll()  # what it said last
         words.seek(0)
         said = words.read().decode(errors="replace")
         progress = display.progress
