@@ -13,9 +13,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
-from orchestrator.errors import InputError, LabNotReadyError
+from orchestrator.errors import InputError, LabNotReadyError, MplabError
+from orchestrator.lab.enter import die_with_parent
 from orchestrator.outside import Answer, Outside
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import explained
@@ -90,17 +91,24 @@ class HookRunner:
         """``ok``, ``failed``: not all cells are ok, or the run ended with an error; ``interrupted``."""
 
     def __enter__(self) -> Self:
-        """Raises LabNotReadyError when a command failed; ``after_run`` is run then, too."""
-        if problem := self._of_run("before_run", ""):
-            self._of_run("after_run", "failed")
+        """Raises LabNotReadyError when a command failed; ``after_run`` is run then, too, and after an interruption."""
+        outcome, problem = "interrupted", ""
+        try:
+            problem = self._of_run("before_run", "")
+            outcome = "failed" if problem else ""
+        finally:
+            if outcome:
+                self._of_run("after_run", outcome)
+        if problem:
             raise LabNotReadyError(f"{self._directory.path}: {problem}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What fails now is noted in the events and in the log; the run is what it is."""
-        self._of_run("after_run", self.outcome)
+        """What fails now is noted in the events and in the log, if that can be; the run is what it is."""
+        with suppress(MplabError):
+            self._of_run("after_run", self.outcome)
 
     def close(self) -> None:
         """The lab is going: a command that still runs for a cell is ended."""
@@ -128,9 +136,8 @@ class HookRunner:
         commands = self._hooks.commands(name)
         if not commands:
             return ""
-        log.parent.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "MPLAB_RUN": str(self._directory.path.resolve()), "MPLAB_HOOK": name, **about}
-        with log.open("ab") as output:
+        with explained(log), _appended(log) as output:
             for command in commands:
                 begun = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
                 output.write(f"# {begun} {name}: {shlex.join(command)}\n".encode())
@@ -147,7 +154,8 @@ class HookRunner:
         return ""
 
     def _command(self, command: Argv, environment: Mapping[str, str], output: int, *, during: str) -> str:
-        """How a command failed, or "". What it has left running in the background goes on."""
+        """How a command failed, or "". What it has left running in the background goes on; it does not outlive us."""
+        parent = os.getpid()
         try:
             process = subprocess.Popen(
                 command,
@@ -157,6 +165,7 @@ class HookRunner:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 - prctl only
             )
         except OSError as error:
             return f"cannot be run: {error.strerror}"
@@ -174,6 +183,11 @@ class HookRunner:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         return f"exit code {process.returncode}" if process.returncode else ""
+
+
+def _appended(log: Path) -> BinaryIO:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log.open("ab")
 
 
 def ask_hook(outside: Outside, name: str, *, cell: str, attempt: int, outcome: str = "") -> str:

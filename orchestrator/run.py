@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.catalog import android_app, catalog, services_of
 from orchestrator.cell import Cell, CellJob, CellReport
 from orchestrator.ending import ENOUGH, Cut, EndingWatch, Told
-from orchestrator.errors import InterruptedRunError
+from orchestrator.errors import InterruptedRunError, MplabError
 from orchestrator.hooks import ask_hook
 from orchestrator.lab.make import make_lab
 from orchestrator.lab.protocol import Lab
@@ -100,8 +100,11 @@ class Run:
     def _look(self, events: EventLog, blocks: int) -> Told:
         """What the run has told so far: looked at between blocks, when nothing is measured that it could disturb."""
         began = time.monotonic()
-        answer = self._outside.ask(ENOUGH)
-        told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
+        try:
+            answer = self._outside.ask(ENOUGH)
+            told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
+        except MplabError as error:  # what cannot be analysed now is no reason to measure no more
+            told = Told(enough=False, text=str(error), numbers={})
         took_s = round(time.monotonic() - began, 3)
         events.append("interval_checked", blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s)
         return told

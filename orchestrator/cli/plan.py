@@ -62,6 +62,9 @@ def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool)
         where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
     out.print(f"uses, as the only run: {', '.join(uses)}", markup=False)
+    if (rule := experiment.ending.interval) is not None:
+        narrow = f"intervals of {rule.metric} within {rule.within_percent:g} %"
+        out.print(f"may end after {rule.after} of {experiment.repetitions} blocks: {narrow}", markup=False)
     if experiment.hooks:
         out.print(f"commands of this host: {experiment.hooks.text()}", markup=False)
     announce_skipped(made)

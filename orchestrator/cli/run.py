@@ -300,6 +300,7 @@ def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
         display = stack.enter_context(RunDisplay(directory.events_file, quiet=quiet))
         while (code := inside.wait(_POLL_S)) is None:
             display.poll()
+        display.poll()  # what it said last
         words.seek(0)
         said = words.read().decode(errors="replace")
         progress = display.progress

@@ -98,7 +98,8 @@ class LabProcess:
             self._process.wait()
 
 
-def _die_with_parent(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
+    """In a process that has just been forked: end, too, when the thread of `parent` that has forked it ends."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -137,7 +138,7 @@ def lab_process(
         stdout=stdout,
         stderr=stderr,
         env={**os.environ, **(environment or {}), IN_LAB_VARIABLE: lab_id},
-        preexec_fn=(lambda: _die_with_parent(parent)) if private else None,  # noqa: PLW1509 - prctl only
+        preexec_fn=(lambda: die_with_parent(parent)) if private else None,  # noqa: PLW1509 - prctl only
     )
     os.close(read_end)
     patience_s = _PRIVATE_END_S if private else END_TIMEOUT_S + _PRIVATE_END_S

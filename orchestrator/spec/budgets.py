@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from orchestrator.spec.check import Checker
 from orchestrator.spec.suggest import show, unknown
 from orchestrator.spec.units import Percent
-from orchestrator.spec.yaml import KeyPath, path_text
+from orchestrator.spec.yaml import KeyPath
 
 Statistic = Literal["median", "mean", "p75", "p90", "p95", "worst"]
 
@@ -137,8 +137,7 @@ def read_budgets(
                 _check_names(checker, (*path, "scenarios", index), "scenario label", label, scenarios)
             for index, name in enumerate(file.links):
                 _check_names(checker, (*path, "links", index), "link", name, links)
-            where = f"{checker.document.file_of(path)}:{checker.document.line(path)}: {path_text(path)}"
-            found.append(_budget(metric, where, file))
+            found.append(_budget(metric, checker.document.place(path), file))
     return found
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from orchestrator.spec.suggest import show
 from orchestrator.spec.units import Percent
+from orchestrator.spec.yaml import Document
 
 _DAY = timedelta(days=1)
 
@@ -63,16 +64,19 @@ class EnoughRule:
     links: tuple[str, ...]
     place: str = ""
 
-    @classmethod
-    def of_file(cls, file: IntervalFile, place: str) -> "EnoughRule":
-        """As a file says."""
-        return cls(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
-
     def to_json(self) -> dict[str, Any]:
         """As in manifest.json."""
         content = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         del content["place"]
         return content
+
+
+def enough_rule(file: IntervalFile | None, document: Document) -> EnoughRule | None:
+    """As a document says, with its place there."""
+    if file is None:
+        return None
+    place = document.place(("stop", "interval"))
+    return EnoughRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
 
 
 @dataclass(frozen=True)

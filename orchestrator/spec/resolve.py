@@ -12,7 +12,7 @@ from orchestrator.scenario import Scenario, takes_socks
 from orchestrator.spec.abilities import Abilities
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
-from orchestrator.spec.ending import Ending, EnoughRule
+from orchestrator.spec.ending import Ending, enough_rule
 from orchestrator.spec.experiment import (
     MAX_CELLS,
     Claim,
@@ -24,16 +24,17 @@ from orchestrator.spec.experiment import (
     TransportUse,
 )
 from orchestrator.spec.hooks import Hooks
+from orchestrator.spec.labels import Names, check_names
 from orchestrator.spec.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
 from orchestrator.spec.layers import merged, parents_of, read_layers
 from orchestrator.spec.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
-from orchestrator.spec.matrix import Factor, Matrix, problems
+from orchestrator.spec.matrix import Matrix
 from orchestrator.spec.names import parse_name
 from orchestrator.spec.palette import distinct_styles
 from orchestrator.spec.suggest import describe, unknown
 from orchestrator.spec.units import format_duration_s
 from orchestrator.spec.variables import fill, read_given
-from orchestrator.spec.yaml import KeyPath, path_text
+from orchestrator.spec.yaml import KeyPath
 
 
 @dataclass(frozen=True)
@@ -98,15 +99,6 @@ class _Use:
     options_path: KeyPath
 
 
-@dataclass(frozen=True)
-class _Names:
-    """What an experiment's entries are called."""
-
-    transports: Sequence[str]
-    scenarios: Sequence[str]
-    links: Sequence[str]
-
-
 def load_experiment(
     path: Path,
     *,
@@ -145,15 +137,13 @@ def load_experiment(
         resolver.check_combinations(file, scenarios, links)
         resolver.check_changes(file, links)
         resolver.check_shapers(lab, links)
-        names = _Names(
+        names = Names(
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
         )
         matrix = Matrix(
             tuple(cells.to_cells() for cells in file.include), tuple(cells.to_cells() for cells in file.exclude)
         )
-        resolver.check_matrix(file, matrix, names)
-        resolver.check_claims(file, names)
-        resolver.check_interval(file, names)
+        check_names(checker, file, matrix, names)
         budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
     raise_lines([*checker.lines(), *resolver.file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
@@ -175,7 +165,7 @@ def load_experiment(
         cell_timeout_s=file.cell_timeout,
         matrix=matrix,
         grouped_by=file.grouped_by,
-        ending=Ending(file.max, file.until, file.stop.failures, resolver.interval(file)),
+        ending=Ending(file.max, file.until, file.stop.failures, enough_rule(file.stop.interval, document)),
         hooks=Hooks.of(file.hooks),
         notes=file.notes,
         tags=file.tags,
@@ -332,61 +322,6 @@ class _Resolver:
         for link in links:
             for problem in lab.refusals(link, self._catalog.shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
-
-    def check_matrix(self, file: ExperimentFile, matrix: Matrix, names: _Names) -> None:
-        labels: dict[Factor, Sequence[str]] = {
-            "scenario": names.scenarios,
-            "transport": names.transports,
-            "link": names.links,
-        }
-        for path, text in problems(matrix, labels):
-            self._checker.add(path, text)
-        for key, given in (("grouped_by", file.grouped_by), ("tags", file.tags)):
-            for index, word in enumerate(given):
-                if word in given[:index]:
-                    self._checker.add((key, index), f"'{word}' is there twice")
-
-    def check_claims(self, file: ExperimentFile, names: _Names) -> None:
-        for index, claim in enumerate(file.claims):
-            path: KeyPath = ("claims", index)
-            self._check_label((*path, "transport"), "transport label", claim.transport, names.transports)
-            if claim.against_link:
-                self._check_label((*path, "against_link"), "link", claim.against_link, names.links)
-            for key, kind, given, known in (
-                ("against", "transport label", claim.against, names.transports),
-                ("scenarios", "scenario label", claim.scenarios, names.scenarios),
-                ("links", "link", claim.links, names.links),
-            ):
-                for place, label in enumerate(given):
-                    self._check_label((*path, key, place), kind, label, known)
-
-    def check_interval(self, file: ExperimentFile, names: _Names) -> None:
-        asked, path = file.stop.interval, ("stop", "interval")
-        if asked is None:
-            return
-        for key, kind, given, known in (
-            ("scenarios", "scenario label", asked.scenarios, names.scenarios),
-            ("links", "link", asked.links, names.links),
-        ):
-            for place, label in enumerate(given):
-                self._check_label((*path, key, place), kind, label, known)
-        if asked.after >= file.repetitions:
-            text = f"after {asked.after} blocks there is none left of {file.repetitions} 'repetitions': it says nothing"
-            self._checker.add((*path, "after"), text)
-        if asked.of == "differences" and len(names.transports) == 1:
-            self._checker.add(path, "one transport has nothing to be set beside: 'of: medians' is needed")
-
-    def interval(self, file: ExperimentFile) -> EnoughRule | None:
-        """When a run has told enough, with its place in the file."""
-        document, path = self._checker.document, ("stop", "interval")
-        if file.stop.interval is None:
-            return None
-        place = f"{document.file_of(path)}:{document.line(path)}: {path_text(path)}"
-        return EnoughRule.of_file(file.stop.interval, place)
-
-    def _check_label(self, path: KeyPath, kind: str, label: str, known: Sequence[str]) -> None:
-        if label not in known:
-            self._checker.add(path, unknown(kind, label, known))
 
     def _links(self, path: KeyPath, entry: object) -> Sequence[LinkCondition]:
         if not isinstance(entry, dict | str):

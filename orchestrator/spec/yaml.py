@@ -82,6 +82,10 @@ class Document:
         """The file that this line is in."""
         return self.files.get(self._nearest(path), self.file)
 
+    def place(self, path: KeyPath) -> str:
+        """``experiments/x.yaml:12: stop.interval``."""
+        return f"{self.file_of(path)}:{self.line(path)}: {path_text(path)}"
+
     def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
         """What is wrong with what stands at `path`; the message calls the place `shown`, when given."""
         note = self.notes.get(self._nearest(path), "")

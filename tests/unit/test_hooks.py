@@ -1,12 +1,17 @@
 """Commands of the host around a run and its cells; and who is asked before somebody else's are run."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from orchestrator.errors import InputError, LabNotReadyError
@@ -105,6 +110,39 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
     assert of_cell(runner, "before_cell").endswith("not ended within 300 ms")
     time.sleep(1.6)
     assert not left.exists()
+
+
+BEGINS = """
+import pathlib, sys
+from orchestrator.hooks import HookRunner
+from orchestrator.record import RunDirectory
+from orchestrator.spec.hooks import Hooks
+wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
+hooks = Hooks(before_run=(wait,), after_run=(("sh", "-c", "echo $MPLAB_OUTCOME"),))
+HookRunner(hooks, RunDirectory(pathlib.Path(sys.argv[1]))).__enter__()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_command_does_not_outlive_who_runs_it(number: int, tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, "x", b"")
+    output = run.path / "logs" / "hooks.log"
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", f"import signal; signal.signal(2, signal.default_int_handler){BEGINS}"]
+    with subprocess.Popen([*command, str(run.path)], env=environment, stderr=subprocess.DEVNULL) as who:
+        wait_until(lambda: output.is_file() and output.read_text().count("\n") > 1, "the command runs")
+        pid = int(output.read_text().splitlines()[1])
+        assert psutil.pid_exists(pid)
+        who.send_signal(number)
+    assert ("\ninterrupted\n" in output.read_text()) is (number == signal.SIGINT), "what is after it is run"
+    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", "it is gone")
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
 
 
 def test_no_words_of_a_shell_are_read(tmp_path: Path) -> None:

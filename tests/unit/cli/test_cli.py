@@ -79,6 +79,22 @@ def test_variables_are_set_on_the_command_line(tmp_path: Path) -> None:
     assert "--set oftn: unknown variable 'oftn'. Did you mean 'often'?" in str(wrong.exception)
 
 
+def test_a_plan_says_when_it_may_end_and_what_this_host_would_run(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    text = (
+        "mplab: 1\nname: x\nrepetitions: 9\ntransports: [sptcp-wifi, sptcp-lte]\nlinks: [baseline]\n"
+        "scenarios: [download]\nhooks: {after_run: [sync]}\n"
+        "stop:\n  interval: {metric: METRIC, within: 5 %}\n"
+    )
+    file.write_text(text.replace("METRIC", "download_time"))
+    said = mplab("plan", str(file), "--runs", str(tmp_path)).stdout
+    assert "may end after 6 of 9 blocks: intervals of download_time within 5 %" in said
+    assert "commands of this host: after_run: 'sync'" in said
+    file.write_text(text.replace("METRIC", "download_tim"))
+    wrong = mplab("plan", str(file), "--runs", str(tmp_path))
+    assert "x.yaml:9: stop.interval: unknown metric 'download_tim'. Allowed: " in str(wrong.exception)
+
+
 def test_transports_scenarios_and_links_are_listed() -> None:
     transports = json.loads(mplab("transports", "--json").stdout)
     assert {"sptcp-wifi", "sptcp-lte", "mptcp"} <= {item["name"] for item in transports}
