@@ -1,6 +1,5 @@
 """One ``mplab`` command as a child of a campaign: begun, watched, and ended in an orderly way."""
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
+from orchestrator.lab.enter import die_with_parent
+
 _PATIENCE_S = 60.0
 """So long a command has after each signal before the next one."""
 MPLAB = (sys.executable, "-m", "orchestrator")
@@ -40,7 +39,7 @@ class Worker:
                 stdout=file,
                 stderr=file,
                 process_group=0,
-                preexec_fn=lambda: _end_with_parent(parent),  # noqa: PLW1509 - prctl only
+                preexec_fn=lambda: die_with_parent(parent, signal.SIGTERM),  # noqa: PLW1509 - prctl only
             )
 
     @property
@@ -91,9 +90,3 @@ class Worker:
         number = _SIGNALS[min(len(self._stops), len(_SIGNALS) - 1)]
         self._stops.append(time.monotonic())
         self._process.send_signal(number)
-
-
-def _end_with_parent(parent: int) -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:
-        os._exit(1)

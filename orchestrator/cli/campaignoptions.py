@@ -8,6 +8,7 @@ import typer
 from orchestrator.campaign.directory import CampaignDirectory
 from orchestrator.campaign.file import Campaign, load_campaign
 from orchestrator.cli.budgets import check_budgets
+from orchestrator.cli.enough import check_interval
 from orchestrator.cli.options import load
 from orchestrator.cli.plan import plan_of
 from orchestrator.errors import InputError
@@ -55,6 +56,7 @@ def read_campaign(file: Path, runs: Path) -> Campaign:
 
     def planned(experiment: Experiment) -> Plan:
         check_budgets(experiment)
+        check_interval(experiment)
         return learn(plan_of(experiment), experiment, runs)[0]
 
     return load_campaign(file, load=load, plan=planned)

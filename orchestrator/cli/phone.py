@@ -17,6 +17,7 @@ from orchestrator.phone.adb import AdbPhone, adb_server, settings_of
 from orchestrator.phone.adb.probe import Probe, probe_phone
 from orchestrator.phone.adb.quarantine import Quarantine
 from orchestrator.phone.adb.server import AdbServer, default_home
+from orchestrator.resources import phone_resource
 from orchestrator.spec.adbfile import AdbPhoneFile
 from orchestrator.spec.lab import load_lab
 
@@ -67,7 +68,11 @@ def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOpt
     """Say what a phone can do, whether it is ready, and which transports that leaves."""
     name, file = _phone_of(lab, serial)
     settings = settings_of(file)
-    with resource_lock(settings.serial or name), adb_server() as server, AdbPhone(name, server, settings) as phone:
+    with (
+        resource_lock(phone_resource(name, settings.serial)),
+        adb_server() as server,
+        AdbPhone(name, server, settings) as phone,
+    ):
         found = probe_phone(phone, file.ready, file.apps)
     if as_json:
         print_json(found.to_json())

@@ -98,9 +98,9 @@ class LabProcess:
             self._process.wait()
 
 
-def die_with_parent(parent: int) -> None:
-    """In a process that has just been forked: end, too, when the thread of `parent` that has forked it ends."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """In a process that has just been forked: get a signal when the thread of `parent` that has forked it ends."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
 
