@@ -12,6 +12,7 @@ from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb import AdbPhone
 from orchestrator.phone.adb.apps import Apps
 from orchestrator.phone.adb.devtools import open_devtools
+from orchestrator.phone.adb.film import Film
 from orchestrator.phone.adb.probe import WITHOUT_ROOT
 from orchestrator.phone.adb.radios import Radios
 from orchestrator.phone.adb.readiness import check_ready, default_thresholds, prepare
@@ -76,11 +77,13 @@ class AndroidSide:
             proxy: address of the proxy, which stays reachable.
 
         Raises:
-            LabNotReadyError: it is not rooted.
+            LabNotReadyError: it is not rooted; an app that it needs is not there.
             DeviceError: it did not do this.
         """
         self.check_root(self._phone, self._file)
         prepare(self._phone)
+        for package, how in (self._file.install or {}).items():
+            Apps(self._phone).provide(package, Path(how.apk).expanduser() if how.apk else None, how.grant)
         self._proxy = proxy
         if self._phone.rooted:
             self._redirect()
@@ -170,6 +173,10 @@ class AndroidSide:
     def log(self) -> LogCut:
         """Its log from now on."""
         return LogCut(self._phone)
+
+    def film(self, cell: Path) -> Film | None:
+        """Its screen from now on, for a cell's folder; None: the lab file does not ask for it. Raises DeviceError."""
+        return Film(self._phone, cell / "film", cell / "logs") if self._file.record_screen else None
 
     @contextmanager
     def open(self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path) -> Iterator[Ui]:

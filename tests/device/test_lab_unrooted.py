@@ -3,6 +3,7 @@ and by apps that take the HTTP proxy in Android's settings.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ LAB = """\
 mplab: 1
 name: without-root
 phones:
-  phone-1: {driver: emulated, model: android-16, root: none}
+  phone-1: {driver: emulated, model: android-16, root: none, record_screen: true}
 """
 # reno: what every kernel lets the shell's user choose.
 EXPERIMENT = """\
@@ -116,6 +117,15 @@ def test_the_bytes_came_by_agent_and_proxy(run: Path) -> None:
             assert {one["interface"] for one in given["paths"] if one["bytes_in"]} == {"wlan0", "rmnet0"}
         else:
             assert given["local"].partition(":")[0] == ("10.64.2.2" if name == "sptcp-lte" else "10.64.1.2")
+
+
+@pytest.mark.skipif(not shutil.which("ffprobe"), reason="no ffmpeg: the emulated device makes no films")
+def test_there_is_a_film_of_each_cell(run: Path) -> None:
+    for path, cell in (found for name in ("download", "web") for found in cells(run, name).values()):
+        observations = map(json.loads, (path / "scenario.jsonl").read_text().splitlines())
+        parts = [one for one in observations if one["event"] == "film"]
+        assert [part["file"] for part in parts] == ["film/1.mp4"], cell["warnings"]
+        assert all((path / part["file"]).read_bytes()[4:8] == b"ftyp" for part in parts)
 
 
 def test_a_lookup_that_the_agent_made_is_no_result(run: Path) -> None:
