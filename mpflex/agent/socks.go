@@ -70,6 +70,7 @@ func (a *Agent) connectClient(ctx context.Context, f *flow, source netip.AddrPor
 	record := a.record(source)
 	search := a.owners.Find(source, netx.AddrPort(f.app.LocalAddr()))
 	f.record, f.search, f.name = &record, search, destination.Domain
+	record.Domain = f.name // also of one that has no address
 	err := func() (err error) {
 		if record.Dst.AddrPort, err = a.resolve(ctx, destination); err != nil {
 			_ = f.answer(fmt.Errorf("%w: %w", errUnresolved, err))

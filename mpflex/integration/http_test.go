@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func TestHTTPRequest(t *testing.T) {
 func TestHTTPRefused(t *testing.T) {
 	for name, settings := range transports() {
 		t.Run(name, func(t *testing.T) {
-			start(t, withHTTP(settings))
+			s := start(t, withHTTP(settings))
 			nameServer(t, -1)
 			for _, c := range []struct {
 				head   string
@@ -121,6 +122,11 @@ func TestHTTPRefused(t *testing.T) {
 					t.Errorf("%s: %d", c.head, status)
 				}
 			}
+			eventually(t, "a record with the name that has no address", func() bool {
+				return slices.ContainsFunc(records[connlog.Connection](t, s.agent.log, "connection"), func(r connlog.Connection) bool {
+					return r.Domain == "other.lab" && r.Status != connlog.Closed
+				})
+			})
 		})
 	}
 }

@@ -34,7 +34,7 @@ class TransportChance:
 
     Attributes:
         possible: it is.
-        how: ``redirect`` of all TCP, or ``socks`` for apps that can use it; "" when it is not possible.
+        how: ``redirect`` of all TCP, or ``socks``: apps that take a proxy; "" when it is not possible.
         note: why not, or what goes with it.
     """
 
