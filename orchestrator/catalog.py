@@ -60,11 +60,7 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     Raises:
         InputError: its ``app.yaml`` is wrong.
     """
-    if lab.android is None:
-        return None
-    apps = appuse.android_apps(scenario)
-    chosen = (lab.android.app_of or {}).get(scenario) or next(iter(apps), "")
-    return apps.get(chosen)
+    return None if lab.android is None else appuse.chosen_app(scenario, lab.android.app_of)
 
 
 def programs_of(scenario: Scenario) -> list[Program]:

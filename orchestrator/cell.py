@@ -48,6 +48,7 @@ from orchestrator.verdict import judge_captures, judge_emulation, judge_handed_o
 
 if TYPE_CHECKING:
     from orchestrator.lab.android import AndroidSide
+    from orchestrator.phone.adb.film import Film
     from orchestrator.ui.tab import DevTools
 
 _Result = TypeVar("_Result")
@@ -189,6 +190,8 @@ class Cell:
             captures = Captures(lab.capture_points(), job.experiment.capture, job.directory)
             self._undo.register("captures", lambda: captures.stop() and None)
             self._step("capture", captures.start)
+            if lab.android is not None and (film := lab.android.film(job.directory)) is not None:
+                cleaning.callback(partial(self._keep_film, film, observe))
             # After the captures have begun: what lasts (paths of a session) is in them from its SYN on.
             self._step("agent", agent.start)
             before = self._counters()
@@ -311,6 +314,14 @@ class Cell:
         self.report.phone |= found.facts
         self.report.clock_offset_ms = found.clock_offset_ms
         self.report.warnings += found.warnings
+
+    def _keep_film(self, film: "Film", observe: ObservationLog) -> None:
+        """Its parts, and when they began; a film that is missing is no reason to lose the cell."""
+        try:
+            for part in film.save():
+                observe("film", file=str(part.path.relative_to(self._job.directory)), began=round(part.began, 3))
+        except DeviceError as error:
+            self.report.warnings.append(f"no film, or not all of it: {error}")
 
     def _check(self, scenario: Checking, context: Context) -> None:
         """The scenario's own check: the cell's transport over open links, with an agent of its own."""

@@ -97,7 +97,7 @@ def _virtual_phone(name: str) -> Check:
 
 def _unrooted(what: str) -> Check:
     """A phone that is used without root, because its lab file says so."""
-    found = "not used: runs take what can be told a SOCKS proxy, and no Multipath TCP"
+    found = "not used: runs take what can be told a proxy, and no Multipath TCP"
     return Check(f"{what}: root", "warning", found, "see 'root' in the lab file")
 
 

@@ -21,12 +21,14 @@ class Endpoints:
         spare: what new access points give to each interface of the phone; empty: nobody knows.
         app_proxy: the agent's SOCKS5 server on the phone, which apps have to be given; "": the phone leads their TCP to
             the agent, whatever they are told.
+        app_http_proxy: its HTTP proxy there, for apps that take the one in Android's settings; "" as of `app_proxy`.
     """
 
     proxy: str
     dns: str
     spare: Mapping[str, Sequence[str]] = field(default_factory=dict)
     app_proxy: str = ""
+    app_http_proxy: str = ""
 
     @property
     def probe_server(self) -> str:

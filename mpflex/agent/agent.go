@@ -15,6 +15,7 @@ import (
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/dnsforward"
+	"mplab/mpflex/httpproxy"
 	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
@@ -50,14 +51,16 @@ type Agent struct {
 	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
 	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
 	socks    *net.TCPListener
+	http     *net.TCPListener
 	owners   *owner.Finder
 	open     status.Open
 	group    *accept.Group
 	lastID   atomic.Uint64
 
 	socksServer  *socks.Server // of the listener
-	associations associations  // of its clients
-	past         past          // for what rules let past the proxy
+	httpServer   *httpproxy.Server
+	associations associations // of its clients
+	past         past         // for what rules let past the proxy
 }
 
 // NewDialer returns the dialer that an agent with this configuration uses.
@@ -168,6 +171,11 @@ func (a *Agent) listen(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if c.Listen.HTTP.IsValid() {
+		if err := a.openHTTP(); err != nil {
+			return err
+		}
+	}
 	var socket *net.UDPConn
 	if c.Listen.DNS.IsValid() {
 		if socket, err = local.ListenUDP(ctx, c.Listen.DNS.AddrPort); err != nil {
@@ -186,7 +194,7 @@ func (a *Agent) listen(ctx context.Context) (err error) {
 
 // close closes the listeners that are open.
 func (a *Agent) close() {
-	for _, l := range []*net.TCPListener{a.redirect, a.socks} {
+	for _, l := range []*net.TCPListener{a.redirect, a.socks, a.http} {
 		if l != nil {
 			_ = l.Close()
 		}
@@ -225,6 +233,9 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 	if a.socks != nil {
 		a.group.Go(func() { a.socksServer.Serve(ctx, a.socks) })
+	}
+	if a.http != nil {
+		a.group.Go(func() { a.httpServer.Serve(ctx, a.http) })
 	}
 	if a.redirect != nil {
 		a.group.Serve(ctx, a.redirect, func(conn *net.TCPConn) { a.serve(ctx, conn) }, a.refuse)

@@ -37,9 +37,15 @@ func (a *Agent) direct(ctx context.Context, f *flow) error {
 		netx.Abort(conn)
 		return failed
 	}
+	if _, err := conn.Write(f.first); err != nil {
+		netx.Abort(conn)
+		return err
+	}
 	record.Local.AddrPort, record.Remote.AddrPort = netx.AddrPort(conn.LocalAddr()), netx.AddrPort(conn.RemoteAddr())
 	record.Subflows = 1
-	return a.relay(ctx, &relay.Session{A: f.app, B: conn}, record)
+	s := &relay.Session{A: f.app, B: conn}
+	s.Up.Add(int64(len(f.first)))
+	return a.relay(ctx, s, record)
 }
 
 // dialError tells how a direct connection failed as the proxy would have.

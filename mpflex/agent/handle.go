@@ -26,6 +26,7 @@ type flow struct {
 	record *connlog.Connection // with source and destination
 	search *owner.Search
 	name   string // of the destination, as the application gave it; "" when it gave an address
+	first  []byte // goes before what can be read from app
 	// reply tells the application how the opening ended; nil when it waits for
 	// no answer, or has had one.
 	reply func(error) error
@@ -44,7 +45,8 @@ func (f *flow) answer(err error) error {
 // handle decides what becomes of a connection, and does it.
 func (a *Agent) handle(ctx context.Context, f *flow) error {
 	request := carrier.Request{
-		Command: wire.Connect, Source: f.record.Src.AddrPort, Destination: f.record.Dst.AddrPort, Early: f.app,
+		Command: wire.Connect, Source: f.record.Src.AddrPort, Destination: f.record.Dst.AddrPort,
+		First: f.first, Early: f.app,
 	}
 	f.record.Domain = f.name
 	if a.rules != nil {
@@ -70,8 +72,10 @@ func (a *Agent) handle(ctx context.Context, f *flow) error {
 		if err := f.answer(nil); err != nil {
 			return err
 		}
-		var first [1]byte
-		netx.Peek(f.app, first[:], 0, time.Now().Add(firstWait))
+		if f.first == nil {
+			var first [1]byte
+			netx.Peek(f.app, first[:], 0, time.Now().Add(firstWait))
+		}
 	}
 	return a.carry(ctx, f, request)
 }
@@ -82,7 +86,7 @@ func (a *Agent) handle(ctx context.Context, f *flow) error {
 func (a *Agent) judge(f *flow) (policy.Decision, error) {
 	known := a.rules.known(policy.TCP, f.record.Dst.AddrPort, f.name)
 	a.rules.owned(&known, f.search)
-	if f.name == "" && a.rules.engine.Policy().Needs().Domain && (f.reply == nil || a.uplink != nil) {
+	if f.name == "" && f.first == nil && a.rules.engine.Policy().Needs().Domain && (f.reply == nil || a.uplink != nil) {
 		if err := f.answer(nil); err != nil {
 			return policy.Decision{}, err
 		}

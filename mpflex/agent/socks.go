@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -17,6 +18,9 @@ import (
 // errNoResolver: a name was given and there is no server to ask.
 var errNoResolver = errors.New("a host name was given, and the configuration has no dns_server")
 
+// errUnresolved: the address of a destination is not known.
+var errUnresolved = errors.New("no address")
+
 // openSocks opens the listener for SOCKS clients.
 func (a *Agent) openSocks() error {
 	listener, err := netx.Options{Mark: a.config.Mark}.Listen(a.config.Listen.Socks.AddrPort)
@@ -30,16 +34,19 @@ func (a *Agent) openSocks() error {
 		Limits:  socks.Limits{Connections: a.config.MaxConnections},
 		Socket:  netx.Options{Mark: a.config.Mark},
 		Failed:  a.listenerFails,
-		Refused: func(source netip.AddrPort, reason error) {
-			a.log.Write(connlog.Refusal{
-				Event: "refused", T: connlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),
-			})
-		},
+		Refused: a.refuseClient,
 	}
 	if a.uplink != nil {
 		a.socksServer.Handler.Associate = a.associate
 	}
 	return nil
+}
+
+// refuseClient logs a client of a listener for SOCKS or HTTP that was not served.
+func (a *Agent) refuseClient(source netip.AddrPort, reason error) {
+	a.log.Write(connlog.Refusal{
+		Event: "refused", T: connlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),
+	})
 }
 
 // ListeningSocks returns the address of the listener for SOCKS clients, the
@@ -54,20 +61,25 @@ func (a *Agent) ListeningSocks() netip.AddrPort {
 // connectSocks carries the connection of a SOCKS client from its request to its
 // record.
 func (a *Agent) connectSocks(ctx context.Context, request socks.Request, app *net.TCPConn, reply func(socks.Code) error) {
-	record := a.record(request.Source)
-	search := a.owners.Find(request.Source, netx.AddrPort(app.LocalAddr()))
+	a.connectClient(ctx, &flow{app: app, reply: func(err error) error { return reply(replyCode(err)) }}, request.Source, request.Destination)
+}
+
+// connectClient carries the connection of a client that has said where it is to
+// go, to its record.
+func (a *Agent) connectClient(ctx context.Context, f *flow, source netip.AddrPort, destination socks.Address) {
+	record := a.record(source)
+	search := a.owners.Find(source, netx.AddrPort(f.app.LocalAddr()))
+	f.record, f.search, f.name = &record, search, destination.Domain
+	record.Domain = f.name // also of one that has no address
 	err := func() (err error) {
-		if record.Dst.AddrPort, err = a.resolve(ctx, request.Destination); err != nil {
-			_ = reply(socks.HostUnreachable)
+		if record.Dst.AddrPort, err = a.resolve(ctx, destination); err != nil {
+			_ = f.answer(fmt.Errorf("%w: %w", errUnresolved, err))
 			return err
 		}
-		return a.handle(ctx, &flow{
-			app: app, record: &record, search: search, name: request.Destination.Domain,
-			reply: func(err error) error { return reply(replyCode(err)) },
-		})
+		return a.handle(ctx, f)
 	}()
 	if err != nil {
-		netx.Abort(app) // does nothing when the relay or the reply did it
+		netx.Abort(f.app) // does nothing when the relay or the reply did it
 	}
 	a.finish(&record, search, err)
 }
@@ -90,6 +102,8 @@ func replyCode(err error) socks.Code {
 	switch {
 	case err == nil:
 		return socks.Succeeded
+	case errors.Is(err, errUnresolved):
+		return socks.HostUnreachable
 	case errors.Is(err, errBlocked):
 		return socks.NotAllowed
 	case !errors.As(err, &answer):

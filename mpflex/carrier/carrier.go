@@ -71,6 +71,7 @@ type Request struct {
 	Command     wire.Command
 	Source      netip.AddrPort // the application's address; for the proxy's log
 	Destination netip.AddrPort
+	First       []byte       // leaves with the hello, before all bytes of the application
 	Early       *net.TCPConn // when set, bytes that can be read from it at once leave with the hello
 	Label       byte         // of the scheme of a stream
 
@@ -82,7 +83,7 @@ type Request struct {
 // before anything else is read.
 type Conn struct {
 	relay.Stream
-	Early int       // how many bytes of the request's Early left with the hello
+	Early int       // how many bytes of the request's First and Early left with the hello
 	Sent  time.Time // when the hello left
 
 	// TCP is the connection, with its subflows; nil for a stream of a session.
@@ -137,14 +138,16 @@ func OpenDirect(ctx context.Context, options netx.Options, destination netip.Add
 	return &Conn{Stream: tcp, TCP: tcp, watch: netx.NewWatch(tcp, options.Multipath), Sent: time.Now()}, nil
 }
 
-// appendEarly appends the application's bytes that are there already.
+// appendEarly appends the bytes that go first, and those of the application that
+// are there already.
 func (r *Request) appendEarly(message []byte) ([]byte, int) {
+	message = append(message, r.First...)
 	if r.Early == nil {
-		return message, 0
+		return message, len(r.First)
 	}
 	early := make([]byte, maxEarly)
 	n := netx.ReadNow(r.Early, early)
-	return append(message, early[:n]...), n
+	return append(message, early[:n]...), len(r.First) + n
 }
 
 // openStream opens a stream of the session: its first message says what it is

@@ -102,7 +102,9 @@ func agentCommand() *cobra.Command {
 			redirect, dns := a.Listening()
 			return a, readyLine{
 				Transport: c.Transport, Plain: c.Plain, Proxy: &connlog.Endpoint{AddrPort: c.Proxy.AddrPort},
-				Listen: listening(map[string]netip.AddrPort{"redirect": redirect, "dns": dns, "socks": a.ListeningSocks()}),
+				Listen: listening(map[string]netip.AddrPort{
+					"redirect": redirect, "dns": dns, "socks": a.ListeningSocks(), "http": a.ListeningHTTP(),
+				}),
 			}, nil
 		},
 	}.command()

@@ -68,7 +68,7 @@ type ProxyListen struct {
 // Agent is the configuration of the agent.
 type Agent struct {
 	Listen            AgentListen `json:"listen"`
-	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set, and for names that SOCKS clients give
+	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set, and for names that clients of listen.socks and listen.http give
 	Proxy             Address     `json:"proxy"`
 	Transport         string      `json:"transport"` // TCP, MPTCP or MPFlex
 	Device            string      `json:"device"`    // "": the routes decide; not with MPFlex
@@ -103,7 +103,8 @@ type AgentPath struct {
 type AgentListen struct {
 	Redirect Address `json:"redirect"` // TCP connections redirected by netfilter
 	DNS      Address `json:"dns"`      // DNS over UDP; may be left out
-	Socks    Address `json:"socks"`    // SOCKS5; at least one of redirect and socks is needed
+	Socks    Address `json:"socks"`    // SOCKS5
+	HTTP     Address `json:"http"`     // HTTP proxy; at least one of redirect, socks and http is needed
 }
 
 // Address is an IP address with a port; the zero Address is "".
@@ -230,14 +231,18 @@ func (c *Agent) check() error {
 	switch {
 	case c.Transport != MPFlex && (len(c.Paths) > 0 || c.Plain):
 		return fmt.Errorf(`paths, plain: only the transport "mpflex" has them, not %q`, c.Transport)
-	case !c.Listen.Redirect.IsValid() && !c.Listen.Socks.IsValid():
-		return errors.New("listen: give at least one of redirect (the address that connections are redirected to) and socks")
+	case !c.Listen.Redirect.IsValid() && !c.Listen.Socks.IsValid() && !c.Listen.HTTP.IsValid():
+		return errors.New("listen: give at least one of redirect (the address that connections are redirected to), socks and http")
+	case c.Listen.Socks.IsValid() && c.Listen.Socks == c.Listen.HTTP && c.Listen.HTTP.Port() != 0:
+		return fmt.Errorf("listen: socks and http are both %s; they need an address each", c.Listen.HTTP)
 	case !c.Proxy.IsValid():
 		return errors.New("proxy: missing; give the proxy's address and port")
 	case c.Transport != TCP && c.Transport != MPTCP && c.Transport != MPFlex:
 		return fmt.Errorf(`transport: %q is not known; give "tcp", "mptcp" or "mpflex"`, c.Transport)
 	case c.SocksUsersFile != "" && !c.Listen.Socks.IsValid():
 		return errors.New("socks_users_file: only listen.socks has users; give it, too")
+	case c.SocksUsersFile != "" && c.Listen.HTTP.IsValid():
+		return errors.New("socks_users_file: listen.http would let everybody in without a password; leave one of them out")
 	case c.Listen.DNS.IsValid() && !c.DNSServer.IsValid():
 		return errors.New("dns_server: missing; listen.dns needs a server to ask")
 	case len(c.Device) > 15:

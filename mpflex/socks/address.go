@@ -96,18 +96,19 @@ func parseAddress(b []byte) (Address, []byte, error) {
 	}
 	host, port := b[1:size-2], binary.BigEndian.Uint16(b[size-2:])
 	if b[0] == kindDomain {
-		a, err := parseDomain(string(host[1:]), port)
+		a, err := ParseHost(string(host[1:]), port)
 		return a, b[size:], err
 	}
 	ip, _ := netip.AddrFromSlice(host) // 4 or 16 bytes
 	return Address{IP: ip.Unmap(), Port: port}, b[size:], nil
 }
 
-// parseDomain takes an IP address that is sent as a domain for what it is, so
-// that rules about addresses see it.
-func parseDomain(domain string, port uint16) (Address, error) {
-	if domain == "" {
-		return Address{}, fmt.Errorf("%w: an empty domain", ErrFormat)
+// ParseHost returns the Address of a domain. An IP address that is given as a
+// domain is taken for what it is, so that rules about addresses see it. The
+// error is ErrFormat.
+func ParseHost(domain string, port uint16) (Address, error) {
+	if domain == "" || len(domain) > maxDomain {
+		return Address{}, fmt.Errorf("%w: a domain of %d bytes", ErrFormat, len(domain))
 	}
 	for i := range len(domain) {
 		if domain[i] <= ' ' || domain[i] > '~' {

@@ -29,10 +29,6 @@ var DefaultListen = netip.MustParseAddrPort("127.0.0.1:1080")
 // ErrLimit: as many connections or associations are open as the limits allow.
 var ErrLimit = errors.New("the limit of the SOCKS server is reached")
 
-// drainTimeout bounds how long a connection that was answered with a failure is
-// kept, so that a reset does not overtake the answer (RFC 1928 §6: at most 10 s).
-const drainTimeout = time.Second
-
 // Request is what a client asks for.
 type Request struct {
 	Source netip.AddrPort // the client's end of the TCP connection
@@ -151,7 +147,7 @@ func (s *Server) serve(ctx context.Context, conn *net.TCPConn) {
 	s.Counters.Failed.Add(1)
 	s.refuse(request.Source, err)
 	if answer != nil {
-		seeOff(ctx, conn, answer)
+		netx.SeeOff(ctx, conn, answer)
 	}
 }
 
@@ -217,20 +213,6 @@ func (s *Server) authenticate(conn *net.TCPConn) (user string, answer []byte, er
 	return user, nil, err
 }
 
-// seeOff sends the last message of a connection and closes it in order.
-func seeOff(ctx context.Context, conn *net.TCPConn, message []byte) {
-	_ = conn.SetDeadline(time.Now().Add(drainTimeout))
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if _, err := conn.Write(message); err != nil {
-		return
-	}
-	// Closing with bytes unread would reset the connection.
-	_ = conn.CloseWrite()
-	_, _ = io.Copy(io.Discard, conn)
-	_ = conn.Close()
-}
-
 // connect serves a CONNECT.
 func (s *Server) connect(ctx context.Context, conn *net.TCPConn, request Request) {
 	var once sync.Once
@@ -244,7 +226,7 @@ func (s *Server) connect(ctx context.Context, conn *net.TCPConn, request Request
 			if code == Succeeded {
 				_, err = conn.Write(message)
 			} else {
-				seeOff(ctx, conn, message)
+				netx.SeeOff(ctx, conn, message)
 			}
 		})
 		return err
@@ -258,7 +240,7 @@ func (s *Server) associate(ctx context.Context, conn *net.TCPConn, request Reque
 	socket, err := s.openSocket(ctx, conn)
 	if err != nil {
 		s.refuse(request.Source, err)
-		seeOff(ctx, conn, appendMessage(nil, byte(GeneralFailure), Address{}))
+		netx.SeeOff(ctx, conn, appendMessage(nil, byte(GeneralFailure), Address{}))
 		return
 	}
 	defer s.associations.Add(-1)

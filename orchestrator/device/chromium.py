@@ -43,12 +43,13 @@ def connect(name: str) -> socket.socket:
     return sock
 
 
-async def serve(name: str, cacert: str) -> None:
+async def serve(name: str, cacert: str, proxy: str) -> None:
     """Run the browser until it or this program's parent ends, or SIGTERM comes.
 
     Args:
         name: of the socket. Whoever connects before the browser is up, waits.
         cacert: the certificate authority that it trusts, PEM; the system's list: its own.
+        proxy: its HTTP proxy, ``HOST:PORT``; "": none. Chrome on Android changes it while it runs.
 
     Raises:
         LabNotReadyError: it, or what it needs, is missing.
@@ -68,7 +69,7 @@ async def serve(name: str, cacert: str) -> None:
     sock.bind(b"\0" + name.encode())
     server = await asyncio.start_unix_server(relay, sock=sock)
     with tempfile.TemporaryDirectory(prefix="chrome-", dir=_PRIVATE, ignore_cleanup_errors=True) as folder:
-        with _browser(Path(folder), cacert) as process:
+        with _browser(Path(folder), cacert, proxy) as process:
             parent, end = os.getppid(), asyncio.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, end.set)
@@ -82,7 +83,7 @@ async def serve(name: str, cacert: str) -> None:
 
 
 @contextlib.contextmanager
-def _browser(folder: Path, cacert: str) -> Iterator[subprocess.Popen[bytes]]:
+def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
     """Chromium, with all that it writes in `folder`; it ends with this program, however that ends."""
     home, profile = folder / "home", folder / "profile"
     (profile / "Default").mkdir(parents=True)
@@ -90,10 +91,11 @@ def _browser(folder: Path, cacert: str) -> Iterator[subprocess.Popen[bytes]]:
     home.mkdir()
     if cacert != CACERT:
         nss_database(home / ".pki" / "nssdb", Path(cacert))
+    way = [f"--proxy-server=http://{proxy}"] if proxy else []
     wrapper = Wrapper.write(folder, enter=["setpriv", "--pdeathsig", "KILL", "--"], home=home)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [str(wrapper.path), *switches(profile, driven=BY_PORT)],
+            [str(wrapper.path), *switches(profile, driven=BY_PORT), *way],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -148,12 +150,13 @@ def main() -> int:
     parser.add_argument("name")
     parser.add_argument("url", nargs="?", default="")
     parser.add_argument("--cacert", default=CACERT)
+    parser.add_argument("--proxy", default="")
     given = parser.parse_args()
     try:
         if given.verb == "load":
             print(load(given.name, given.url))
         elif given.name:
-            asyncio.run(serve(given.name, given.cacert))
+            asyncio.run(serve(given.name, given.cacert, given.proxy))
     except (MplabError, OSError) as error:
         print(str(error).splitlines()[0])
         return 1

@@ -1,7 +1,7 @@
 """What a lab does with a phone on adb, whatever is around it: its readiness, its apps, its screen, its log."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,15 +12,17 @@ from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb import AdbPhone
 from orchestrator.phone.adb.apps import Apps
 from orchestrator.phone.adb.devtools import open_devtools
+from orchestrator.phone.adb.film import Film
 from orchestrator.phone.adb.probe import WITHOUT_ROOT
 from orchestrator.phone.adb.radios import Radios
 from orchestrator.phone.adb.readiness import check_ready, default_thresholds, prepare
 from orchestrator.phone.adb.recovery import Recovery
 from orchestrator.phone.adb.routing import Routing
 from orchestrator.phone.adb.screen import LogCut
+from orchestrator.phone.adb.systemproxy import SystemProxy
 from orchestrator.spec.lab import PhoneFile
 from orchestrator.spec.labuse import LabUse
-from orchestrator.transport.redirect import IPTABLES_UNDO, SOCKS_PORT, iptables_script
+from orchestrator.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script
 from orchestrator.ui import Ui
 from orchestrator.ui.android import AndroidSettings
 from orchestrator.ui.app import AndroidApp
@@ -29,6 +31,8 @@ from orchestrator.ui.dialogs import load_dialogs
 from orchestrator.ui.tab import DevTools
 from orchestrator.ui.uiautomator2 import UiAutomator2Factory
 from orchestrator.ui.versions import outside
+
+_HTTP_PROXY = f"127.0.0.1:{HTTP_PORT}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class AndroidSide:
         self._install = install
         self._settings = AndroidSettings(dialogs=load_dialogs())
         self._proxy = ""
+        self._system_proxy: SystemProxy | None = None
 
     def take_over(self, proxy: str) -> None:
         """Have the phone stay awake, update nothing, and send its TCP and names to the agent on it, nothing else past
@@ -72,14 +77,18 @@ class AndroidSide:
             proxy: address of the proxy, which stays reachable.
 
         Raises:
-            LabNotReadyError: it is not rooted.
+            LabNotReadyError: it is not rooted; an app that it needs is not there.
             DeviceError: it did not do this.
         """
         self.check_root(self._phone, self._file)
         prepare(self._phone)
+        for package, how in (self._file.install or {}).items():
+            Apps(self._phone).provide(package, Path(how.apk).expanduser() if how.apk else None, how.grant)
         self._proxy = proxy
         if self._phone.rooted:
             self._redirect()
+        else:
+            self._system_proxy = SystemProxy(self._phone)
 
     @staticmethod
     def check_root(phone: AdbPhone, file: PhoneFile) -> None:
@@ -87,7 +96,7 @@ class AndroidSide:
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
                 f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that; "
-                "with 'root: none' in the lab file runs use it for what can be told a SOCKS proxy (docs/phones.md)"
+                "with 'root: none' in the lab file runs use it for what can be told a proxy (docs/phones.md)"
             )
 
     def _redirect(self) -> None:
@@ -165,10 +174,14 @@ class AndroidSide:
         """Its log from now on."""
         return LogCut(self._phone)
 
-    def open(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
-        """An app, stopped and ready to be opened, for as long as the context.
+    def film(self, cell: Path) -> Film | None:
+        """Its screen from now on, for a cell's folder; None: the lab file does not ask for it. Raises DeviceError."""
+        return Film(self._phone, cell / "film", cell / "logs") if self._file.record_screen else None
+
+    @contextmanager
+    def open(self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path) -> Iterator[Ui]:
+        """An app, stopped and ready to be opened, for as long as the context. Without root, one that takes the proxy in
+        Android's settings meets the agent there.
 
         Args:
             app: which.
@@ -178,7 +191,16 @@ class AndroidSide:
 
         Raises:
             StepError: the phone's screen cannot be driven.
+            DeviceError: it has not taken the proxy.
         """
+        with ExitStack() as stack:
+            if self._system_proxy is not None and app.proxy:
+                stack.enter_context(self._system_proxy.set(_HTTP_PROXY))
+            yield stack.enter_context(self._driven(app, fresh=fresh, observe=observe, screenshots=screenshots))
+
+    def _driven(
+        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[Ui]:
         phone = self._phone
         settings = replace(
             self._settings, packages=(app.package,), fresh=fresh, observe=observe, screenshots=screenshots
@@ -196,8 +218,10 @@ class AndroidSide:
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """With the agent's address for apps, where the phone is used without root, so that nothing leads them there."""
-    return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}") if use.unrooted else endpoints
+    """With the agent's addresses for apps, where the phone is used without root, so that nothing leads them there."""
+    if not use.unrooted:
+        return endpoints
+    return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:

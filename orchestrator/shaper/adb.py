@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.resources import adb_where
-from orchestrator.shaper.linux.place import ShapingPhone
+from orchestrator.shaper.linux.place import RootedPhone
 from orchestrator.shaper.tc import guard
-from orchestrator.shaper.tc.place import Place
 from orchestrator.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
 from orchestrator.undo import Command, UndoStack
 
@@ -56,8 +55,8 @@ class AdbShell:
         """See `Shell`; the phone stays connected, as it is the run's."""
 
 
-class AdbShapingPhone(ShapingPhone):
-    """`ShapingPhone` that a run drives by adb, for as long as its context.
+class AdbShapingPhone(RootedPhone):
+    """`RootedPhone` that a run drives by adb, for as long as its context.
 
     Args:
         phone: the phone, which is connected.
@@ -68,8 +67,7 @@ class AdbShapingPhone(ShapingPhone):
 
     def __init__(self, phone: "AdbPhone", *, undo: UndoStack, interfaces: Sequence[str], run_id: str = "") -> None:
         shell = AdbShell(phone)
-        Place.__init__(
-            self,
+        super().__init__(
             shell.name,
             shell,
             interfaces=interfaces,
@@ -83,7 +81,7 @@ class AdbShapingPhone(ShapingPhone):
 
 def restore_later(phone: "AdbPhone", owner: str) -> Command:
     """The command line that gives a phone back that `owner` held, from another process."""
-    text = f"MPLAB_DIR={ShapingPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
+    text = f"MPLAB_DIR={RootedPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
     script = f"{whole_script(text, ('restore', owner))}code=$?\n[ $code = {guard.NOT_OURS} ] || exit $code\n"
     (command,) = phone.later(script)
     return command

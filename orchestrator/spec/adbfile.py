@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from orchestrator.spec.patterns import pattern_schema, text_like
 from orchestrator.spec.places import InterfaceName
@@ -19,6 +19,20 @@ Serial = Annotated[
     pattern_schema(_SERIAL),
 ]
 PackageName = Annotated[str, text_like(_PACKAGE, "package", "like 'com.dropbox.android'"), pattern_schema(_PACKAGE)]
+
+
+PermissionName = Annotated[
+    str, text_like(_PACKAGE, "permission", "like 'android.permission.CAMERA'"), pattern_schema(_PACKAGE)
+]
+
+
+def _parse_apk(found: object) -> object:
+    if isinstance(found, str) and (found.startswith(("/", "~")) and found.endswith(".apk")):
+        return found
+    raise ValueError(f"apk {found!r}: a path that begins with '/' or '~' and ends with '.apk' is needed")
+
+
+Apk = Annotated[str, BeforeValidator(_parse_apk)]
 
 
 class AdbInterfacesFile(BaseModel):
@@ -48,6 +62,17 @@ class ReadyFile(BaseModel):
     clock_offset: DurationS = Field(60.0, description="How far its clock may be off at most; it is measured anyway.")
 
 
+class InstallFile(BaseModel):
+    """What a run does so that an app can be used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    apk: Apk | None = Field(
+        None, description="What it is installed from when it is not there: a path that is not relative."
+    )
+    grant: list[PermissionName] = Field(default_factory=list, description="What it is allowed: permissions of Android.")
+
+
 class AdbPhoneFile(BaseModel):
     """What only phones by adb have."""
 
@@ -61,6 +86,12 @@ class AdbPhoneFile(BaseModel):
         None, description="Way to root: the first that works (auto), su, 'adb root', or none although it may be there."
     )
     ready: ReadyFile | None = Field(None, description="What it must be before a cell.")
+    install: dict[PackageName, InstallFile] | None = Field(
+        None, description="Apps that a run installs or allows something, until it is over: package, how."
+    )
+    record_screen: bool | None = Field(
+        None, description="Film its screen in every cell; no when left out. It costs the phone processor time."
+    )
     apps: dict[PackageName, str] | None = Field(None, description="Apps that must be there: package, version.")
 
 

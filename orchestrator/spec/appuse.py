@@ -27,6 +27,16 @@ def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
     return load_android_apps(folder) if (folder / FILE).exists() else {}
 
 
+def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
+    """The Android app that a scenario is done with: what the lab file says, or the first in ``app.yaml``; None: none.
+
+    Raises:
+        InputError: its ``app.yaml`` is wrong.
+    """
+    apps = android_apps(scenario)
+    return apps.get((app_of or {}).get(scenario) or next(iter(apps), ""))
+
+
 def _parse_app_of(found: object) -> object:
     if not isinstance(found, dict):
         return found

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from orchestrator.errors import InputError
 from orchestrator.scenario import Scenario, takes_socks
 from orchestrator.spec.abilities import Abilities
+from orchestrator.spec.appuse import chosen_app
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.ending import Ending, enough_rule
@@ -242,10 +243,10 @@ class _Resolver:
                 text = f"scenario '{use.name}' has no Android app, which phone '{lab.phone}' would need"
                 self._checker.add(use.path, f"{text}. Allowed there: {', '.join(there)}")
                 continue
-            if lab.unrooted and not takes_socks(scenario):
+            if lab.unrooted and not _takes_proxy(lab, use.name, scenario):
                 text = (
-                    f"scenario '{use.name}' cannot be told a SOCKS proxy, and phone '{lab.phone}' is used without "
-                    f"root: its traffic would go past the transport. Allowed there: {', '.join(_taking_socks(there))}"
+                    f"scenario '{use.name}' cannot be told a proxy, and phone '{lab.phone}' is used without root: "
+                    f"its traffic would go past the transport. Allowed there: {', '.join(_taking_proxy(lab, there))}"
                 )
                 self._checker.add(use.path, text)
                 continue
@@ -408,6 +409,12 @@ def _default_label(name: str) -> str:
     return name.replace(":", "-")
 
 
-def _taking_socks(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+def _takes_proxy(lab: LabUse, name: str, scenario: Scenario) -> bool:
+    """Whether what a scenario runs, or its app in this lab, can be told a proxy."""
+    app = chosen_app(name, lab.android.app_of if lab.android is not None else None)
+    return takes_socks(scenario) or (app is not None and app.proxy != "")
+
+
+def _taking_proxy(lab: LabUse, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
     """The names of those that phones without root can run."""
-    return (name for name, scenario in scenarios.items() if takes_socks(scenario))
+    return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

@@ -145,7 +145,7 @@ class Agent:
 def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:
     """Where it listens: for what is redirected to it, and for apps that come by themselves."""
     if endpoints.app_proxy:
-        return {"socks": endpoints.app_proxy}
+        return {"socks": endpoints.app_proxy, "http": endpoints.app_http_proxy}
     redirected = {"redirect": f"127.0.0.1:{REDIRECT_PORT}", "dns": f"127.0.0.1:{DNS_PORT}"}
     return redirected | ({"socks": settings.socks} if settings.socks else {})
 

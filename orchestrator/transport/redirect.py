@@ -7,6 +7,7 @@ from orchestrator.origin.sites import ECHO_ADDRESS, ECHO_PORT
 REDIRECT_PORT: Final = 3128
 DNS_PORT: Final = 3153
 SOCKS_PORT: Final = 1080
+HTTP_PORT: Final = 8118
 MARK: Final = 0x6D70
 """Of the agent's own packets, which go their way."""
 

@@ -23,7 +23,7 @@ of the Android apps that do the same::
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,6 +58,7 @@ class _AndroidSection(_Section):
     signed_in: bool = False
     devtools: str = Field("", pattern=r"^\w*$")
     links: dict[str, Text] = Field(default_factory=dict)
+    proxy: Literal["", "system"] = ""
 
 
 class _File(_Strict):
@@ -91,6 +92,8 @@ class AndroidApp(App):
         devtools: the abstract socket of its DevTools, while it runs; "": it has none.
         links: what the scenario calls something → the address that opens it: clips, whom to call. Without, it is the
             lab's own, which no real app knows.
+        proxy: how it is told a proxy on a phone without root; ``system``: it takes that of Android's settings, HTTP;
+            "": no way is known.
     """
 
     package: str
@@ -100,6 +103,7 @@ class AndroidApp(App):
     signed_in: bool = False
     devtools: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
+    proxy: str = ""
 
 
 def load_app(folder: Path) -> App:
@@ -131,6 +135,7 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
             signed_in=section.signed_in,
             devtools=section.devtools,
             links=section.links,
+            proxy=section.proxy,
         )
         for name, section in _load(folder / FILE).android.items()
     }

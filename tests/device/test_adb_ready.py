@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
 from orchestrator.phone.adb.apps import STORE, Apps
 from orchestrator.phone.adb.condition import parse_condition, read_condition
@@ -154,6 +154,42 @@ def test_apps_are_installed_cleared_allowed_ended(phone: AdbPhone, tmp_path: Pat
     apk.write_bytes(b"no apk")
     with pytest.raises(DeviceError, match=r"notes\.apk was not installed"):
         apps.install(apk)
+
+
+CAMERA = "android.permission.CAMERA"
+
+
+def granted(phone: AdbPhone, package: str) -> bool:
+    return f"{CAMERA}: granted=true" in phone.script(f"dumpsys package {package}").stdout
+
+
+def test_what_a_run_installs_and_allows_goes_with_it(server: AdbServer, device: Device, tmp_path: Path) -> None:
+    apk, settings = tmp_path / "pad.apk", AdbSettings(serial=device.address)
+    apk.write_bytes(make_apk("com.example.pad", "3.1", 31))
+    with AdbPhone("one", server, settings) as phone:
+        for _ in range(2):  # what is there already, is left
+            Apps(phone).provide("com.example.pad", apk, [CAMERA])
+        assert Apps(phone).version("com.example.pad") == "3.1"
+        Apps(phone).provide(DROPBOX, None, [CAMERA])
+        assert granted(phone, DROPBOX)
+    with AdbPhone("one", server, settings) as phone:
+        assert Apps(phone).version("com.example.pad") == ""
+        assert Apps(phone).version(DROPBOX)
+        assert not granted(phone, DROPBOX)
+
+
+def test_an_app_that_cannot_be_provided(server: AdbServer, device: Device, tmp_path: Path) -> None:
+    apk = tmp_path / "pad.apk"
+    apk.write_bytes(make_apk("com.example.pad", "3.1", 31))
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
+        apps = Apps(phone)
+        with pytest.raises(LabNotReadyError, match=r"one \(.*com\.example\.none is not installed.*names no 'apk'"):
+            apps.provide("com.example.none", None)
+        with pytest.raises(LabNotReadyError, match=r"com\.example\.none is not installed, and there is no file"):
+            apps.provide("com.example.none", tmp_path / "none.apk")
+        with pytest.raises(LabNotReadyError, match=r"pad\.apk is the app com\.example\.pad, not com\.example\.none"):
+            apps.provide("com.example.none", apk)
+        assert apps.version("com.example.pad") == ""
 
 
 @pytest.mark.parametrize("name", ["android-10", "android-16"])

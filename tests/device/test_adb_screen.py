@@ -1,5 +1,6 @@
 """Screenshot, film, element tree and log of an emulated device."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from PIL import Image
 from orchestrator.device import Device, DeviceSettings
 from orchestrator.errors import DeviceError
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
+from orchestrator.phone.adb.film import Film
 from orchestrator.phone.adb.screen import LogCut, ScreenRecording, hierarchy, screenshot
 from orchestrator.ui.hierarchy import parse_hierarchy
 
@@ -47,6 +49,29 @@ def test_film(phone: AdbPhone, tmp_path: Path) -> None:
     found = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=30).stdout)
     assert "mp4" in found["format"]["format_name"]
     assert phone.shell(["ls", recording._path], check=False).exit_code != 0
+
+
+@pytest.mark.skipif(not shutil.which("ffprobe"), reason="no ffmpeg: the emulated device makes no films")
+def test_a_film_that_is_longer_than_android_allows_has_parts(phone: AdbPhone, tmp_path: Path) -> None:
+    film = Film(phone, tmp_path / "film", tmp_path / "logs", part_s=2)
+    time.sleep(5)
+    parts = film.save()
+    assert len(parts) >= 2
+    assert [part.path.name for part in parts] == [f"{number}.mp4" for number in range(1, len(parts) + 1)]
+    assert all(part.path.stat().st_size > 0 for part in parts)
+    begins = [part.began for part in parts]
+    assert all(later - earlier >= 2 for earlier, later in itertools.pairwise(begins))
+
+
+def test_a_film_that_ends_by_itself_is_not_begun_for_ever(phone: AdbPhone, tmp_path: Path) -> None:
+    film = Film(phone, tmp_path / "film", tmp_path / "logs")
+    film._parts[0]._process.stop()
+    time.sleep(1)
+    with pytest.raises(
+        DeviceError, match=r"one \(.*\): (its screen recording has ended by itself|no screen recording)"
+    ):
+        film.save()
+    assert len(film._parts) == 1
 
 
 def test_film_that_cannot_be_made(phone: AdbPhone, tmp_path: Path) -> None:

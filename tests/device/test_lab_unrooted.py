@@ -1,6 +1,9 @@
-"""A whole run with an emulated device that is used without root: the agent is reached by SOCKS, as the shell's user."""
+"""A whole run with an emulated device that is used without root: the agent, as the shell's user, is reached by SOCKS,
+and by apps that take the HTTP proxy in Android's settings.
+"""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +20,7 @@ LAB = """\
 mplab: 1
 name: without-root
 phones:
-  phone-1: {driver: emulated, model: android-16, root: none}
+  phone-1: {driver: emulated, model: android-16, root: none, record_screen: true}
 """
 # reno: what every kernel lets the shell's user choose.
 EXPERIMENT = """\
@@ -32,11 +35,18 @@ links:
     lte: {down: 10 Mbit/s, up: 10 Mbit/s, rtt: 30 ms}
 scenarios:
   - download: {sizes: [2 MB]}
+  - web: {sites: [wiki]}
+  - firefox: {sites: [wiki]}
+exclude:
+  - {scenario: web, transport: sptcp-lte}
+  - {scenario: firefox, transport: sptcp}
+  - {scenario: firefox, transport: mpflex}
 tolerance: {rtt: 90 %, rate: 60 %}
 retries: 3
 """
 SIZE_BYTES = 2_000_000
-RUN_TIMEOUT_S = 300.0
+PAGE_BYTES = 601_200
+RUN_TIMEOUT_S = 550.0
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("by-socks")
     (folder / "lab.yaml").write_text(LAB)
     try:
-        check_ready(needs_ui=False, further=programs_of_lab(use_lab(folder / "lab.yaml")))
+        check_ready(needs_ui=True, further=programs_of_lab(use_lab(folder / "lab.yaml")))
     except LabNotReadyError as error:
         pytest.skip(str(error))
     file, runs = folder / "by-socks.yaml", folder / "runs"
@@ -57,10 +67,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def cells(run: Path) -> dict[str, tuple[Path, dict[str, Any]]]:
+def cells(run: Path, scenario: str = "download") -> dict[str, tuple[Path, dict[str, Any]]]:
     """Transport → folder and cell.json."""
     found = ((path.parent, json.loads(path.read_text())) for path in run.glob("cells/*/cell.json"))
-    return {cell["spec"]["transport"]: (path, cell) for path, cell in found}
+    return {cell["spec"]["transport"]: (path, cell) for path, cell in found if cell["spec"]["scenario"] == scenario}
 
 
 def carried(log: Path) -> list[dict[str, Any]]:
@@ -75,6 +85,26 @@ def test_every_transport_that_needs_no_root_was_run(run: Path) -> None:
         "sptcp-lte": "ok",
         "mpflex": "ok",
     }
+    assert {name: cell["outcome"] for name, (_, cell) in cells(run, "web").items()} == {"sptcp": "ok", "mpflex": "ok"}
+    assert {name: cell["outcome"] for name, (_, cell) in cells(run, "firefox").items()} == {"sptcp-lte": "ok"}
+
+
+@pytest.mark.parametrize("scenario", ["web", "firefox"])
+def test_pages_came_by_the_agent_alone(run: Path, scenario: str) -> None:
+    for name, (path, _) in cells(run, scenario).items():
+        agent = [json.loads(line) for line in (path / "logs" / "agent.jsonl").read_text().splitlines()]
+        carried = [one for one in agent if one["event"] == "connection" and one["src"] and one["bytes_down"]]
+        assert sum(one["bytes_down"] for one in carried) > PAGE_BYTES
+        assert [one for one in carried if not one.get("domain")] == [], "each came with its name, to the HTTP proxy"
+        if name == "mpflex":
+            ways = [way for one in carried for way in one.get("paths", ())]
+            assert {way["interface"] for way in ways if way["bytes_in"]} == {"wlan0", "rmnet0"}
+        observations = map(json.loads, (path / "scenario.jsonl").read_text().splitlines())
+        (page,) = (one for one in observations if one["event"] == "page")
+        assert (page["by_proxy"], page["dns_s"]) == (True, None)
+        scored = {value["metric"] for value in json.loads((path / "scores.json").read_text())["values"]}
+        assert "page_load_time" in scored
+        assert "dns_time" not in scored, "the agent has looked it up"
 
 
 def test_the_bytes_came_by_agent_and_proxy(run: Path) -> None:
@@ -87,6 +117,15 @@ def test_the_bytes_came_by_agent_and_proxy(run: Path) -> None:
             assert {one["interface"] for one in given["paths"] if one["bytes_in"]} == {"wlan0", "rmnet0"}
         else:
             assert given["local"].partition(":")[0] == ("10.64.2.2" if name == "sptcp-lte" else "10.64.1.2")
+
+
+@pytest.mark.skipif(not shutil.which("ffprobe"), reason="no ffmpeg: the emulated device makes no films")
+def test_there_is_a_film_of_each_cell(run: Path) -> None:
+    for path, cell in (found for name in ("download", "web") for found in cells(run, name).values()):
+        observations = map(json.loads, (path / "scenario.jsonl").read_text().splitlines())
+        parts = [one for one in observations if one["event"] == "film"]
+        assert [part["file"] for part in parts] == ["film/1.mp4"], cell["warnings"]
+        assert all((path / part["file"]).read_bytes()[4:8] == b"ftyp" for part in parts)
 
 
 def test_a_lookup_that_the_agent_made_is_no_result(run: Path) -> None:

@@ -25,11 +25,13 @@ def main() -> int:
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
     parser.add_argument("--devtools", default="")
+    parser.add_argument("--proxy", default="")
     given = parser.parse_args()
     if given.devtools:
         browser = [sys.executable, "-m", "orchestrator.device.chromium"]
         os.execv(browser[0], [*browser, "load", given.devtools, given.url])  # noqa: S606 - no shell is wanted
-    curl = ["curl", "-q", "--noproxy", "*", "-sS", "--location", "--fail"]
+    way = ["--proxy", f"http://{given.proxy}"] if given.proxy else ["--noproxy", "*"]
+    curl = ["curl", "-q", *way, "-sS", "--location", "--fail"]
     curl += ["--cacert", given.cacert] if given.cacert else []
     began = time.monotonic()
     page = subprocess.run([*curl, given.url], capture_output=True, check=False)

@@ -50,6 +50,9 @@ class HomeScreen:
         """Package and activity in front."""
         return self._stack[-1] if self._stack else (LAUNCHER, _LAUNCHER_ACTIVITY)
 
+    def use_proxy(self, address: str) -> None:
+        """No app that would."""
+
     def tap(self, x: int, y: int) -> None:
         """Nothing to be touched."""
 

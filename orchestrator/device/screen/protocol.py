@@ -65,5 +65,8 @@ class Screen(Protocol):
     def installed(self) -> Sequence[InstalledPackage]:
         """Apps that this screen can show: they are on the device beside those of its phone file."""
 
+    def use_proxy(self, address: str) -> None:
+        """Have apps that take the HTTP proxy of Android's settings use this one, ``HOST:PORT``; "": none."""
+
     def reboot(self) -> None:
         """Everything ends; the home screen is shown."""

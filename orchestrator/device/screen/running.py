@@ -49,7 +49,7 @@ class RunningApp:
         self._toast_until = 0.0
         self._stored = stored
         self._around = around
-        own = {"data": "", "error": "", "programs": str(PROGRAMS), "cacert": CACERT, **script.variables}
+        own = {"data": "", "error": "", "programs": str(PROGRAMS), "cacert": CACERT, "proxy": "", **script.variables}
         given = {name: value for name, value in around.variables.items() if name in own}
         self._variables = {**own, **given, **stored.variables}
         self._lists: dict[str, list[Item]] = {name: [*map(dict, entries)] for name, entries in script.lists.items()}
@@ -254,6 +254,7 @@ class RunningApp:
         before = self._works.pop(run.name, None)
         if before is not None:
             before.work.stop()
+        self._variables["proxy"] = self._around.proxy()
         try:
             work = self._around.start(tuple(self.fill(word, item) for word in run.command))
         except OSError as error:

@@ -250,9 +250,10 @@ class AppScript(_Strict):
 
 
 VIEW = "VIEW"
-RESERVED = ("data", "error", "toast", "programs", "cacert")
+RESERVED = ("data", "error", "toast", "programs", "cacert", "proxy")
 """Variables that every app has: the link that opened it, what a program said last, …, the folder of the programs that
-come with mplab, and a file with the certificate authorities to trust."""
+come with mplab, a file with the certificate authorities to trust, and the HTTP proxy in Android's settings (of programs
+that are started)."""
 PROGRAMS = Path(__file__).resolve().parents[1] / "apps"
 CACERT = "/etc/ssl/certs/ca-certificates.crt"
 """Unless the device is told another one: the lab's."""

@@ -52,11 +52,17 @@ class ScriptedScreen:
             folder=folder,
             clock=clock,
             variables=variables or {},
+            proxy=lambda: self._proxy,
         )
+        self._proxy = ""
         self._stored: dict[str, Stored] = {}
         self._running: dict[str, RunningApp] = {}
         self._front: list[str] = []
         """Packages, the one in front last."""
+
+    def use_proxy(self, address: str) -> None:
+        """The HTTP proxy of what apps run from now on: their variable ``proxy``."""
+        self._proxy = address
 
     def current(self) -> str:
         """The hierarchy as ``uiautomator dump`` writes it."""

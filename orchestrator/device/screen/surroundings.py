@@ -17,12 +17,14 @@ class Surroundings:
         folder: a folder of the device → where its files are on the host; None when there is none.
         clock: seconds, ascending.
         variables: instead of the first values of a script's.
+        proxy: the HTTP proxy in Android's settings, ``HOST:PORT``; "": none.
     """
 
     start: Callable[[tuple[str, ...]], Work]
     folder: Callable[[str], Path | None]
     clock: Callable[[], float]
     variables: Mapping[str, str] = field(default_factory=dict)
+    proxy: Callable[[], str] = str
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.phone.adb.phone import AdbPhone
 
 STORE = "com.android.vending"
@@ -13,6 +13,7 @@ STORE = "com.android.vending"
 
 _INSTALL_TIMEOUT_S = 180.0
 _VERSION = re.compile(r"^\s*versionName=(.*)$", re.MULTILINE)
+_GRANTED = re.compile(r"^\s*([\w.]+): granted=true", re.MULTILINE)
 
 
 class Apps:
@@ -57,6 +58,47 @@ class Apps:
     def force_stop(self, package: str) -> None:
         """End it. Raises DeviceError."""
         self._told(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
+
+    def provide(self, package: str, apk: Path | None, grant: Sequence[str] = ()) -> None:
+        """Have an app there, and allowed what it needs, until the phone is given back. One that is there already is
+        not replaced: which version it must have, the readiness gate asks.
+
+        Args:
+            package: its name.
+            apk: what it is installed from, when it is not there; None: it has to be.
+            grant: permissions, ``android.permission.CAMERA``.
+
+        Raises:
+            LabNotReadyError: it is not there, and there is no such file, or that of another app.
+            DeviceError: the phone did not do it.
+        """
+        label, name = self._phone.label, shlex.quote(package)
+        there, before = self._packages(), f"pm path {name} >/dev/null || exit 0; "
+        if package not in there:
+            if apk is None or not apk.is_file():
+                what = f"there is no file {apk}" if apk is not None else "the lab file names no 'apk'"
+                raise LabNotReadyError(f"{label}: {package} is not installed, and {what}")
+            self._phone.register(f"{label}: {package} is installed", f"{before}pm uninstall {name}")
+            self.install(apk)
+            others = self._packages() - there - {package}
+            for other in others:
+                self._told(f"pm uninstall {shlex.quote(other)}", f"{other} was not uninstalled", good="Success")
+            if others:
+                raise LabNotReadyError(f"{label}: {apk} is the app {', '.join(sorted(others))}, not {package}")
+        allowed = self._allowed(package)
+        for permission in grant:
+            if package in there and permission not in allowed:
+                back = f"{before}pm revoke {name} {shlex.quote(permission)}"
+                self._phone.register(f"{label}: {package} is allowed {permission}", back)
+            self.grant(package, permission)
+
+    def _packages(self) -> set[str]:
+        said = self._phone.script("pm list packages").stdout
+        return {line.removeprefix("package:").strip() for line in said.splitlines() if line.startswith("package:")}
+
+    def _allowed(self, package: str) -> set[str]:
+        """The permissions that it has been granted while it ran."""
+        return set(_GRANTED.findall(self._phone.script(f"dumpsys package {shlex.quote(package)}").stdout))
 
     def stop_updates(self) -> bool:
         """Switch Google Play off, until the phone is given back; False when it is not there or off already.

@@ -18,7 +18,7 @@ from orchestrator.transport.mptcp import NO_SECOND_SUBFLOW
 _PCAPDROID = "com.emanuelef.remote_capture"
 _TOOLS = ("ip", "ss", "iptables", "ip6tables", "tcpdump", "tc")
 WITHOUT_ROOT = (
-    "transparent redirect of the apps' TCP: only apps that can use a SOCKS proxy go through the agent",
+    "transparent redirect of the apps' TCP: only apps that can use a proxy go through the agent",
     "default route and policy routing",
     "kernel parameters: congestion control, Multipath TCP",
     "IPv6: apps may use it beside the transport",
@@ -34,7 +34,7 @@ class TransportChance:
 
     Attributes:
         possible: it is.
-        how: ``redirect`` of all TCP, or ``socks`` for apps that can use it; "" when it is not possible.
+        how: ``redirect`` of all TCP, or ``socks``: apps that take a proxy; "" when it is not possible.
         note: why not, or what goes with it.
     """
 

@@ -10,6 +10,9 @@ from orchestrator.phone.adb.phone import AdbPhone
 LONGEST_FILM_S = 180
 """Android's screenrecord ends after this."""
 
+BIT_RATE = 4_000_000
+"""Of films, bit/s."""
+
 _TREE_FILE = "mplab-window.xml"
 _STOP_TIMEOUT_S = 15.0
 
@@ -37,25 +40,31 @@ def hierarchy(phone: AdbPhone) -> str:
 
 
 class ScreenRecording:
-    """A film of the screen, of 180 s at most; begins when it is made.
+    """A film of the screen, of 180 s at most; begins when it is made. `Film` goes on for longer.
 
     Args:
         phone: whose screen.
         log: host file for what screenrecord says.
         bit_rate: bit/s.
+        limit_s: how long at most, s.
 
     Raises:
         DeviceError: it could not be begun.
     """
 
-    def __init__(self, phone: AdbPhone, log: Path, *, bit_rate: int = 4_000_000) -> None:
+    def __init__(self, phone: AdbPhone, log: Path, *, bit_rate: int = BIT_RATE, limit_s: int = LONGEST_FILM_S) -> None:
         self._phone = phone
         self._log = log
         self._path = phone.outbox(log.with_suffix(".mp4"))
         self.began = time.time()
         """Host time, s."""
-        argv = ["screenrecord", "--bit-rate", str(bit_rate), "--time-limit", str(LONGEST_FILM_S), self._path]
+        argv = ["screenrecord", "--bit-rate", str(bit_rate), "--time-limit", str(limit_s), self._path]
         self._process = phone.spawn(argv, log=log)
+
+    @property
+    def over(self) -> bool:
+        """It has ended: by itself, or because the phone was lost."""
+        return self._process.poll() is not None
 
     def save(self, target: Path) -> None:
         """End it, and save it as MP4. Raises DeviceError."""

@@ -61,14 +61,16 @@ class AndroidPagesScenario(AndroidScenario):
             if load > 1:
                 visit = self.open(context)
             tab = self._tabs[context.cell_dir]
+            # The agent has looked the name up: the browser knows of no time for it.
+            proxied = {"by_proxy": True, "dns_s": None} if context.app_proxy else {}
             for site in context.rng.sample(parameters.sites, len(parameters.sites)):
                 if tab is not None:
                     fields = self._pages.load(tab, events, parameters, site, load)
-                    context.observe("page", **fields, seen_by="devtools")
+                    context.observe("page", **(fields | proxied), seen_by="devtools")
                     continue
                 url = f"https://www.{site}{SUFFIX[parameters.http]}/"
                 fields = self.load(context, visit, url, parameters)
-                context.observe("page", site=site, load=load, url=url, **fields, seen_by="screen")
+                context.observe("page", site=site, load=load, url=url, **(fields | proxied), seen_by="screen")
                 time.sleep(parameters.rest_s)
 
     def clean_up(self, context: Context, parameters: PagesParameters) -> None:

@@ -31,7 +31,30 @@ command -v ethtool >/dev/null || echo none
 """
 
 
-class LinuxServer(Place):
+class LinuxPlace(Place):
+    """A place whose kernel puts no packets together while it is held."""
+
+    def _prepare_held(self) -> None:
+        self._switch_offloads_off()
+
+    def _switch_offloads_off(self) -> None:
+        """Switch off what is on, and note that exactly this is switched on again."""
+        found = offloads(self.shell.script(_FEATURES, *self._interfaces).stdout)
+        if not found:
+            return
+        undo = [
+            f"ethtool -K {quote(device)} {name} on || failed=1" for device, names in found.items() for name in names
+        ]
+        change = [
+            f"ethtool -K {quote(device)} {name} off >/dev/null || return 1"
+            for device, names in found.items()
+            for name in names
+        ]
+        back = "\n".join(["failed=0", *undo, "[ $failed = 0 ]\n"])
+        self._hold.change("\n".join([self._hold.note_undo(_UNDO_OFFLOAD, back), *change]), "switching offloads off")
+
+
+class LinuxServer(LinuxPlace):
     """A server for as long as its context: nobody else may shape it meanwhile.
 
     Args:
@@ -67,40 +90,35 @@ class LinuxServer(Place):
                 "package ethtool"
             )
 
-    def _prepare_held(self) -> None:
-        self._switch_offloads_off()
 
-    def _switch_offloads_off(self) -> None:
-        """Switch off what is on, and note that exactly this is switched on again."""
-        found = offloads(self.shell.script(_FEATURES, *self._interfaces).stdout)
-        if not found:
-            return
-        undo = [
-            f"ethtool -K {quote(device)} {name} on || failed=1" for device, names in found.items() for name in names
-        ]
-        change = [
-            f"ethtool -K {quote(device)} {name} off >/dev/null || return 1"
-            for device, names in found.items()
-            for name in names
-        ]
-        back = "\n".join(["failed=0", *undo, "[ $failed = 0 ]\n"])
-        self._hold.change("\n".join([self._hold.note_undo(_UNDO_OFFLOAD, back), *change]), "switching offloads off")
-
-
-class ShapingPhone(LinuxServer):
-    """A rooted phone that shapes itself, for as long as its context.
+class RootedPhone(LinuxPlace):
+    """A rooted phone that shapes itself, however its root shell is had.
 
     Its notes are where `adb` puts things, since it has no /run. Offloads are switched off where it has `ethtool`.
     """
 
     state_directory: ClassVar[str] = "/data/local/tmp/mplab"
 
+    def _check_ready(self) -> None:
+        _check_root(self.shell)
+
+
+class ShapingPhone(RootedPhone):
+    """A phone whose root shell the lab file names, for as long as its context.
+
+    Args:
+        name: in the lab file.
+        settings: of the lab file.
+        interfaces: of the phone, that will be shaped.
+        run_id: of the run, for messages to others.
+        undo: where every change registers its undo before it is made.
+    """
+
     def __init__(
         self, name: str, settings: PhoneShellFile, *, undo: UndoStack, interfaces: Sequence[str], run_id: str = ""
     ) -> None:
         full_name = f"phone {name}"
-        Place.__init__(
-            self,
+        super().__init__(
             full_name,
             phone_shell(full_name, settings),
             interfaces=interfaces,
@@ -109,9 +127,6 @@ class ShapingPhone(LinuxServer):
             undo=undo,
             run_id=run_id,
         )
-
-    def _check_ready(self) -> None:
-        _check_root(self.shell)
 
 
 def _check_root(shell: Shell) -> None:

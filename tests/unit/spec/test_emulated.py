@@ -132,8 +132,8 @@ def test_what_would_go_past_the_transport_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_experiment(file, catalog=catalog(), lab=use(tmp_path, WITHOUT_ROOT))
     assert str(caught.value) == (
-        f"{file}:5: scenarios[1]: scenario 'dropbox' cannot be told a SOCKS proxy, and phone 'one' is used without "
-        "root: its traffic would go past the transport. Allowed there: download"
+        f"{file}:5: scenarios[1]: scenario 'dropbox' cannot be told a proxy, and phone 'one' is used without root: "
+        "its traffic would go past the transport. Allowed there: download, firefox, web"
     )
 
 

@@ -106,12 +106,12 @@ def test_send_buffers_are_filled_where_that_is_asked_for() -> None:
     assert session["send_buffer_bytes"] == 65536
 
 
-def agent_config(folder: Path, settings: AgentSettings, *, app_proxy: str = "") -> dict[str, Any]:
+def agent_config(folder: Path, settings: AgentSettings, *, app_proxy: str = "", http: str = "") -> dict[str, Any]:
     (folder / "secret").write_text("00")
     Agent(
         phone=NetnsPhone(Node("phone", 1), INTERFACES, gateways={}, directory=folder / "phone"),
         settings=settings,
-        endpoints=replace(topology.endpoints(), app_proxy=app_proxy),
+        endpoints=replace(topology.endpoints(), app_proxy=app_proxy, app_http_proxy=http),
         secret_file=folder / "secret",
         congestion_control="bbr",
         logs=folder,
@@ -154,10 +154,10 @@ def test_datagrams_are_handed_over_where_they_are_carried(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["sptcp", "sptcp-lte", "mpflex"])
-def test_without_root_the_agent_is_reached_by_socks_and_marks_nothing(tmp_path: Path, name: str) -> None:
+def test_without_root_the_agent_is_a_proxy_and_marks_nothing(tmp_path: Path, name: str) -> None:
     settings = make_transport(name, None, INTERFACES).agent_settings()
-    config = agent_config(tmp_path, settings, app_proxy="127.0.0.1:1080")
-    assert config["listen"] == {"socks": "127.0.0.1:1080"}
+    config = agent_config(tmp_path, settings, app_proxy="127.0.0.1:1080", http="127.0.0.1:8118")
+    assert config["listen"] == {"socks": "127.0.0.1:1080", "http": "127.0.0.1:8118"}
     assert config["mark"] == 0
     assert config["dns_server"] == topology.endpoints().dns, "names are the agent's to resolve"
     assert agent_config(tmp_path, settings)["mark"] != 0

@@ -18,6 +18,7 @@ _HELP = """Settings provider (settings) commands:
       NAMESPACE is one of {system, secure, global}, case-insensitive
 """
 _ARGUMENTS = {"get": 2, "put": 3, "delete": 2, "list": 1}
+_PROXY = "http_proxy"
 _RADIO_SETTINGS = ("mobile_data_always_on", "airplane_mode_on", "mobile_data", "wifi_on")
 
 
@@ -44,9 +45,25 @@ async def settings(device: Android, call: Call) -> int:
         values[rest[1]] = rest[2]
         if rest[1] in _RADIO_SETTINGS:
             device.radios.update()
+        if (namespace, rest[1]) == ("global", _PROXY):
+            _take_proxy(device, rest[2])
     else:
         await call.out(f"Deleted {int(values.pop(rest[1], None) is not None)} rows\n")
     return 0
+
+
+def _take_proxy(device: Android, given: str) -> None:
+    """What ConnectivityService makes of the old setting when it changes (ProxyTracker, Android 10 to 16): ``HOST:PORT``
+    becomes the proxy of every app that asks for one; without a host or a port there is none.
+    """
+    host, _, port = given.partition(":")
+    valid = bool(host) and port.isdigit() and int(port) > 0
+    device.state.settings["global"] |= {
+        "global_http_proxy_host": host if valid else "",
+        "global_http_proxy_port": port if valid else "0",
+        "global_http_proxy_exclusion_list": "",
+    }
+    device.state.screen.use_proxy(f"{host}:{port}" if valid else "")
 
 
 def _without_user(words: list[str]) -> list[str]:
