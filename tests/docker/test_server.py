@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from docker import DockerClient
@@ -83,6 +84,17 @@ def test_a_stack_that_was_lent_is_given_back_after_kill_9(engine: Engine, client
     assert {state.service for state in states} == before
     assert all(state.well for state in states)
     by_hand.down()
+    assert client.containers.list(all=True) == []
+
+
+def test_an_image_that_is_missing_and_that_no_registry_gives_is_named(engine: Engine, client: DockerClient) -> None:
+    settings = StackSettings(engine.url, profiles=("dns",), congestion_control=congestion_control())
+    gone = DockerStack(replace(settings, variables={"MPLAB_TAG": "gone"}))
+    with pytest.raises(LabNotReadyError, match="mplab/net:gone is not in the engine; 'mplab proxy prepare' builds it"):
+        gone.up(build=False)
+    pinned = f"registry.invalid/debian@sha256:{'0' * 64}"
+    with pytest.raises(LabNotReadyError, match=r"no registry gave it \(.*what a digest names cannot be made from"):
+        DockerStack(replace(settings, variables={"MPLAB_BASE": pinned})).up()
     assert client.containers.list(all=True) == []
 
 

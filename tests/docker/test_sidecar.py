@@ -12,10 +12,11 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from orchestrator.capture import Captures
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.origin.files import stream_bytes
 from orchestrator.programs import MPTRACE
 from orchestrator.proxy.docker import DockerStack, ServiceState
+from orchestrator.proxy.docker.engine import connect
 from orchestrator.proxy.docker.proxy import DockerProxy
 from orchestrator.proxy.docker.render import Rendered
 from orchestrator.proxy.docker.sidecar import LABEL, Sidecar
@@ -209,6 +210,11 @@ def test_over_ssh_until_it_is_dropped(
         pytest.skip(reason)
     with SshServer(tmp_path / "ssh", f"DOCKER_HOST={engine.url} docker system dial-stdio") as server:
         server.use(monkeypatch)
+        known = server.known_hosts.read_text()
+        server.known_hosts.write_text("")
+        with pytest.raises(LabNotReadyError, match=r"over SSH: Host key verification failed; try: ssh ssh://root@"):
+            connect(server.url)
+        server.known_hosts.write_text(known)
         beside = str(_container(client, "proxy-net").id)
         argv = [sys.executable, "-W", "ignore", "-m", "tests.docker.far", server.url, str(tmp_path), beside]
         far = subprocess.Popen(

@@ -35,6 +35,16 @@ def profiles(file: Path = FILE) -> list[str]:
     return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
 
 
+def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
+    """A service of the profiles `chosen` for each of their images: building all would build some again and again."""
+    services: Mapping[str, Any] = YAML(typ="safe").load(file)["services"]
+    found: dict[str, str] = {}
+    for name, service in services.items():
+        if not set(chosen).isdisjoint(service["profiles"]):
+            found.setdefault(service["image"], name)
+    return list(found.values())
+
+
 def default_settings(file: Path = ENV_FILE) -> dict[str, str]:
     """What ``.env`` says."""
     lines = [line.strip() for line in file.read_text().splitlines()]
