@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,7 +203,7 @@ def test_a_clock_that_is_off_is_an_error(proxy: DockerProxy) -> None:
 
 @pytest.mark.usefixtures("proxy")
 def test_over_ssh_until_it_is_dropped(
-    engine: Engine, client: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, client: DockerClient, bridge_stack: DockerStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if reason := SshServer.why_not():
         pytest.skip(reason)
@@ -215,21 +214,20 @@ def test_over_ssh_until_it_is_dropped(
         with pytest.raises(LabNotReadyError, match=r"over SSH: Host key verification failed; try: ssh ssh://root@"):
             connect(server.url)
         server.known_hosts.write_text(known)
-        beside = str(_container(client, "proxy-net").id)
-        argv = [sys.executable, "-W", "ignore", "-m", "tests.docker.far", server.url, str(tmp_path), beside]
-        far = subprocess.Popen(
-            [*argv, congestion_control()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert far.stdout is not None
-        first = far.stdout.readline()
-        server.drop()
-        said, errors = far.communicate("\n", timeout=60)
-    assert first == "captured\n", errors
-    assert (tmp_path / "proxy.pcapng").stat().st_size > 0
-    lost, unreachable = said.splitlines()
-    assert lost.startswith("engine: it does not answer any more")
-    assert "cannot be reached over SSH" in unreachable
+        far = connect(server.url)
+        try:
+            driver = _driver(far, bridge_stack)
+            driver.use({})
+            captures = Captures([driver.capture_point], "headers", tmp_path)
+            captures.start()
+            (result,) = captures.stop()
+            assert (tmp_path / result.file).stat().st_size > 0
+            driver.check_alive()
+            server.drop()
+            with pytest.raises(DeviceError, match="engine: it does not answer any more"):
+                driver.check_alive()
+            with pytest.raises(LabNotReadyError, match=r"cannot be reached over SSH: .*refused"):
+                connect(server.url)
+        finally:
+            far.close()
+    assert _container(client, "proxy").status == "running"

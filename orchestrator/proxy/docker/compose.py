@@ -12,6 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.proxy.docker.tunnel import near
 from orchestrator.services.registry import SERVICES_DIR
 
 FILE = SERVICES_DIR / "compose.yaml"
@@ -91,18 +92,21 @@ def run_compose(
     """
     argv = [*compose_command(), "--file", str(FILE), "--project-directory", str(FILE.parent)]
     argv += [*(f"--profile={name}" for name in chosen), *arguments]
-    environment = {**os.environ, "DOCKER_HOST": url, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
+    environment = {**os.environ, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
     environment |= {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"} if _no_buildx() else {}
     lines: list[str] = []
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment,
-    ) as process:
+    with (
+        near(url) as socket_url,
+        subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment | {"DOCKER_HOST": socket_url},
+        ) as process,
+    ):
         assert process.stdout is not None  # noqa: S101 - PIPE was asked for
         for line in process.stdout:
             lines.append(line.rstrip())

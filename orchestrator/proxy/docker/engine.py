@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,15 +11,13 @@ from requests.exceptions import ConnectionError as RequestsConnectionError
 from requests.exceptions import ReadTimeout, RequestException
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.proxy.docker.tunnel import SSH, Tunnel, try_ssh
 
 DEFAULT_URL = "unix:///var/run/docker.sock"
 OLDEST_API = (1, 41)
 """That of Docker 20.10."""
 
-SSH = "ssh://"
-
 _TIMEOUT_S = 120
-_SSH_CONNECT_S, _SSH_TIMEOUT_S = 15, 60.0
 
 
 def engine_url(asked: str = "") -> str:
@@ -34,7 +31,15 @@ def connect(url: str) -> DockerClient:
     Raises:
         LabNotReadyError: it does not run, may not be used, cannot be reached, or is too old.
     """
-    return _client(url, _server_version(url))
+    if not url.startswith(SSH):
+        return _client(url, _server_version(url))
+    try_ssh(url)
+    tunnel = Tunnel(url)
+    try:
+        return _TunnelledClient(tunnel, _server_version(tunnel.url, url))
+    except BaseException:
+        tunnel.close()
+        raise
 
 
 @contextmanager
@@ -56,13 +61,30 @@ def connected(url: str) -> Iterator[DockerClient]:
 
 
 def _client(url: str, version: str) -> DockerClient:
-    return DockerClient(base_url=url, timeout=_TIMEOUT_S, use_ssh_client=url.startswith(SSH), version=version)
+    return DockerClient(base_url=url, timeout=_TIMEOUT_S, version=version)
 
 
-def _server_version(url: str) -> str:
-    """The API that the engine speaks; nothing of the connection is left when there is none."""
-    if url.startswith(SSH):
-        _try_ssh(url)
+class _TunnelledClient(DockerClient):
+    """The tunnel goes with it."""
+
+    def __init__(self, tunnel: Tunnel, version: str) -> None:
+        super().__init__(base_url=tunnel.url, timeout=_TIMEOUT_S, version=version)
+        self._tunnel = tunnel
+
+    def close(self) -> None:
+        """Once is enough."""
+        super().close()
+        self._tunnel.close()
+
+
+def _server_version(url: str, shown: str = "") -> str:
+    """The API that the engine speaks; nothing of the connection is left when there is none.
+
+    Args:
+        url: of the engine.
+        shown: how errors name it; "": by `url`.
+    """
+    shown = shown or url
     try:
         if url.startswith("unix://"):
             with socket.socket(socket.AF_UNIX) as probe:
@@ -73,49 +95,17 @@ def _server_version(url: str) -> str:
         finally:
             client.close()
     except (DockerException, RequestException, OSError, ValueError) as error:
-        raise LabNotReadyError(_why_unreachable(url, error)) from error
+        raise LabNotReadyError(_why_unreachable(shown, error)) from error
     version = str(found["ApiVersion"])
     if tuple(int(part) for part in version.split(".")) < OLDEST_API:
-        raise LabNotReadyError(f"Docker at {url} is {found['Version']}: 20.10 or newer is needed")
+        raise LabNotReadyError(f"Docker at {shown} is {found['Version']}: 20.10 or newer is needed")
     return version
-
-
-def _try_ssh(url: str) -> None:
-    """Do once what the client does for each connection, and ask nobody: a host key that is not known is an error.
-
-    Raises:
-        LabNotReadyError: with what SSH, or Docker's program there, has said.
-    """
-    ask = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_SSH_CONNECT_S}", "--", url]
-    try:
-        done = subprocess.run(
-            [*ask, "docker system dial-stdio"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SSH_TIMEOUT_S,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise LabNotReadyError(_no_ssh(url, "no ssh on this machine: apt-get install openssh-client")) from error
-    except subprocess.TimeoutExpired as error:
-        raise LabNotReadyError(_no_ssh(url, f"no answer within {_SSH_TIMEOUT_S:g} s")) from error
-    if done.returncode != 0:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise LabNotReadyError(_no_ssh(url, lines[-1] if lines else f"exit code {done.returncode}"))
-
-
-def _no_ssh(url: str, why: str) -> str:
-    return f"Docker at {url} cannot be reached over SSH: {why.rstrip('.')}; try: ssh {url} docker info"
 
 
 def _why_unreachable(url: str, error: BaseException) -> str:
     chain = list(_causes(error))
     if any(isinstance(cause, PermissionError) for cause in chain):
         return f"Docker at {url}: no permission; join the group 'docker' (and log in again), or be root"
-    if url.startswith(SSH):
-        return _no_ssh(url, str(chain[-1]))
     if any(isinstance(cause, FileNotFoundError | ConnectionError) for cause in chain):
         return f"Docker at {url} does not run; start it (systemctl start docker), or name another engine by --engine"
     return f"Docker at {url} cannot be used: {chain[-1]}"
