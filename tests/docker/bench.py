@@ -166,14 +166,14 @@ class Bench:
         finally:
             ssh.close()
 
-    def lab(self, engine_url: str = "", **phone: object) -> dict[str, Any]:
-        """The lab file's content; `engine_url`: another way to the engine; `phone` changes the phone's entry."""
+    def lab(self, **phone: object) -> dict[str, Any]:
+        """The lab file's content; `phone` changes the phone's entry."""
         entry: dict[str, Any] = {"driver": "adb", "serial": self.device.address, "ready": {"idle_for": "0 s"}}
         found: dict[str, Any] = {
             "mplab": 1,
             "name": "bench",
             "phones": {"bench-1": entry},
-            "proxy": {"driver": "docker", "engine": engine_url or self._engine.url, "listen": [SERVER]},
+            "proxy": {"driver": "docker", "engine": self._engine.url, "listen": [SERVER]},
         }
         if self._router is not None:
             router = self._router.settings.model_dump(mode="json", exclude_defaults=True)

@@ -17,7 +17,6 @@ from orchestrator.record import read_events
 from tests.docker.bench import Bench, why_no_router, why_not
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
-from tests.docker.ssh import SshServer
 from tests.integration.conftest import environment, lab_processes, mplab_argv, wait_until
 
 pytestmark = pytest.mark.timeout(600)
@@ -55,9 +54,9 @@ def bench(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
         yield running
 
 
-def write_lab(folder: Path, bench: Bench, engine_url: str = "", **phone: object) -> Path:
+def write_lab(folder: Path, bench: Bench, **phone: object) -> Path:
     path = folder / "lab.yaml"
-    path.write_text(json.dumps(bench.lab(engine_url, **phone)))
+    path.write_text(json.dumps(bench.lab(**phone)))
     return path
 
 
@@ -204,35 +203,6 @@ def test_what_a_killed_run_left_is_given_back_at_the_next_start(
     assert client.containers.list() != []
     done = mplab(tmp_path, run_argv(tmp_path, lab_file))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert differences(before, bench.seen()) == []
-    assert client.containers.list(all=True) == []
-
-
-def test_an_engine_over_ssh_that_is_dropped_in_a_cell_and_comes_back(
-    tmp_path: Path, bench: Bench, engine: Engine, client: DockerClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if reason := SshServer.why_not():
-        pytest.skip(reason)
-    before = bench.seen()
-    with SshServer(tmp_path / "ssh", f"DOCKER_HOST={engine.url} docker system dial-stdio") as server:
-        server.use(monkeypatch)
-        with begun(tmp_path, write_lab(tmp_path, bench, server.url)) as running:
-            server.drop()
-            said, _ = running.communicate(timeout=300)
-        assert running.returncode == 3, said
-        assert "cannot be reached over SSH" in said
-        for cell in cells(tmp_path / "runs").values():
-            assert cell["outcome"] == "failed", said
-            assert cell["reasons"][0].startswith("engine: it does not answer any more"), cell["reasons"]
-        assert differences(before, bench.seen()) == [], "the phone did not need the engine"
-        server.start()
-        done = mplab(tmp_path, mplab_argv("resume", "--json"))
-        assert done.returncode == 0, done.stdout + done.stderr
-    found = cells(tmp_path / "runs")
-    assert len(found) == 2
-    for path, cell in found.items():
-        assert cell["outcome"] == "ok", cell["reasons"]
-        check_cell(path, cell)
     assert differences(before, bench.seen()) == []
     assert client.containers.list(all=True) == []
 

@@ -14,7 +14,8 @@ from orchestrator.capture import Captures
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.origin.files import stream_bytes
 from orchestrator.programs import MPTRACE
-from orchestrator.proxy.docker import DockerStack, ServiceState
+from orchestrator.proxy.docker import DockerStack, ServiceState, StackSettings
+from orchestrator.proxy.docker.compose import compose_command
 from orchestrator.proxy.docker.engine import connect
 from orchestrator.proxy.docker.proxy import DockerProxy
 from orchestrator.proxy.docker.render import Rendered
@@ -223,6 +224,9 @@ def test_over_ssh_until_it_is_dropped(
             (result,) = captures.stop()
             assert (tmp_path / result.file).stat().st_size > 0
             driver.check_alive()
+            if compose_command() == ("docker-compose",):
+                with pytest.raises(LabNotReadyError, match=r"install compose v2, run mplab on that server, or forward"):
+                    DockerStack(StackSettings(server.url, profiles=("dns",))).up(build=False)
             server.drop()
             with pytest.raises(DeviceError, match="engine: it does not answer any more"):
                 driver.check_alive()

@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker.tunnel import near
+from orchestrator.proxy.docker.tunnel import SSH, near
 from orchestrator.services.registry import SERVICES_DIR
 
 FILE = SERVICES_DIR / "compose.yaml"
@@ -25,6 +25,11 @@ _TAKEN = re.compile(
 _NO_ADDRESS = re.compile(r"(?P<address>\d[\d.]+):\d+[^\n]*cannot assign requested address")
 _NO_REGISTRY = re.compile(
     r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image|needs to be built", re.I
+)
+_NOT_OVER_SSH = (
+    "engine {url}: docker-compose 1 opens more connections at once than an SSH server takes; install compose v2, "
+    "run mplab on that server, or forward its engine's socket, ssh -N -L /run/lab.sock:/var/run/docker.sock {url}, "
+    "and name unix:///run/lab.sock"
 )
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
@@ -90,6 +95,8 @@ def run_compose(
     Raises:
         LabNotReadyError: it failed; one sentence says why.
     """
+    if url.startswith(SSH) and _is_old():
+        raise LabNotReadyError(_NOT_OVER_SSH.format(url=url))
     argv = [*compose_command(), "--file", str(FILE), "--project-directory", str(FILE.parent)]
     argv += [*(f"--profile={name}" for name in chosen), *arguments]
     environment = {**os.environ, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
@@ -114,6 +121,14 @@ def run_compose(
         code = process.wait(_TIMEOUT_S)
     if code != 0:
         raise LabNotReadyError(why_failed("\n".join(lines)) or f"compose {arguments[0]} failed ({code})")
+
+
+@cache
+def _is_old() -> bool:
+    done = subprocess.run(
+        [*compose_command(), "version", "--short"], capture_output=True, text=True, timeout=30, check=False
+    )
+    return done.stdout.startswith("1.")
 
 
 @cache

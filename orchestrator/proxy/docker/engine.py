@@ -11,7 +11,7 @@ from requests.exceptions import ConnectionError as RequestsConnectionError
 from requests.exceptions import ReadTimeout, RequestException
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker.tunnel import SSH, Tunnel, try_ssh
+from orchestrator.proxy.docker.tunnel import SSH, Tunnel
 
 DEFAULT_URL = "unix:///var/run/docker.sock"
 OLDEST_API = (1, 41)
@@ -33,7 +33,6 @@ def connect(url: str) -> DockerClient:
     """
     if not url.startswith(SSH):
         return _client(url, _server_version(url))
-    try_ssh(url)
     tunnel = Tunnel(url)
     try:
         return _TunnelledClient(tunnel, _server_version(tunnel.url, url))
