@@ -226,7 +226,7 @@ def test_over_ssh_until_it_is_dropped(
             driver.check_alive()
             if compose_command() == ("docker-compose",):
                 with pytest.raises(LabNotReadyError, match=r"install compose v2, run mplab on that server, or forward"):
-                    DockerStack(StackSettings(server.url, profiles=("dns",))).up(build=False)
+                    DockerStack(StackSettings(server.url, profiles=("dns",))).prepare()
             server.drop()
             with pytest.raises(DeviceError, match="engine: it does not answer any more"):
                 driver.check_alive()
