@@ -147,7 +147,8 @@ def test_rings_of_captures_do_not_fill_the_disk(
         cap_drop=["ALL"],
         cap_add=sorted(CAPTURES),
         environment={"MPLAB_CAPTURE": "small", "MPLAB_RING_FILES": "2", "MPLAB_RING_MB": "1", "MPLAB_SNAPLEN": "0"},
-        tmpfs={"/run": "", "/captures": "size=64m,mode=0777"},
+        tmpfs={"/run": ""},
+        volumes=["/captures"],
     )
     try:
         deadline = time.monotonic() + 30
@@ -162,7 +163,7 @@ def test_rings_of_captures_do_not_fill_the_disk(
         assert len(sizes) == 2, said
         assert max(sizes) < 1_100_000, said
     finally:
-        small.remove(force=True)
+        small.remove(force=True, v=True)
 
 
 def test_shadowsocks_carries_over_mptcp_and_only_to_the_origin(
