@@ -26,6 +26,9 @@ _NO_ADDRESS = re.compile(r"(?P<address>\d[\d.]+):\d+[^\n]*cannot assign requeste
 _NO_REGISTRY = re.compile(
     r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image|needs to be built", re.I
 )
+_TRIES = 3
+_POOL_CLOSED = re.compile(r"Pool is closed")
+"""compose 1.29 has a pool of connections for each URL, keeps 25, and now and then closes one that is in use."""
 _NOT_OVER_SSH = (
     "engine {url}: docker-compose 1 opens more connections at once than an SSH server takes; install compose v2, "
     "run mplab on that server, or forward its engine's socket, ssh -N -L /run/lab.sock:/var/run/docker.sock {url}, "
@@ -101,26 +104,32 @@ def run_compose(
     argv += [*(f"--profile={name}" for name in chosen), *arguments]
     environment = {**os.environ, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
     environment |= {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"} if _no_buildx() else {}
+    with near(url) as socket_url:
+        for _ in range(_TRIES):
+            code, output = _run(argv, environment | {"DOCKER_HOST": socket_url}, say)
+            if code == 0:
+                return
+            if not _POOL_CLOSED.search(output):
+                break
+    raise LabNotReadyError(why_failed(output) or f"compose {arguments[0]} failed ({code})")
+
+
+def _run(argv: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]) -> tuple[int, str]:
     lines: list[str] = []
-    with (
-        near(url) as socket_url,
-        subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env=environment | {"DOCKER_HOST": socket_url},
-        ) as process,
-    ):
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
         assert process.stdout is not None  # noqa: S101 - PIPE was asked for
         for line in process.stdout:
             lines.append(line.rstrip())
             say(line.rstrip())
-        code = process.wait(_TIMEOUT_S)
-    if code != 0:
-        raise LabNotReadyError(why_failed("\n".join(lines)) or f"compose {arguments[0]} failed ({code})")
+        return process.wait(_TIMEOUT_S), "\n".join(lines)
 
 
 @cache
