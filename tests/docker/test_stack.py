@@ -157,7 +157,7 @@ def test_rings_of_captures_do_not_fill_the_disk(
             time.sleep(0.1)
         for _ in range(2):
             assert phone.get(f"http://dl.lab/{SIZE}").stat().st_size == SIZE
-        _, said = small.exec_run(["sh", "-c", "stat -c '%s %n' /captures/small-eth0.pcap*"])
+        _, said = small.exec_run(["sh", "-c", "stat -c '%s %n' /captures/small-eth0.pcap*"], user="tcpdump")
         assert isinstance(said, bytes)
         sizes = [int(line.split()[0]) for line in said.decode().splitlines()]
         assert len(sizes) == 2, said
