@@ -23,10 +23,11 @@ help:  ## this list
 demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 	$(VENV)/bin/mplab run experiments/demo.yaml
 
-test: setup  ## lint, types, unit, integration, router, device and Go tests
+test: setup  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
+	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	$(VENV)/bin/tox
 
-test-docker: setup  ## tests of the containers, with a Docker engine of their own (root; installs docker.io where it is missing)
+test-docker: setup  ## tests of the containers alone, with a Docker engine of their own (root; installs docker.io where it is missing)
 	@tools/system-packages docker
 	$(VENV)/bin/tox -e docker
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.errors import LabNotReadyError
 from orchestrator.lab.handover import HOLDERS, HandedOver
 from orchestrator.spec.labuse import LabUse
-from orchestrator.spec.proxyfile import PROFILES, ProxyFile
+from orchestrator.spec.proxyfile import LOCAL_ENGINE, PROFILES, ProxyFile
 
 if TYPE_CHECKING:
     from orchestrator.proxy.docker import DockerStack
@@ -72,7 +72,7 @@ def _check_wires(stack: "DockerStack") -> None:
     """Raise LabNotReadyError when no virtual phone can be wired to its containers."""
     if os.geteuid() != 0:
         raise LabNotReadyError("a virtual phone is wired to containers by root alone: run as root, or without --lab")
-    if not stack.url.startswith("unix://"):
+    if not stack.url.startswith(LOCAL_ENGINE):  # of the environment: a lab file that says so is refused before
         raise LabNotReadyError(
             f"engine {stack.url}: a virtual phone is wired to containers of this machine's engine alone: unix:///…"
         )
@@ -106,7 +106,7 @@ def _hand_over(stack: "DockerStack", opened: ExitStack, *, wired: bool) -> Hande
         holder = str(found[HOLDERS["proxy"]].id)
     if wired:
         # A lab has a /run of its own, and no way to the engine's socket but this one.
-        socket = os.open(stack.url.removeprefix("unix://"), os.O_PATH | os.O_CLOEXEC)
+        socket = os.open(stack.url.removeprefix(LOCAL_ENGINE), os.O_PATH | os.O_CLOEXEC)
         opened.callback(os.close, socket)
         url = f"unix:///proc/self/fd/{socket}"
     made = stack.last_rendered()

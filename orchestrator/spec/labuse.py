@@ -11,7 +11,7 @@ from orchestrator.spec.abilities import Abilities, refusals
 from orchestrator.spec.check import Checker
 from orchestrator.spec.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
 from orchestrator.spec.link import LinkCondition
-from orchestrator.spec.proxyfile import ProxyFile
+from orchestrator.spec.proxyfile import LOCAL_ENGINE, ProxyFile
 from orchestrator.spec.realphone import check_real_lab, real_refusals, unrooted_refusals
 from orchestrator.spec.suggest import unknown
 
@@ -157,8 +157,20 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
     elif not checker.lines() and lab.proxy is not None and lab.phones[chosen].driver == "emulated":
         text = f"a run with the emulated phone {chosen} cannot use containers yet: leave it out"
         checker.add(("proxy",), text)
+    elif not checker.lines() and lab.proxy is not None:
+        _check_wires(lab.proxy, chosen, checker)
     checker.raise_problems()
     return LabUse(lab, document.source, chosen)
+
+
+def _check_wires(proxy: ProxyFile, phone: str, checker: Checker) -> None:
+    """Note an engine whose containers no wire of this machine's kernel can end in."""
+    if proxy.engine is not None and not proxy.engine.startswith(LOCAL_ENGINE):
+        text = (
+            f"engine '{proxy.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
+            "which are those of this machine's engine alone: 'unix:///…'; a phone with 'driver: adb' can use any"
+        )
+        checker.add(("proxy", "engine"), text)
 
 
 def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:

@@ -13,6 +13,9 @@ PROFILES = (
 )
 """Those of ``proxy-docker/compose.yaml``."""
 
+LOCAL_ENGINE = "unix://"
+"""How the URL of an engine of this machine begins."""
+
 _ENGINE = re.compile(r"unix:///\S+|ssh://[A-Za-z0-9._@:\[\]-]+|tcp://[A-Za-z0-9._:\[\]-]+:\d+")
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 

@@ -6,9 +6,11 @@ Images stay in ``build/docker`` for the next time; everything else goes with the
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,6 +38,17 @@ _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin
 _READY_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 30.0
 _LOCK_TIMEOUT_S = 240.0
+_UNSHARE = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+_TRY = """
+set -e
+mount -t tmpfs tmpfs /run
+iptables -t nat -L -n >/dev/null
+cd "$0" && mkdir lower upper work merged
+mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay merged
+umount merged
+mkdir /sys/fs/cgroup/mplab-try 2>/dev/null || mkdir /sys/fs/cgroup/memory/mplab-try
+rmdir /sys/fs/cgroup/mplab-try /sys/fs/cgroup/memory/mplab-try 2>/dev/null || true
+"""
 _SCRIPT = """
 set -e
 mount -t tmpfs tmpfs /run
@@ -53,7 +66,38 @@ def why_not() -> str:
         compose_command()
     except LabNotReadyError:
         missing.append("docker-compose")
-    return f"not installed: {', '.join(missing)}" if missing else ""
+    return f"not installed: {', '.join(missing)}" if missing else _why_not_here()
+
+
+@cache
+def _why_not_here() -> str:
+    """What this machine does not let root do, as in a container; "" when it does all that an engine needs."""
+    if not Path("/dev/net/tun").exists():
+        return "a Docker engine of the tests' own needs /dev/net/tun"
+    DATA_ROOT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=DATA_ROOT) as folder:
+        tried = subprocess.run(
+            [
+                "unshare",
+                "--net",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "sh",
+                "-c",
+                _TRY,
+                folder,
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PATH": _PATH},
+        )
+    said = tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"]
+    return f"this machine lets no Docker engine run: {said[-1]}" if tried.returncode != 0 else ""
 
 
 class Engine:
@@ -103,6 +147,10 @@ class Engine:
         self._stack.enter_context(lock.acquire(timeout=_LOCK_TIMEOUT_S))
         for folder in ("containers", "network", "volumes"):  # what an engine that was killed has left
             shutil.rmtree(self._data_root / folder, ignore_errors=True)
+        root = Path("/sys/fs/cgroup")
+        for path in (*root.glob("mplab-test-*"), *root.glob("*/mplab-test-*")):  # of tests that were killed
+            if not Path("/proc", path.name.rpartition("-")[2]).exists():
+                _remove_cgroups(path.name)
         cgroup = f"mplab-test-{os.getpid()}"
         self._stack.callback(_remove_cgroups, cgroup)
         argv = [
@@ -113,7 +161,7 @@ class Engine:
         ]
         process = self._spawn(
             [
-                *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
+                *_UNSHARE,
                 *("sh", "-c", _SCRIPT, "dockerd", *argv),
             ]
         )
@@ -124,7 +172,7 @@ class Engine:
     def _spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                argv,
+                ["setpriv", "--pdeathsig", "KILL", "--", *argv],  # also when the tests are killed
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -30,6 +30,7 @@ class SshServer:
         self._directory = directory
         self._command = command
         self._stack = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self._port = probe.getsockname()[1]
 
@@ -45,24 +46,19 @@ class SshServer:
         return f"ssh://root@127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
-        home = self._directory / "home"
-        (home / ".ssh").mkdir(parents=True, mode=0o700)
+        ssh = self._home / ".ssh"
+        ssh.mkdir(parents=True, mode=0o700)
         key, host = self._directory / "key", self._directory / "host"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-        subprocess.run([_program("dropbearkey"), "-t", "ed25519", "-f", str(host)], check=True, capture_output=True)
-        allowed = home / ".ssh" / "authorized_keys"
+        make = [_program("dropbearkey"), "-t", "ed25519", "-f", str(host)]
+        said = subprocess.run(make, check=True, capture_output=True, text=True).stdout
+        (public,) = (line for line in said.splitlines() if line.startswith("ssh-ed25519 "))
+        self.known_hosts.write_text(f"[127.0.0.1]:{self._port} {public}\n")
+        allowed = ssh / "authorized_keys"
         allowed.write_text(f'command="{self._command}" {key.with_suffix(".pub").read_text()}')
         allowed.chmod(0o600)
-        script = 'mount --bind "$0" /root && exec "$@"'
-        listen = [_program("dropbear"), "-F", "-E", "-s", "-p", f"127.0.0.1:{self._port}", "-r", str(host)]
-        log = self._stack.enter_context((self._directory / "dropbear.log").open("ab"))
-        self._process = subprocess.Popen(
-            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, str(home), *listen],
-            stdout=log,
-            stderr=log,
-        )
         self._stack.callback(self.drop)
-        self._wait()
+        self.start()
         return self
 
     def __exit__(
@@ -70,32 +66,57 @@ class SshServer:
     ) -> None:
         self._stack.close()
 
-    def _wait(self) -> None:
+    @property
+    def _home(self) -> Path:
+        return self._directory / "home"
+
+    @property
+    def known_hosts(self) -> Path:
+        """What the client knows of it."""
+        return self._directory / "known_hosts"
+
+    def start(self) -> None:
+        """Also again, when it was dropped."""
+        script = 'mount --bind "$0" /root && exec "$@"'
+        listen = [_program("dropbear"), "-F", "-E", "-s", "-p", f"127.0.0.1:{self._port}"]
+        listen += ["-r", str(self._directory / "host")]
+        with (self._directory / "dropbear.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, str(self._home), *listen],
+                stdout=log,
+                stderr=log,
+            )
+        self._wait(self._process)
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
             except OSError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
+                if time.monotonic() > deadline or process.poll() is not None:
                     raise
                 time.sleep(0.05)
             else:
                 return
 
     def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have `ssh` know key and server; the user's own configuration is not asked."""
+        """Have `ssh` know key and server, and no other one; the user's own configuration is not asked."""
         folder = self._directory / "bin"
         folder.mkdir()
         wrapper = folder / "ssh"
-        known = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o BatchMode=yes"
-        wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F none -i {self._directory / "key"} {known} "$@"\n')
+        known = f"-o StrictHostKeyChecking=yes -o UserKnownHostsFile={self.known_hosts}"
+        others = "-o GlobalKnownHostsFile=none -o BatchMode=yes -o IdentitiesOnly=yes"
+        key = self._directory / "key"
+        wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F none -i {key} {known} {others} "$@"\n')
         wrapper.chmod(0o755)
         monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
     def drop(self) -> None:
         """End the server and everybody's connection, at once."""
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
 
 def _program(name: str) -> str:

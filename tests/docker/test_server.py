@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from docker import DockerClient
@@ -10,6 +11,7 @@ from docker import DockerClient
 from orchestrator.errors import LabNotReadyError
 from orchestrator.proxy.docker import DockerStack, StackSettings
 from orchestrator.proxy.docker.borrow import borrowed, exclusive, give_back
+from orchestrator.proxy.docker.doctor import examine
 from tests.docker.conftest import SERVER_ADDRESSES, congestion_control
 from tests.docker.engine import Engine
 from tests.docker.phone import SIZE, PhoneNode, download_over_both
@@ -83,6 +85,20 @@ def test_a_stack_that_was_lent_is_given_back_after_kill_9(engine: Engine, client
     assert {state.service for state in states} == before
     assert all(state.well for state in states)
     by_hand.down()
+    assert client.containers.list(all=True) == []
+
+
+def test_an_image_that_is_missing_and_that_no_registry_gives_is_named(engine: Engine, client: DockerClient) -> None:
+    settings = StackSettings(engine.url, profiles=("dns",), congestion_control=congestion_control())
+    gone = DockerStack(replace(settings, variables={"MPLAB_TAG": "gone"}))
+    with pytest.raises(LabNotReadyError, match="mplab/net:gone is not in the engine; 'mplab proxy prepare' builds it"):
+        gone.up(build=False)
+    found = {finding.what: finding.found for finding in examine(gone) if not finding.ok}
+    assert found["kernel"] == "it is asked by a container of mplab/net:gone, which is missing"
+    assert "mplab/net:gone is missing" in found["images"]
+    pinned = f"registry.invalid/debian@sha256:{'0' * 64}"
+    with pytest.raises(LabNotReadyError, match=r"no registry gave it \(.*what a digest names cannot be made from"):
+        DockerStack(replace(settings, variables={"MPLAB_BASE": pinned})).up()
     assert client.containers.list(all=True) == []
 
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +11,12 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from orchestrator.capture import Captures
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.origin.files import stream_bytes
 from orchestrator.programs import MPTRACE
-from orchestrator.proxy.docker import DockerStack, ServiceState
+from orchestrator.proxy.docker import DockerStack, ServiceState, StackSettings
+from orchestrator.proxy.docker.compose import compose_command
+from orchestrator.proxy.docker.engine import connect
 from orchestrator.proxy.docker.proxy import DockerProxy
 from orchestrator.proxy.docker.render import Rendered
 from orchestrator.proxy.docker.sidecar import LABEL, Sidecar
@@ -203,27 +204,34 @@ def test_a_clock_that_is_off_is_an_error(proxy: DockerProxy) -> None:
 
 @pytest.mark.usefixtures("proxy")
 def test_over_ssh_until_it_is_dropped(
-    engine: Engine, client: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, client: DockerClient, bridge_stack: DockerStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if reason := SshServer.why_not():
         pytest.skip(reason)
     with SshServer(tmp_path / "ssh", f"DOCKER_HOST={engine.url} docker system dial-stdio") as server:
         server.use(monkeypatch)
-        beside = str(_container(client, "proxy-net").id)
-        argv = [sys.executable, "-W", "ignore", "-m", "tests.docker.far", server.url, str(tmp_path), beside]
-        far = subprocess.Popen(
-            [*argv, congestion_control()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert far.stdout is not None
-        first = far.stdout.readline()
-        server.drop()
-        said, errors = far.communicate("\n", timeout=60)
-    assert first == "captured\n", errors
-    assert (tmp_path / "proxy.pcapng").stat().st_size > 0
-    lost, unreachable = said.splitlines()
-    assert lost.startswith("engine: it does not answer any more")
-    assert "cannot be reached over SSH" in unreachable
+        known = server.known_hosts.read_text()
+        server.known_hosts.write_text("")
+        with pytest.raises(LabNotReadyError, match=r"over SSH: Host key verification failed; try: ssh ssh://root@"):
+            connect(server.url)
+        server.known_hosts.write_text(known)
+        far = connect(server.url)
+        try:
+            driver = _driver(far, bridge_stack)
+            driver.use({})
+            captures = Captures([driver.capture_point], "headers", tmp_path)
+            captures.start()
+            (result,) = captures.stop()
+            assert (tmp_path / result.file).stat().st_size > 0
+            driver.check_alive()
+            if compose_command() == ("docker-compose",):
+                with pytest.raises(LabNotReadyError, match=r"install compose v2, run mplab on that server, or forward"):
+                    DockerStack(StackSettings(server.url, profiles=("dns",))).prepare()
+            server.drop()
+            with pytest.raises(DeviceError, match="engine: it does not answer any more"):
+                driver.check_alive()
+            with pytest.raises(LabNotReadyError, match=r"cannot be reached over SSH: .*refused"):
+                connect(server.url)
+        finally:
+            far.close()
+    assert _container(client, "proxy").status == "running"

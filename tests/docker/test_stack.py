@@ -134,6 +134,38 @@ def _run_json(argv: list[str]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def test_rings_of_captures_do_not_fill_the_disk(
+    made: Rendered, engine: Engine, client: DockerClient, phone: PhoneNode, bridge_stack: DockerStack
+) -> None:
+    attach_to_bridges(phone, engine, client)
+    phone.start_agent(phone.agent_config("172.31.251.2:7001", made.secret_file, "tcp"))
+    small = client.containers.run(
+        bridge_stack.image("capture"),
+        detach=True,
+        init=True,
+        network_mode=f"container:{_container(client, 'proxy-net').id}",
+        cap_drop=["ALL"],
+        cap_add=sorted(CAPTURES),
+        environment={"MPLAB_CAPTURE": "small", "MPLAB_RING_FILES": "2", "MPLAB_RING_MB": "1", "MPLAB_SNAPLEN": "0"},
+        tmpfs={"/run": ""},
+        volumes=["/captures"],
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while small.exec_run(["test", "-e", "/run/ready"]).exit_code != 0:
+            assert time.monotonic() < deadline, small.logs()
+            time.sleep(0.1)
+        for _ in range(2):
+            assert phone.get(f"http://dl.lab/{SIZE}").stat().st_size == SIZE
+        _, said = small.exec_run(["sh", "-c", "stat -c '%s %n' /captures/small-eth0.pcap*"], user="tcpdump")
+        assert isinstance(said, bytes)
+        sizes = [int(line.split()[0]) for line in said.decode().splitlines()]
+        assert len(sizes) == 2, said
+        assert max(sizes) < 1_100_000, said
+    finally:
+        small.remove(force=True, v=True)
+
+
 def test_shadowsocks_carries_over_mptcp_and_only_to_the_origin(
     made: Rendered, engine: Engine, client: DockerClient, phone: PhoneNode
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.proxy.docker.tunnel import SSH, near
 from orchestrator.services.registry import SERVICES_DIR
 
 FILE = SERVICES_DIR / "compose.yaml"
@@ -25,6 +26,14 @@ _NO_ADDRESS = re.compile(r"(?P<address>\d[\d.]+):\d+[^\n]*cannot assign requeste
 _NO_REGISTRY = re.compile(
     r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image|needs to be built", re.I
 )
+_TRIES = 3
+_POOL_CLOSED = re.compile(r"Pool is closed")
+"""compose 1.29 has a pool of connections for each URL, keeps 25, and now and then closes one that is in use."""
+_NOT_OVER_SSH = (
+    "engine {url}: docker-compose 1 opens more connections at once than an SSH server takes; install compose v2, "
+    "run mplab on that server, or forward its engine's socket, ssh -N -L /run/lab.sock:/var/run/docker.sock {url}, "
+    "and name unix:///run/lab.sock"
+)
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
 
@@ -33,6 +42,16 @@ def profiles(file: Path = FILE) -> list[str]:
     """All profiles of the compose file, in its order."""
     services: Mapping[str, Any] = YAML(typ="safe").load(file)["services"]
     return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
+
+
+def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
+    """A service of the profiles `chosen` for each of their images: building all would build some again and again."""
+    services: Mapping[str, Any] = YAML(typ="safe").load(file)["services"]
+    found: dict[str, str] = {}
+    for name, service in services.items():
+        if not set(chosen).isdisjoint(service["profiles"]):
+            found.setdefault(service["image"], name)
+    return list(found.values())
 
 
 def default_settings(file: Path = ENV_FILE) -> dict[str, str]:
@@ -79,10 +98,23 @@ def run_compose(
     Raises:
         LabNotReadyError: it failed; one sentence says why.
     """
+    if url.startswith(SSH) and _is_old():
+        raise LabNotReadyError(_NOT_OVER_SSH.format(url=url))
     argv = [*compose_command(), "--file", str(FILE), "--project-directory", str(FILE.parent)]
     argv += [*(f"--profile={name}" for name in chosen), *arguments]
-    environment = {**os.environ, "DOCKER_HOST": url, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
+    environment = {**os.environ, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
     environment |= {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"} if _no_buildx() else {}
+    with near(url) as socket_url:
+        for _ in range(_TRIES):
+            code, output = _run(argv, environment | {"DOCKER_HOST": socket_url}, say)
+            if code == 0:
+                return
+            if not _POOL_CLOSED.search(output):
+                break
+    raise LabNotReadyError(why_failed(output) or f"compose {arguments[0]} failed ({code})")
+
+
+def _run(argv: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]) -> tuple[int, str]:
     lines: list[str] = []
     with subprocess.Popen(
         argv,
@@ -97,9 +129,15 @@ def run_compose(
         for line in process.stdout:
             lines.append(line.rstrip())
             say(line.rstrip())
-        code = process.wait(_TIMEOUT_S)
-    if code != 0:
-        raise LabNotReadyError(why_failed("\n".join(lines)) or f"compose {arguments[0]} failed ({code})")
+        return process.wait(_TIMEOUT_S), "\n".join(lines)
+
+
+@cache
+def _is_old() -> bool:
+    done = subprocess.run(
+        [*compose_command(), "version", "--short"], capture_output=True, text=True, timeout=30, check=False
+    )
+    return done.stdout.startswith("1.")
 
 
 @cache

@@ -74,9 +74,10 @@ df -Pm /mnt | tail -1
 
 
 def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
-    """What only a container can tell of the engine's host."""
+    """What only a container can tell of the engine's host; the engine would ask a registry for an image it lacks."""
     before = time.time()
     try:
+        client.images.get(stack.image("net"))
         answer = client.containers.run(
             stack.image("net"),
             ["bash", "-c", _SCRIPT],
@@ -84,7 +85,10 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
             network_mode="none",
             volumes=_content(client, stack.settings.project),
         )
-    except (ImageNotFound, APIError) as error:
+    except ImageNotFound:
+        yield Finding("kernel", False, f"it is asked by a container of {stack.image('net')}, which is missing")
+        return
+    except APIError as error:
         yield Finding("kernel", False, f"it could not be asked: {error}")
         return
     after = time.time()

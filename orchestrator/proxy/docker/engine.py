@@ -11,6 +11,7 @@ from requests.exceptions import ConnectionError as RequestsConnectionError
 from requests.exceptions import ReadTimeout, RequestException
 
 from orchestrator.errors import LabNotReadyError
+from orchestrator.proxy.docker.tunnel import SSH, Tunnel
 
 DEFAULT_URL = "unix:///var/run/docker.sock"
 OLDEST_API = (1, 41)
@@ -30,7 +31,14 @@ def connect(url: str) -> DockerClient:
     Raises:
         LabNotReadyError: it does not run, may not be used, cannot be reached, or is too old.
     """
-    return _client(url, _server_version(url))
+    if not url.startswith(SSH):
+        return _client(url, _server_version(url))
+    tunnel = Tunnel(url)
+    try:
+        return _TunnelledClient(tunnel, _server_version(tunnel.url, url))
+    except BaseException:
+        tunnel.close()
+        raise
 
 
 @contextmanager
@@ -52,11 +60,30 @@ def connected(url: str) -> Iterator[DockerClient]:
 
 
 def _client(url: str, version: str) -> DockerClient:
-    return DockerClient(base_url=url, timeout=_TIMEOUT_S, use_ssh_client=url.startswith("ssh://"), version=version)
+    return DockerClient(base_url=url, timeout=_TIMEOUT_S, version=version)
 
 
-def _server_version(url: str) -> str:
-    """The API that the engine speaks; nothing of the connection is left when there is none."""
+class _TunnelledClient(DockerClient):
+    """The tunnel goes with it."""
+
+    def __init__(self, tunnel: Tunnel, version: str) -> None:
+        super().__init__(base_url=tunnel.url, timeout=_TIMEOUT_S, version=version)
+        self._tunnel = tunnel
+
+    def close(self) -> None:
+        """Once is enough."""
+        super().close()
+        self._tunnel.close()
+
+
+def _server_version(url: str, shown: str = "") -> str:
+    """The API that the engine speaks; nothing of the connection is left when there is none.
+
+    Args:
+        url: of the engine.
+        shown: how errors name it; "": by `url`.
+    """
+    shown = shown or url
     try:
         if url.startswith("unix://"):
             with socket.socket(socket.AF_UNIX) as probe:
@@ -67,10 +94,10 @@ def _server_version(url: str) -> str:
         finally:
             client.close()
     except (DockerException, RequestException, OSError, ValueError) as error:
-        raise LabNotReadyError(_why_unreachable(url, error)) from error
+        raise LabNotReadyError(_why_unreachable(shown, error)) from error
     version = str(found["ApiVersion"])
     if tuple(int(part) for part in version.split(".")) < OLDEST_API:
-        raise LabNotReadyError(f"Docker at {url} is {found['Version']}: 20.10 or newer is needed")
+        raise LabNotReadyError(f"Docker at {shown} is {found['Version']}: 20.10 or newer is needed")
     return version
 
 
@@ -78,9 +105,6 @@ def _why_unreachable(url: str, error: BaseException) -> str:
     chain = list(_causes(error))
     if any(isinstance(cause, PermissionError) for cause in chain):
         return f"Docker at {url}: no permission; join the group 'docker' (and log in again), or be root"
-    if url.startswith("ssh://"):
-        by_hand = f"ssh {url.removeprefix('ssh://')} docker info"
-        return f"Docker at {url} cannot be reached over SSH: {chain[-1]}; try: {by_hand}"
     if any(isinstance(cause, FileNotFoundError | ConnectionError) for cause in chain):
         return f"Docker at {url} does not run; start it (systemctl start docker), or name another engine by --engine"
     return f"Docker at {url} cannot be used: {chain[-1]}"

@@ -15,7 +15,7 @@ from docker.models.containers import Container
 from orchestrator.configs import write_private
 from orchestrator.errors import LabNotReadyError
 from orchestrator.proxy.docker.base import Say, ensure_base
-from orchestrator.proxy.docker.compose import default_settings, profiles, run_compose
+from orchestrator.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
 from orchestrator.proxy.docker.engine import connected, engine_url
 from orchestrator.proxy.docker.render import Rendered, load_rendered, rendered
 from orchestrator.proxy.docker.volumes import LABEL, fill_volumes, volume_names
@@ -189,7 +189,8 @@ class DockerStack:
             if build:
                 ensure_base(client, self._base, self._say)
                 self._say("images: building")
-                self._compose("build", chosen=tuple(dict.fromkeys((*self._with_net(), *further))))
+                chosen = tuple(dict.fromkeys((*self._with_net(), *further)))
+                self._compose("build", "--parallel", *one_for_each_image(chosen), chosen=chosen)
             self._say("configurations and content: making what is not there yet")
             made = self.render(renew=renew)
             image = self.image("net")

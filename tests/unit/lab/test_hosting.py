@@ -12,9 +12,10 @@ from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 from orchestrator.spec.proxyfile import ProxyFile
 
 
-def lab(folder: Path, engine: str) -> LabUse:
+def lab(folder: Path, engine: str = "") -> LabUse:
     path = folder / "lab.yaml"
-    path.write_text(f"mplab: 1\nname: bench\nphones: {{one: {{driver: virtual}}}}\nproxy: {{engine: '{engine}'}}\n")
+    proxy = f"{{driver: docker{f', engine: {engine!r}' if engine else ''}}}"
+    path.write_text(f"mplab: 1\nname: bench\nphones: {{one: {{driver: virtual}}}}\nproxy: {proxy}\n")
     return use_lab(path)
 
 
@@ -32,9 +33,9 @@ def test_a_lab_without_containers_needs_nothing() -> None:
 
 def test_the_engine_of_a_virtual_phone_is_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    use = lab(tmp_path, "ssh://lab@proxy.example.org")
+    monkeypatch.setenv("DOCKER_HOST", "ssh://lab@proxy.example.org")
     with pytest.raises(LabNotReadyError, match=r"engine ssh://lab@proxy\.example\.org: a virtual phone is wired to"):
-        prepared(use, congestion_control="cubic", services=[])
+        prepared(lab(tmp_path), congestion_control="cubic", services=[])
 
 
 def test_an_ordinary_user_is_told_to_be_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,12 @@
 """What compose and engines say when something is wrong, in one sentence."""
 
+import os
+import shutil
 import socket
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,6 +73,44 @@ def test_a_socket_that_nobody_answers(tmp_path: Path) -> None:
         dead.bind(str(path))
     with pytest.raises(LabNotReadyError, match="does not run"), connected(f"unix://{path}"):
         pass
+
+
+def test_a_socket_that_one_may_not_use() -> None:
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as other:
+        path = Path(folder) / "docker.sock"
+        other.bind(str(path))
+        other.listen()
+        path.chmod(0)
+        Path(folder).chmod(0o755)
+        with (
+            ordinary_user(),
+            pytest.raises(LabNotReadyError, match="no permission; join the group 'docker'"),
+            connected(f"unix://{path}"),
+        ):
+            pass
+
+
+@contextmanager
+def ordinary_user() -> Iterator[None]:
+    """Root may use everything."""
+    found = os.geteuid()
+    if found == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(found)
+
+
+def test_a_server_without_ssh() -> None:
+    if shutil.which("ssh") is None:
+        pytest.skip("not installed: openssh-client")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # nobody listens, and nobody else is given this port
+        url = f"ssh://lab@127.0.0.1:{closed.getsockname()[1]}"
+        refused = rf"Docker at {url} cannot be reached over SSH: .*refused; try: ssh {url} docker info"
+        with pytest.raises(LabNotReadyError, match=refused), connected(url):
+            pass
 
 
 def test_something_that_is_no_engine(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Images and the virtual lab's processes have one source of configuration: what drifts apart fails here."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from orchestrator.endpoints import MPFLEX_PLAIN_PORT, PROBE_PORT
 from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.origin import Origin
 from orchestrator.programs import CHECKOUT, MPFLEX, Program
-from orchestrator.proxy.docker.compose import FILE, default_settings, profiles
+from orchestrator.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
 from orchestrator.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
 from orchestrator.proxy.docker.render import CONTROL, PORTS, Nowhere
 from orchestrator.services import RunningServices, load_service, service_names
@@ -148,6 +149,18 @@ def test_what_configurations_name_is_in_volumes_or_images(labs: tuple[Lab, Lab, 
 
 def test_profiles_of_the_lab_file_are_those_of_the_compose_file() -> None:
     assert sorted(PROFILES) == sorted(profiles())
+
+
+def test_every_image_is_built_once() -> None:
+    chosen = one_for_each_image(profiles())
+    images = [SERVICES[name]["image"] for name in chosen]
+    assert len(set(images)) == len(images)
+    assert set(images) == {service["image"] for service in SERVICES.values()}
+    builds: dict[str, set[str]] = {}
+    for service in SERVICES.values():
+        builds.setdefault(service["image"], set()).add(json.dumps(service["build"]))
+    assert {image for image, ways in builds.items() if len(ways) > 1} == set()
+    assert one_for_each_image(["dns"]) == ["origin-net", "dns"]
 
 
 def test_containers_are_hardened() -> None:
