@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,7 @@ from orchestrator.capture import Captures
 from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.origin.files import stream_bytes
 from orchestrator.programs import MPTRACE
-from orchestrator.proxy.docker import DockerStack, ServiceState, StackSettings
-from orchestrator.proxy.docker.compose import compose_command
+from orchestrator.proxy.docker import DockerStack, ServiceState
 from orchestrator.proxy.docker.engine import connect
 from orchestrator.proxy.docker.proxy import DockerProxy
 from orchestrator.proxy.docker.render import Rendered
@@ -224,9 +224,8 @@ def test_over_ssh_until_it_is_dropped(
             (result,) = captures.stop()
             assert (tmp_path / result.file).stat().st_size > 0
             driver.check_alive()
-            if compose_command() == ("docker-compose",):
-                with pytest.raises(LabNotReadyError, match=r"install compose v2, run mplab on that server, or forward"):
-                    DockerStack(StackSettings(server.url, profiles=("dns",))).prepare()
+            stack = DockerStack(replace(bridge_stack.settings, engine=server.url))
+            assert all(state.well for state in stack.up(build=False, remember=False))
             server.drop()
             with pytest.raises(DeviceError, match="engine: it does not answer any more"):
                 driver.check_alive()

@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker.tunnel import SSH, near
+from orchestrator.proxy.docker.tunnel import near
 from orchestrator.services.registry import SERVICES_DIR
 
 FILE = SERVICES_DIR / "compose.yaml"
@@ -29,11 +29,6 @@ _NO_REGISTRY = re.compile(
 _TRIES = 3
 _POOL_CLOSED = re.compile(r"Pool is closed")
 """compose 1.29 has a pool of connections for each URL, keeps 25, and now and then closes one that is in use."""
-_NOT_OVER_SSH = (
-    "engine {url}: docker-compose 1 opens more connections at once than an SSH server takes; install compose v2, "
-    "run mplab on that server, or forward its engine's socket, ssh -N -L /run/lab.sock:/var/run/docker.sock {url}, "
-    "and name unix:///run/lab.sock"
-)
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
 
@@ -98,8 +93,6 @@ def run_compose(
     Raises:
         LabNotReadyError: it failed; one sentence says why.
     """
-    if url.startswith(SSH) and _is_old():
-        raise LabNotReadyError(_NOT_OVER_SSH.format(url=url))
     argv = [*compose_command(), "--file", str(FILE), "--project-directory", str(FILE.parent)]
     argv += [*(f"--profile={name}" for name in chosen), *arguments]
     environment = {**os.environ, "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain", **settings}
@@ -130,14 +123,6 @@ def _run(argv: Sequence[str], environment: Mapping[str, str], say: Callable[[str
             lines.append(line.rstrip())
             say(line.rstrip())
         return process.wait(_TIMEOUT_S), "\n".join(lines)
-
-
-@cache
-def _is_old() -> bool:
-    done = subprocess.run(
-        [*compose_command(), "version", "--short"], capture_output=True, text=True, timeout=30, check=False
-    )
-    return done.stdout.startswith("1.")
 
 
 @cache

@@ -1,8 +1,8 @@
 """An engine over SSH as a socket of this machine, for the client and for compose alike.
 
 Docker's own library leaves the process of each connection, knows no timeout there, and wants further packages for
-compose 1.29. Each connection is an `ssh` here, too, that ends with it; they begin one after the other, because SSH
-servers refuse many that are not logged in yet.
+compose 1.29, which opens up to 64 connections at once: more than SSH servers let log in. Here one `ssh` logs in, and
+each connection is a session of it (ssh_config(5), ControlMaster), whose `ssh` ends with it.
 """
 
 import shutil
@@ -44,8 +44,9 @@ class Tunnel:
         self._ssh_url = url
         self._folder = TemporaryDirectory(prefix="mplab-engine-")
         self._path = Path(self._folder.name) / "docker.sock"
-        self._up = self._path.with_name("up")
+        self._control = self._path.with_name("ssh")
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._master = self._log_in()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))
         self._listener.listen()
@@ -66,21 +67,23 @@ class Tunnel:
             self._processes = [process for process in self._processes if process.poll() is None]
             # When ssh cannot be started, whoever has connected sees the end.
             with connection, suppress(OSError):
-                self._wait(self._spawn(connection.fileno()))
+                self._processes.append(self._spawn(connection.fileno()))
 
     def _spawn(self, both: int) -> subprocess.Popen[bytes]:
-        self._up.unlink(missing_ok=True)
-        argv = _argv(self._ssh_url, "PermitLocalCommand=yes", f"LocalCommand=: > {self._up}")
+        argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=no", command=_DIAL)
         # An interrupt is for us: what is undone then needs the engine.
-        process = subprocess.Popen(argv, stdin=both, stdout=both, stderr=subprocess.DEVNULL, start_new_session=True)
-        self._processes.append(process)
-        return process
+        return subprocess.Popen(argv, stdin=both, stdout=both, stderr=subprocess.DEVNULL, start_new_session=True)
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        """Until it is logged in."""
+    def _log_in(self) -> subprocess.Popen[bytes]:
+        """The `ssh` that others are sessions of; where the server takes no more of these, they log in themselves."""
+        argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=yes", "ControlPersist=no")
+        argv.insert(1, "-N")
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
         deadline = time.monotonic() + _TIMEOUT_S
-        while not self._up.exists() and process.poll() is None and time.monotonic() < deadline:
+        while not self._control.exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(_POLL_S)
+        return process
 
     def close(self) -> None:
         """End it, and every connection. Once is enough."""
@@ -88,9 +91,10 @@ class Tunnel:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join(_END_TIMEOUT_S)
         self._listener.close()
-        for process in self._processes:
+        processes = [*self._processes, self._master]
+        for process in processes:
             process.terminate()
-        for process in self._processes:
+        for process in processes:
             try:
                 process.wait(_END_TIMEOUT_S)
             except subprocess.TimeoutExpired:
@@ -100,9 +104,9 @@ class Tunnel:
         self._folder.cleanup()
 
 
-def _argv(url: str, *options: str) -> list[str]:
+def _argv(url: str, *options: str, command: str = "") -> list[str]:
     chosen = [part for option in (*_OPTIONS, *options) for part in ("-o", option)]
-    return ["ssh", "-T", *chosen, "--", url, _DIAL]
+    return ["ssh", "-T", *chosen, "--", url, *([command] if command else [])]
 
 
 def _try(url: str) -> None:
@@ -111,7 +115,11 @@ def _try(url: str) -> None:
         raise _failure(url, "no ssh on this machine: apt-get install openssh-client")
     try:
         done = subprocess.run(
-            _argv(url), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False
+            _argv(url, "ControlPath=none", command=_DIAL),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise _failure(url, f"no answer within {_TIMEOUT_S:g} s") from error
