@@ -17,6 +17,7 @@ from orchestrator.record import read_events
 from tests.docker.bench import Bench, why_no_router, why_not
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
+from tests.docker.ssh import SshServer
 from tests.integration.conftest import environment, lab_processes, mplab_argv, wait_until
 
 pytestmark = pytest.mark.timeout(600)
@@ -93,6 +94,29 @@ def test_a_run_by_adb_with_containers(
     assert (identity["model"], identity["root"]) == ("Google Pixel 7", "su -c")
     assert differences(before, bench.seen()) == [], "phone and router are as they were found"
     assert client.containers.list(all=True) == [], "and so is the engine"
+
+
+def test_a_run_whose_engine_is_reached_over_ssh(
+    tmp_path: Path, bench: Bench, engine: Engine, client: DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if reason := SshServer.why_not():
+        pytest.skip(reason)
+    with SshServer(tmp_path / "ssh", f"DOCKER_HOST={engine.url} docker system dial-stdio") as server:
+        server.use(monkeypatch)
+        lab = bench.lab()
+        lab["proxy"]["engine"] = server.url
+        path = tmp_path / "lab.yaml"
+        path.write_text(json.dumps(lab))
+        done = mplab(tmp_path, run_argv(tmp_path, path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = cells(tmp_path / "runs")
+    assert len(found) == 2
+    for folder, cell in found.items():
+        assert cell["outcome"] == "ok", cell["reasons"]
+        check_cell(folder, cell)
+    (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
+    assert json.loads(manifest.read_text())["lab"]["file"]["proxy"]["engine"] == server.url
+    assert client.containers.list(all=True) == []
 
 
 def check_shaped(path: Path, cell: dict[str, Any]) -> None:
