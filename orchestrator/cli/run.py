@@ -5,6 +5,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,6 +144,7 @@ def resume(
     ] = False,
     no_report: NoReport = False,
     allow_hooks: AllowHooksOption = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells that would be run.")] = False,
     quiet: Quiet = False,
     ends_by: EndsBy = None,
     as_json: JsonOption = False,
@@ -151,13 +153,18 @@ def resume(
     directory = RunDirectory.open(find_run(run_name, runs))
     experiment = directory.load_experiment(catalog())
     _check_unchanged(directory, experiment)
+    if dry_run:
+        show_plan(
+            experiment, *learn(_rest(directory, failed=failed), experiment, directory.path.parent), as_json=as_json
+        )
+        return
     if not allow_hooks:
         check_allowed(experiment.hooks, directory.path)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
     with resource_lock(directory.lock_name, run_id=directory.run_id), EventLog(directory.events_file) as events:
         complete = directory.complete_cells()
-        again = [cell for cell, record in complete.items() if failed and record.outcome != "ok"]
+        again = _not_ok(directory) if failed else []
         for cell in again:
             directory.reopen_cell(cell)
         events.append("run_resumed", complete=len(complete) - len(again), again=again)
@@ -165,6 +172,18 @@ def resume(
     if not quiet:
         err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
     _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
+
+
+def _not_ok(directory: RunDirectory) -> list[str]:
+    return [cell for cell, record in directory.complete_cells().items() if record.outcome != "ok"]
+
+
+def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
+    """What is left of a run's plan."""
+    made = directory.read_manifest().to_plan()
+    kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
+    left = tuple(cell for cell in made.cells if cell.id not in kept)
+    return replace(made, cells=left, estimate_s=made.estimate_s * len(left) / len(made.cells))
 
 
 def _routers(experiment: Experiment) -> dict[str, Any]:

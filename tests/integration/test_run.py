@@ -170,6 +170,9 @@ def test_sigint_stops_cleanly_and_the_run_can_be_resumed(
     assert 0 < len(complete) < 4
     assert json.loads(mplab("status", str(run), "--json").stdout)["state"] == "interrupted"
 
+    left = json.loads(mplab("resume", str(run), "--dry-run", "--json").stdout)["plan"]["cells"]
+    planned = json.loads((run / "manifest.json").read_text())["plan"]["cells"]
+    assert left == [cell for cell in planned if cell["id"] not in complete], "and nothing was done yet"
     assert mplab("resume", str(run), "--no-report").returncode == 0
     _check_as_planned(run, kept=complete)
 
