@@ -20,7 +20,7 @@ from analysis.bundle.frames import Frames
 from analysis.bundle.words import Words, label, named, words_in
 from analysis.decode import COMPRESSED, SUFFIX, TLS_KEYS
 from analysis.errors import BundleError
-from analysis.run import Run, read_lines
+from analysis.run import Run, read_lines, read_run
 
 TEXT = frozenset({".json", ".jsonl", ".yaml", ".yml", ".log", ".har", ".txt", ".html", ".xml", ".csv"})
 SOUND = ".wav"
@@ -66,6 +66,8 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
     omitted = [Omitted(name, cut) for name, cut in _copy_all(run.directory, target, found.raw, words)]
     omitted.sort(key=lambda one: one.name)
     (target / ANONYMISED).write_text(_said(omitted), encoding="utf-8")
+    if read_run(target).counts != run.counts:
+        raise BundleError(f"{run.directory}: cannot be anonymised: a name in it is a word that mplab itself needs")
     return omitted
 
 
@@ -123,7 +125,9 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> Words:
     experiment = run.manifest.experiment
     said = {scenario.label for scenario in experiment.scenarios} | {scenario.name for scenario in experiment.scenarios}
     said |= {transport.label for transport in experiment.transports} | {link.name for link in experiment.links}
-    said |= {experiment.name, *words_in(manifest), *(word for cell in cells for word in words_in(cell))}
+    records = [*run.events, *(observation for cell in run.cells for observation in cell.observations())]
+    said |= {experiment.name, *(str(record.get("event")) for record in records)}
+    said |= {word for content in (manifest, cells, records) for word in words_in(content)}
     return Words(addresses, label(found), _VOCABULARY | said)
 
 
@@ -157,8 +161,9 @@ def _said(omitted: Iterable[Omitted]) -> str:
   still do (Crypto-PAn). Those of the virtual lab, loopback, documentation, multicast and broadcast are as they were.
 - MAC addresses are random ones, the same in all files; whether they are locally administered is as it was.
 - Names of WiFi networks, serial numbers, and names and keys of hosts in the lab file are labels, such as `ssid-1`.
-- Captures have headers alone. Checksums of TCP, UDP and ICMP, signatures of MPTCP's ADD_ADDR, options of IP and all
-  options of TCP but the usual ones and MPTCP's are zeros; so is everything behind the headers. Comments are gone.
+- Captures have headers alone. Checksums of IPv4 and TCP that were right are right again. Those that were wrong or are
+  of UDP and ICMP, signatures of MPTCP's ADD_ADDR, options of IP and all options of TCP but the usual ones and MPTCP's
+  are zeros; so is everything behind the headers. Comments are gone.
 
 All else is as it was, such as times, host names of servers, URLs and headers in HAR files, places and mobile cells in
 phone logs. The plan's hashes are those of the first data.

@@ -1,7 +1,8 @@
 """Captured frames with other addresses: what is known to be no address and no content stays, all else becomes zeros.
 
-The header checksum of IPv4 is made right again where it was right; checksums of TCP, UDP and ICMP become 0: they cover
-content that is not there, and would tell 16 bits of the addresses that were.
+Checksums of IPv4 and TCP are made right again where they were right (mptrace knows copies of a segment by them), and
+pseudo sums that wait for a network card stay such; others, and those of UDP and ICMP, become 0. As they were, they
+would tell 16 bits of the addresses that were.
 """
 
 import struct
@@ -121,6 +122,7 @@ class Frames:
             _blank(f, at + 10)
             return
         right = _checksum(f[at:end]) == 0
+        old = bytes(f[at + 12 : at + 20])
         self._replace(f, at + 12, 4)
         self._replace(f, at + 16, 4)
         _blank(f, at + 20, end)
@@ -128,14 +130,17 @@ class Frames:
         if right:
             struct.pack_into("!H", f, at + 10, _checksum(f[at:end]))
         first = not int.from_bytes(f[at + 6 : at + 8], "big") & 0x1FFF
-        self._transport(f, f[at + 9] if first else -1, end)
+        wire = int.from_bytes(f[at + 2 : at + 4], "big") - (end - at)
+        self._transport(f, f[at + 9] if first else -1, end, _Pseudo(old, bytes(f[at + 12 : at + 20]), wire))
 
     def _ipv6(self, f: bytearray, at: int) -> None:
         if len(f) < at + 40:
             _blank(f, at + 8)
             return
+        old = bytes(f[at + 8 : at + 40])
         self._replace(f, at + 8, 16)
         self._replace(f, at + 24, 16)
+        new, ends = bytes(f[at + 8 : at + 40]), at + 40 + int.from_bytes(f[at + 4 : at + 6], "big")
         following, at = f[at + 6], at + 40
         while len(f) >= at + 8 and following in (*_EXTENSIONS, _FRAGMENT):
             size = 8 if following == _FRAGMENT else (f[at + 1] + 1) * 8
@@ -146,16 +151,17 @@ class Frames:
                 _blank(f, at + (4 if following == _ROUTING else 2), at + size)
                 following = f[at]
             at += size
-        self._transport(f, following, at)
+        self._transport(f, following, at, _Pseudo(old, new, ends - at))
 
-    def _transport(self, f: bytearray, protocol: int, at: int) -> None:
+    def _transport(self, f: bytearray, protocol: int, at: int, pseudo: "_Pseudo") -> None:
         known: dict[int, Callable[[bytearray, int], None]] = {
-            _TCP: self._tcp,
             _UDP: _udp,
             _IPV4_IN_IP: self._ip,
             _IPV6_IN_IP: self._ip,
         }
-        if protocol in _NUMBERS:
+        if protocol == _TCP:
+            self._tcp(f, at, pseudo)
+        elif protocol in _NUMBERS:
             self._icmp(f, protocol, at)
         else:
             known.get(protocol, _blank)(f, at)
@@ -169,11 +175,14 @@ class Frames:
             _blank(f, at + 4)
         _blank(f, at + 8)
 
-    def _tcp(self, f: bytearray, at: int) -> None:
+    def _tcp(self, f: bytearray, at: int, pseudo: "_Pseudo") -> None:
+        checksum = int.from_bytes(f[at + 16 : at + 18], "big")
         _blank(f, at + 16, at + 18)
         if len(f) < at + 20:
             return
-        end = min(at + (f[at + 12] >> 4) * 4, len(f))
+        whole = at + (f[at + 12] >> 4) * 4
+        end = min(whole, len(f))
+        before = bytes(f[at:end])
         option = at + 20
         while option < end and f[option] != 0:
             if f[option] == 1:
@@ -185,6 +194,8 @@ class Frames:
             self._option(f, option, size)
             option += size
         _blank(f, min(option, end))
+        if at + 20 <= whole == end:
+            struct.pack_into("!H", f, at + 16, pseudo.carry(checksum, before, bytes(f[at:end])))
 
     def _option(self, f: bytearray, at: int, size: int) -> None:
         if f[at] in _PLAIN_OPTIONS or (f[at] == _MPTCP and size > 2 and f[at + 2] >> 4 != _ADD_ADDR):
@@ -204,6 +215,27 @@ class Frames:
             _blank(f, at)
 
 
+@dataclass(frozen=True)
+class _Pseudo:
+    """The pseudo header of a TCP segment (RFC 9293 §3.1): addresses before and afterwards, length of the segment."""
+
+    old: bytes
+    new: bytes
+    size: int
+
+    def carry(self, checksum: int, before: bytes, after: bytes) -> int:
+        """The checksum of the new header (without it, as ``before``) that says what the old one said, or 0."""
+        if self.size < len(before) or checksum == 0:
+            return 0
+        rest = _TCP + self.size
+        if (checksum - rest - _sum(self.old)) % 0xFFFF == 0:  # a network card was to do the rest
+            return (checksum + _sum(self.new) - _sum(self.old)) % 0xFFFF
+        if self.size == len(before) and (checksum + rest + _sum(self.old) + _sum(before)) % 0xFFFF != 0:
+            return 0
+        change = _sum(self.new) + _sum(after) - _sum(self.old) - _sum(before)
+        return 0xFFFF - (0xFFFF - checksum + change) % 0xFFFF
+
+
 def _udp(f: bytearray, at: int) -> None:
     _blank(f, at + 6)
 
@@ -214,8 +246,9 @@ def _blank(f: bytearray, start: int, end: int | None = None) -> None:
         f[start:end] = bytes(end - start)
 
 
+def _sum(words: bytes | bytearray) -> int:
+    return int(sum(struct.unpack(f"!{len(words) // 2}H", words)))
+
+
 def _checksum(header: bytes | bytearray) -> int:
-    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+    return 0 if any(header) and _sum(header) % 0xFFFF == 0 else 0xFFFF - _sum(header) % 0xFFFF

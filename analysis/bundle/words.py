@@ -23,7 +23,7 @@ _ANY = re.compile(
     r"|(?P<mac>(?<![0-9A-Fa-f-])[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5}(?![0-9A-Fa-f-]))"
     rf"|(?P<ipv4>{_IPV4.pattern})"
     rf"|(?P<dashes>(?<![0-9]){_OCTET}(?:-{_OCTET}){{3}})"
-    r"|(?P<hex>(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{12}|[0-9A-Fa-f]{8})(?![0-9A-Za-z]))"
+    r"|(?P<hex>(?<![0-9A-WYZa-wyz])(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{12}|[0-9A-Fa-f]{8})(?![0-9A-Za-z]))"
 )
 _QUOTED = re.compile(r"(?:[0-9A-Fa-f]{0,4}%3[Aa]){2,7}[0-9A-Fa-f]{0,4}")
 _QUOTES = re.compile('^"(.*)"$')
@@ -85,13 +85,16 @@ class Words:
             case "ipv4":
                 return self._of_ipv4(found)
             case "dashes":
-                old = IPv4Address(found.replace("-", ".")).packed
-                new = self.addresses.replaced.get(old)
-                return "-".join(map(str, new)) if new else found
-        new_hex = self._hex.get(found.lower(), found.lower())
-        if new_hex == found.lower():
+                return "-".join(map(str, self.addresses.replaced.get(old := _dashed(found), old)))
+        if found.isdecimal() and text[match.end() : match.end() + 1] != ":" and text[match.start() - 1] not in "\t\"'x":
+            return found  # a number, as far as anybody can tell
+        return self._of_hex(found)
+
+    def _of_hex(self, found: str) -> str:
+        new = self._hex.get(found.lower())
+        if new is None:
             return found
-        return new_hex.upper() if found.upper() == found else new_hex
+        return new.upper() if found.upper() == found else new
 
     def _colons(self, found: str, joined_before: bool = False, joined_behind: bool = False) -> str:
         """A run of digits, dots and colons: the longest address in it is replaced, and those of IPv4 beside it."""
@@ -158,8 +161,8 @@ def named(content: object) -> Iterator[tuple[str, str]]:
     """(key, value) of everything in a document that has one of `KEYS`."""
     if isinstance(content, Mapping):
         for key, value in content.items():
-            if key in KEYS and isinstance(value, str | int):
-                yield str(key), _QUOTES.sub(r"\1", str(value))
+            if key in KEYS and isinstance(value, str):
+                yield str(key), _QUOTES.sub(r"\1", value)
             else:
                 yield from named(value)
     elif isinstance(content, Sequence) and not isinstance(content, str | bytes):
@@ -176,6 +179,10 @@ def words_in(content: object) -> Iterator[str]:
     elif isinstance(content, Sequence) and not isinstance(content, str | bytes):
         for value in content:
             yield from words_in(value)
+
+
+def _dashed(text: str) -> bytes:
+    return IPv4Address(text.replace("-", ".")).packed
 
 
 def _forms(name: str) -> set[str]:

@@ -158,6 +158,10 @@ def test_other_ways_to_write_an_address() -> None:
     assert words("host-185-60-216-35.example") == f"host-{'-'.join(map(str, new4))}.example"
     assert words(V6.replace(":", "%3A")) == mapped(V6).replace(":", "%3A")
     assert words(IPv6Address(V6).packed.hex()) == IPv6Address(mapped(V6)).packed.hex()
+    assert words("0xb93cd823") == f"0x{new4.hex()}"
+    words("16.32.48.64")
+    assert words("0.10203040 [10203040, -10203040]") == "0.10203040 [10203040, -10203040]", "numbers are numbers"
+    assert words("10203040:0050") != "10203040:0050"
     assert words(f"{V4}.443 > {V4}.80") == f"{mapped(V4)}.443 > {mapped(V4)}.80", "as tcpdump has it"
 
 

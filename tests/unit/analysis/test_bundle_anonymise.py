@@ -43,6 +43,15 @@ def mptrace() -> Path:
         pytest.skip("mptrace has not been built")
 
 
+def packet(protocol: int, body: bytes) -> bytes:
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, protocol, 0, *map(packed, SECRETS[1:3]))
+    return header + body
+
+
+def packed(address: str) -> bytes:
+    return ip_address(address).packed
+
+
 def content(path: Path) -> bytes:
     if path.suffix == ".parquet":
         return repr(pl.read_parquet(path).rows()).encode()
@@ -83,6 +92,22 @@ def test_a_capture_tells_the_same_but_for_its_addresses(name: str, mptrace: Path
         assert expected.equals(after[table]), table
 
 
+def test_checksums_of_a_real_capture_are_still_right(tmp_path: Path) -> None:
+    old, new = TRACES / "phone-v1.pcapng.gz", tmp_path / "new.pcapng.gz"
+    assert rewrite(old, new, Frames(Addresses(KEY)))
+    found = [checked(capture) for capture in (old, new)]
+    assert found[0] == found[1]
+
+
+def checked(capture: Path) -> list[str]:
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    wanted = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+    fields = ["-T", "fields", "-e", "ip.checksum.status", "-e", "tcp.checksum.status"]
+    argv = ["tshark", "-r", str(capture), *wanted, *fields]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
 def test_a_capture_that_was_cut_off_keeps_what_is_whole(tmp_path: Path) -> None:
     old = TRACES / "two-paths-wlan0.pcapng"
     cut, new = tmp_path / "cut.pcapng", tmp_path / "new.pcapng"
@@ -92,15 +117,6 @@ def test_a_capture_that_was_cut_off_keeps_what_is_whole(tmp_path: Path) -> None:
     cut.write_bytes(b"no capture at all")
     with pytest.raises(BundleError, match="no pcapng file"):
         rewrite(cut, new, Frames(Addresses(KEY)))
-
-
-def packet(protocol: int, body: bytes) -> bytes:
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, protocol, 0, *map(packed, SECRETS[1:3]))
-    return header + body
-
-
-def packed(address: str) -> bytes:
-    return ip_address(address).packed
 
 
 def test_what_is_behind_the_headers_is_gone() -> None:
@@ -124,7 +140,33 @@ def test_the_signature_of_an_announced_address_is_gone() -> None:
     assert new[40:44] == option[:4]
     assert new[44:48] == Addresses(KEY)(packed(SECRETS[2]))
     assert new[48:] == bytes(8)
-    assert new[36:38] == bytes(2), "the checksum would tell the addresses that were"
+    assert new[36:38] == bytes(2), "a checksum that was wrong may tell anything"
+    assert sound(Frames(Addresses(KEY))(RAW, packet(6, right(tcp)))), "one that was right is right"
+
+
+def pseudo(addresses: bytes, size: int) -> int:
+    return int(sum(struct.unpack("!4H", addresses))) + 6 + size
+
+
+def right(tcp: bytes, addresses: bytes = b"".join(map(packed, SECRETS[1:3]))) -> bytes:
+    bare = tcp[:16] + bytes(2) + tcp[18:]
+    total = sum(struct.unpack(f"!{len(bare) // 2}H", bare)) + pseudo(addresses, len(bare))
+    return bare[:16] + struct.pack("!H", 0xFFFF - total % 0xFFFF) + bare[18:]
+
+
+def sound(datagram: bytes) -> bool:
+    tcp = datagram[20:]
+    total = sum(struct.unpack(f"!{len(tcp) // 2}H", tcp)) + pseudo(datagram[12:20], len(tcp))
+    return bool(total % 0xFFFF == 0)
+
+
+def test_checksums_that_a_card_was_to_make_stay_such() -> None:
+    tcp = struct.pack("!HHIIBBHHH", 1, 2, 3, 4, 5 << 4, 16, 5, 0, 0) + b"content"
+    old = packet(6, tcp)
+    waiting = pseudo(old[12:20], len(tcp)) % 0xFFFF
+    new = Frames(Addresses(KEY))(RAW, old[:36] + struct.pack("!H", waiting) + old[38:])
+    assert int.from_bytes(new[36:38], "big") == pseudo(new[12:20], len(tcp)) % 0xFFFF
+    assert new[40:] == bytes(7)
 
 
 def test_header_checksums_are_right_where_they_were() -> None:
