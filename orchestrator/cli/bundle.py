@@ -72,7 +72,7 @@ def bundle(
     out.print(f"{made.path}: {made.files} files, {made.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
     if made.left_out:
         out.print(f"{made.left_out} tables and scores are left out; their checksums are in it")
-    if anonymise:
+    if made.omitted:
         out.print(f"{made.omitted} files are left out, since nobody can tell what is in them: ANONYMISED.md lists them")
     if made.payload:
         err.print(
