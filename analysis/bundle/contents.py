@@ -13,6 +13,9 @@ from analysis.tables import FOLDER
 CRATE, SUMS, DERIVED_SUMS, ENVIRONMENT = "ro-crate-metadata.json", "SHA256SUMS", "derived.sha256", "environment"
 """What a bundle has beside the run: metadata, checksums of its files and of what analysis made, locked versions."""
 
+ANONYMISED = "ANONYMISED.md"
+"""In a run whose addresses are others: what was done to it. No run is made with such a file."""
+
 REPORT, SCORES = "report", "scores.json"
 _OWN = frozenset({CRATE, SUMS, DERIVED_SUMS, ENVIRONMENT})
 _UNFINISHED_TABLES = "tables.new"

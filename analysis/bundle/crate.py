@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from analysis.bundle.contents import CRATE
+from analysis.bundle.contents import ANONYMISED, CRATE
 from analysis.files import Json
 from analysis.manifest import Manifest
 from analysis.run import Run
@@ -102,10 +102,12 @@ def _description(run: Run) -> str:
     transports = listed([transport.title for transport in run.transports])
     scenarios = listed([scenario.label for scenario in experiment.scenarios])
     links = listed([link.title or link.name for link in experiment.links])
+    anonymised = (run.directory / ANONYMISED).is_file()
     return (
         f"A run of the experiment {experiment.name} with mplab: {scenarios} over {transports}; link conditions: "
         f"{links}; seed {experiment.seed}; {listed(counts)}. Raw data, report and checksums; "
         "`mplab reproduce` makes the report again, and then the experiment."
+        + (f" Addresses and names of real networks are replaced by others: {ANONYMISED}." if anonymised else "")
     )
 
 

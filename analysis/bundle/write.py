@@ -3,16 +3,19 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from analysis.bundle import checksums
+from analysis.bundle.anonymise import anonymise
 from analysis.bundle.archive import Source, pack
 from analysis.bundle.contents import CRATE, DERIVED_SUMS, ENVIRONMENT, REPORT, SUMS, Contents, contents
 from analysis.bundle.crate import Part, Publication, metadata
 from analysis.errors import BundleError, NotAnalysedError
+from analysis.pipeline import analyze
 from analysis.run import Run, read_run
 
 VERSIONS = f"{ENVIRONMENT}/versions.json"
@@ -33,6 +36,10 @@ class Options:
     """Files that fix the versions of what mplab is made of, by their path in its source tree."""
     locks_of: str = ""
     """Where they are from, in words."""
+    anonymise: bool = False
+    """With other addresses and names of networks, see `analysis.bundle.anonymise`; the report is made again."""
+    scenario_folders: Sequence[Path] | None = None
+    """For that report; see `analysis.pipeline.analyze`."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class Written:
     """Files that the analysis makes again, and that are not in it."""
     payload: bool
     """Whether captures in it hold what was transferred."""
+    omitted: int = 0
+    """Files that are not in it because nobody can tell what they say of addresses."""
 
 
 def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
@@ -53,10 +62,29 @@ def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
 
     Raises:
         NotARunError, NotAnalysedError: ``run_dir`` is no run, or has no report.
-        BundleError: the run is not complete, holds what may not leave it, or ``target`` is there already.
+        BundleError: the run is not complete, holds what may not leave it, or ``target`` is there already; or it cannot
+            be anonymised.
+        As `analysis.pipeline.analyze`, of a run that is anonymised.
     """
     run = read_run(run_dir)
     _check(run, target, options)
+    if not options.anonymise:
+        return _bundle(run, target, options)
+    with _anonymised(run, options) as (other, omitted):
+        return replace(_bundle(other, target, options), omitted=omitted)
+
+
+@contextmanager
+def _anonymised(run: Run, options: Options) -> Iterator[tuple[Run, int]]:
+    """The run with other addresses, analysed, for the time being; and how many of its files are not there."""
+    with tempfile.TemporaryDirectory(prefix="mplab-anonymise-") as folder:
+        copy = Path(folder) / "run"
+        omitted = anonymise(run, copy)
+        analyze(copy, scenario_folders=options.scenario_folders)
+        yield read_run(copy), len(omitted)
+
+
+def _bundle(run: Run, target: Path, options: Options) -> Written:
     found = contents(run)
     raw = checksums.digests(run.directory, found.raw)
     derived = checksums.digests(run.directory, found.derived)

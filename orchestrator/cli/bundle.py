@@ -37,6 +37,13 @@ def bundle(
             "--license", metavar="SPDX|URL", help="What others may do with the data: CC-BY-4.0.", show_default=False
         ),
     ] = "",
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise",
+            help="With other addresses and names of networks and devices; leaves pictures of screens out.",
+        ),
+    ] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +62,7 @@ def bundle(
         publication=Publication(tuple(map(_author, author or [])), licence),
         locks=locks,
         locks_of=locks_of,
+        anonymise=anonymise,
     )
     with err.status("Bundling …"):
         made = write_bundle(path, output or Path(f"{manifest.run_id}{SUFFIX}"), options)
@@ -64,6 +72,8 @@ def bundle(
     out.print(f"{made.path}: {made.files} files, {made.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
     if made.left_out:
         out.print(f"{made.left_out} tables and scores are left out; their checksums are in it")
+    if made.omitted:
+        out.print(f"{made.omitted} files are left out, since nobody can tell what is in them: ANONYMISED.md lists them")
     if made.payload:
         err.print(
             "! its captures hold what was transferred, and the keys to read it: look whom you give it to",

@@ -142,3 +142,21 @@ def test_locks_are_those_of_the_commit_of_the_run(monkeypatch: pytest.MonkeyPatc
         files, where = host.describe_locks(unknown)
         assert files["go.sum"] == b"new\n"
         assert "checkout" in where
+
+
+def test_an_anonymised_bundle_is_reproduced(runs: Path) -> None:
+    (runs / RUN / "hooks.log").write_text("reached 185.60.216.35\n")
+    result = mplab("bundle", "--runs", str(runs), "--anonymise", "-o", "a.tar.gz")
+    assert result.exit_code == 0, result.output
+    assert "ANONYMISED.md lists them" in result.stdout
+    assert mplab("reproduce", "a.tar.gz", "--only", "report", "--keep", "kept").exit_code == 0
+    assert "185.60.216.35" not in Path(f"kept/run/{RUN}/hooks.log").read_text()
+
+
+def test_what_was_transferred_is_never_called_anonymous(runs: Path) -> None:
+    manifest = runs / RUN / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"capture": "headers"', '"capture": "payload"'))
+    result = mplab("bundle", "--runs", str(runs), "--anonymise", "-o", "a.tar.gz")
+    assert isinstance(result.exception, BundleError)
+    assert result.exception.exit_code == 2
+    assert not Path("a.tar.gz").exists()
