@@ -26,9 +26,10 @@ _NO_ADDRESS = re.compile(r"(?P<address>\d[\d.]+):\d+[^\n]*cannot assign requeste
 _NO_REGISTRY = re.compile(
     r"pull access denied|manifest unknown|no such host|dial tcp|TLS handshake|No such image|needs to be built", re.I
 )
-_TRIES = 3
-_POOL_CLOSED = re.compile(r"Pool is closed")
-"""compose 1.29 has a pool of connections for each URL, keeps 25, and now and then closes one that is in use."""
+_TRIES = 5
+_CONNECTION_LOST = re.compile(r"Pool is closed|Connection aborted")
+"""compose 1.29 has a pool of connections for each URL, keeps 25, and now and then closes one that is in use, or uses
+one that the engine has closed: what it has begun by then, it finds done when it is called again."""
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
 
@@ -102,7 +103,7 @@ def run_compose(
             code, output = _run(argv, environment | {"DOCKER_HOST": socket_url}, say)
             if code == 0:
                 return
-            if not _POOL_CLOSED.search(output):
+            if not _CONNECTION_LOST.search(output):
                 break
     raise LabNotReadyError(why_failed(output) or f"compose {arguments[0]} failed ({code})")
 
