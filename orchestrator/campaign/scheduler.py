@@ -121,7 +121,7 @@ class Scheduler:
         self._leave_out()
         self._begin()
         self._on_state(self.state)
-        return bool(self._running or self._comparing or any(True for _ in self._waiting()))
+        return bool(self._running or self._comparing or next(self._waiting(), None))
 
     def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
         """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
@@ -156,14 +156,15 @@ class Scheduler:
     def _begin(self) -> None:
         """Begin every job that can be begun."""
         for status in list(self._waiting()):
-            if status.tries and status.tries[-1].code is not None and self._is_good(status):
+            if self._is_good(status):
                 self._done(status.job, status.run)
             elif self._may_begin(status):
                 self._start(status)
 
     @staticmethod
     def _is_good(status: JobStatus) -> bool:
-        return status.tries[-1].code in (0, GateError.exit_code)
+        """Its run is complete; it was killed before that was said."""
+        return bool(status.tries) and status.tries[-1].code in (0, GateError.exit_code)
 
     def _may_begin(self, status: JobStatus) -> bool:
         if self.state.phase == "paused" or self.state.disk_low:
@@ -202,7 +203,7 @@ class Scheduler:
     def _leave_out(self) -> None:
         """Give up on jobs that cannot be begun any more."""
         late = []
-        for status in list(self._waiting()):
+        for status in [status for status in self._waiting() if not self._is_good(status)]:
             bad = [name for name in status.job.resources if self.state.resource(name).quarantined]
             if bad:
                 reason = f"{bad[0]} is in quarantine: {self.state.resource(bad[0]).reason}"

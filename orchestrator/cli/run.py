@@ -103,13 +103,16 @@ def run(
 def begin(
     experiment: Experiment, plan: Plan, runs: Path, *, run_id: str = "", ends_by: float | None = None
 ) -> RunDirectory:
-    """A new run directory in `runs`, with manifest and plan, and nothing run yet."""
+    """A new run directory in `runs`, with plan and manifest, and nothing run yet; without a manifest it is none."""
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
     kept = kept_files(experiment.parents, experiment.given)
     directory = RunDirectory.create(
         runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
     )
+    with EventLog(directory.events_file) as events:
+        events.append("run_planned", **plan.to_json())
+        _set_deadline(events, ends_by)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
@@ -122,9 +125,6 @@ def begin(
             started=utc_now(),
         )
     )
-    with EventLog(directory.events_file) as events:
-        events.append("run_planned", **plan.to_json())
-        _set_deadline(events, ends_by)
     allow(experiment.hooks)
     return directory
 

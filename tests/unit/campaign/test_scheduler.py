@@ -254,3 +254,15 @@ def test_an_order_of_its_own_each_night(bench: Bench) -> None:
     bench.run(jobs, order="shuffled")
     second = [call["run"].split("-", 1)[1] for call in bench.calls()]
     assert [name[0] for name in first] != [name[0] for name in second]
+
+
+def test_what_was_complete_when_it_was_killed_is_done(bench: Bench) -> None:
+    directory = bench.plan({"1-ok": ["a"]}, max="1 s")
+    with EventLog(directory.events_file) as events:
+        events.append("campaign_started", ends_by=None)
+        events.append("job_started", job="1-ok", run="x", **{"try": 1})
+        cells = {"total": 2, "ok": 2, "invalid": 0, "failed": 0, "left_out": 0}
+        events.append("job_ended", job="1-ok", run="x", code=0, reason="", blamed=True, cells=cells, **{"try": 1})
+    state = bench.scheduler(directory).execute()
+    assert words(state) == {"1-ok": "done"}, "and not left out for want of time"
+    assert not (bench.folder / "calls").exists()
