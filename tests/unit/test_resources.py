@@ -74,8 +74,8 @@ def test_the_virtual_lab_is_one_resource(uses: Uses, tmp_path: Path) -> None:
     for name in ("virtual-router", "emulated-phone"):
         assert uses(use_lab(CHECKOUT / "router-configs" / "labs" / f"{name}.yaml")) == ("virtual-lab",)
     file = tmp_path / "docker.yaml"
-    file.write_text("mplab: 1\nname: d\nphones: {one: {driver: virtual}}\nproxy: {engine: 'tcp://lab:2376'}\n")
-    assert uses(use_lab(file)) == ("docker mplab at tcp://lab:2376", "virtual-lab")
+    file.write_text("mplab: 1\nname: d\nphones: {one: {driver: virtual}}\nproxy: {engine: 'unix:///lab.sock'}\n")
+    assert uses(use_lab(file)) == ("docker mplab at unix:///lab.sock", "virtual-lab")
 
 
 def test_a_real_phone_comes_with_what_shapes_it(uses: Uses, bench: Path) -> None:
