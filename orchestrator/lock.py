@@ -14,6 +14,9 @@ from filelock import FileLock, Timeout
 
 from orchestrator.errors import LabNotReadyError
 
+IN_USE = "is in use"
+"""What the error of a lock says that somebody else holds."""
+
 
 def default_lock_directory() -> Path:
     """``/run/lock/mplab`` for root, else ``$XDG_RUNTIME_DIR/mplab``, else ``/tmp/mplab-<uid>``."""
@@ -67,7 +70,7 @@ def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None,
     try:
         lock.acquire()
     except Timeout:
-        raise LabNotReadyError(f"{name} is in use{_holder(lease)}: wait for it, or stop it") from None
+        raise LabNotReadyError(f"{name} {IN_USE}{_holder(lease)}: wait for it, or stop it") from None
     try:
         _write_lease(lease, run_id)
         yield

@@ -18,10 +18,11 @@ from orchestrator.lab.make import make_lab
 from orchestrator.lab.protocol import Lab
 from orchestrator.outside import Outside
 from orchestrator.plan import CellSpec
-from orchestrator.record.events import EventLog
+from orchestrator.record.events import EventLog, read_events
 from orchestrator.record.files import explained
 from orchestrator.record.manifest import AttemptRecord, CellRecord, Outcome
 from orchestrator.record.orders import Orders
+from orchestrator.record.progress import RunProgress
 from orchestrator.record.run_directory import RunDirectory
 from orchestrator.services import load_service
 
@@ -76,6 +77,7 @@ class Run:
             run_id=self._directory.run_id,
         )
         events.append("run_started", cells=len(todo))
+        self._tell_what_was_not_told(events)
         with lab:
             events.append("lab_up", **lab.describe())
             cut = self._run_cells(lab, todo, events)
@@ -84,6 +86,15 @@ class Run:
             events.append("run_cut", reason=cut.reason, cells=cut.cells, **found)
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
         events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
+
+    def _tell_what_was_not_told(self, events: EventLog) -> None:
+        """A cell is on disk before it is said to be: in between, power may have failed, or the disk was full."""
+        told = RunProgress.from_events(read_events(events.path)).outcomes
+        for cell, record in self._directory.complete_cells().items():
+            if cell not in told:
+                took_s = round(sum(record.timings_s.values()), 3)
+                reasons = list(record.reasons)
+                events.append("cell_finished", cell=cell, outcome=record.outcome, reasons=reasons, duration_s=took_s)
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""

@@ -12,6 +12,9 @@ from analysis.bundle.addresses import Addresses
 KEYS = ("bssid", "bssid_hash", "host", "host_key", "serial", "ssid", "ssid_hash")
 """Keys of manifests, lab files and phone logs whose values become labels."""
 
+_ENGINE = "engine"
+_HOST_OF_URL = re.compile(r"^(?:ssh|tcp|https?)://(?:[^/@]*@)?([^/:@\[\]]+)")
+"""The host of ``engine: ssh://lab@server`` in a lab file or manifest."""
 _SHORTEST = 4
 """A shorter name is replaced where it stands behind its key alone: it may mean anything elsewhere."""
 
@@ -163,6 +166,8 @@ def named(content: object) -> Iterator[tuple[str, str]]:
         for key, value in content.items():
             if key in KEYS and isinstance(value, str):
                 yield str(key), _QUOTES.sub(r"\1", value)
+            elif key == _ENGINE and isinstance(value, str):
+                yield from (("host", host) for host in _HOST_OF_URL.findall(value))
             else:
                 yield from named(value)
     elif isinstance(content, Sequence) and not isinstance(content, str | bytes):

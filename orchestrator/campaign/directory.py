@@ -1,16 +1,16 @@
 """The campaign directory: where a campaign keeps what it asked for, and what happened. Its runs are among all runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.campaign.file import CampaignFile, read_campaign_file
 from orchestrator.campaign.state import CampaignState
 from orchestrator.errors import InputError
-from orchestrator.record.events import read_events
+from orchestrator.record.events import EventLog, read_events
 from orchestrator.record.files import explained, write_new
 from orchestrator.record.manifest import GitRecord, HostRecord, read_record, write_record
 
@@ -45,8 +45,16 @@ class CampaignDirectory:
     path: Path
 
     @classmethod
-    def create(cls, root: Path, source: bytes, record: CampaignRecord) -> "CampaignDirectory":
+    def create(
+        cls, root: Path, source: bytes, record: CampaignRecord, planned: Iterable[Mapping[str, Any]]
+    ) -> "CampaignDirectory":
         """Make the directory that `record` names in `root`, with the campaign file in it, byte for byte.
+
+        Args:
+            root: folder of campaigns.
+            source: the campaign file.
+            record: ``campaign.json``, which is written last: without it, there is no campaign.
+            planned: the first events, each with its name as ``event``.
 
         Raises:
             MplabError: it cannot be made ("disk full: …").
@@ -57,6 +65,9 @@ class CampaignDirectory:
                 folder.mkdir(mode=0o755, parents=True)
             Path(record.runs).mkdir(mode=0o755, parents=True, exist_ok=True)
         write_new(directory.campaign_file, source)
+        with EventLog(directory.events_file) as events:
+            for event in planned:
+                events.append(**event)
         write_record(directory.manifest_file, record)
         return directory
 

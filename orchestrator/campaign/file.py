@@ -186,7 +186,11 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
     wrong: list[str] = []
     for index, entry in enumerate(file.entries()):
         try:
-            jobs += _jobs(entry, base, len(jobs), load, plan)
+            made, longest_s = _jobs(entry, base, len(jobs), load, plan)
+            jobs += made
+            if longest_s >= file.stall:
+                text = f"a cell of {entry.file} may take {longest_s:g} s (cell_timeout): more is needed"
+                checker.add(("stall",), f"{file.stall:g} s without a sign of life, but {text}")
         except NoSuchLabError as error:
             checker.add(("experiments", index, "lab"), str(error))
         except _NoSuchFileError as error:
@@ -202,7 +206,8 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
 def fingerprint(experiment: Experiment) -> str:
     """SHA-256, hex, of everything that an experiment was read from."""
     digest = hashlib.sha256(experiment.source)
-    for name, content in kept_files(experiment.parents, experiment.given).items():
+    read = {**kept_files(experiment.parents, experiment.given), "lab": experiment.lab.source}
+    for name, content in read.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
 
@@ -211,16 +216,18 @@ class _NoSuchFileError(Exception):
     pass
 
 
-def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> list[Job]:
-    """The jobs of an entry; `before` is how many there are already."""
+def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> tuple[list[Job], float]:
+    """The jobs of an entry, of which there are `before` already; and how long a cell of them may take, seconds."""
     path = base / Path(entry.file).expanduser()
     if not path.is_file():
         raise _NoSuchFileError(f"no such file: {path}")
     made: list[Job] = []
+    longest_s = 0.0
     for phone in entry.phones or ("",):
         lab = str(base / Path(entry.lab).expanduser()) if entry.lab not in {"", VIRTUAL_NAME} else entry.lab
         experiment = load(path, lab, phone, entry.vars)
         planned = plan(experiment)
+        longest_s = max(longest_s, experiment.cell_timeout_s)
         words = [f"{before + len(made) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
         made.append(
             Job(
@@ -238,4 +245,4 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
                 estimate_s=planned.estimate_s,
             )
         )
-    return made
+    return made, longest_s

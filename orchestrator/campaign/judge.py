@@ -6,10 +6,13 @@ from typing import Literal
 
 from orchestrator.campaign.state import Cells
 from orchestrator.errors import GateError, InputError, LabNotReadyError
+from orchestrator.lock import IN_USE
 from orchestrator.record.progress import RunProgress
 
 Next = Literal["done", "again", "failed"]
 
+NOTHING_BEFORE = "no analysed run of"
+"""What ``mplab compare`` says of the first run of an experiment."""
 _GOOD = (0, GateError.exit_code)
 
 
@@ -22,6 +25,8 @@ class Verdict:
     """Why it was not good."""
     resources: Literal["good", "bad", "unknown"] = "unknown"
     """What it says of the phone, routers, servers that it had."""
+    busy: bool = False
+    """Somebody else was there a moment earlier."""
 
 
 def cells_of(progress: RunProgress | None) -> Cells:
@@ -44,12 +49,17 @@ def judge(code: int, said: str, before: Cells, after: Cells) -> Verdict:
         return Verdict("done", resources="good" if after.ok else "unknown")
     if code == InputError.exit_code:
         return Verdict("failed", said or "bad input")
-    resources: Literal["good", "bad"] = "good" if after.ok > before.ok else "bad"
-    bad = after.invalid + after.failed
-    if code == LabNotReadyError.exit_code:
-        return Verdict("again", said or "the lab was not ready", resources)
+    if code == LabNotReadyError.exit_code and IN_USE in said:
+        return Verdict("again", said, busy=True)
+    return Verdict("again", _reason(code, said, after), "good" if after.ok > before.ok else "bad")
+
+
+def _reason(code: int, said: str, after: Cells) -> str:
     if code < 0:
-        return Verdict("again", f"killed by {signal.Signals(-code).name}", resources)
-    if after.total and after.ok + bad + after.left_out == after.total and bad:
-        return Verdict("again", f"{bad} of {after.total} cells are not ok", resources)
-    return Verdict("again", said or f"ended with exit code {code}", resources)
+        return f"killed by {signal.Signals(-code).name}"
+    if code == LabNotReadyError.exit_code:
+        return said or "the lab was not ready"
+    bad = after.invalid + after.failed
+    if bad and after.total and after.ok + bad + after.left_out == after.total:
+        return f"{bad} of {after.total} cells are not ok"
+    return said or f"ended with exit code {code}"

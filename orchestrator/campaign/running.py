@@ -31,6 +31,7 @@ class RunningTry:
         self._alive = time.monotonic()
         self._sign: object = None
         self._waits = False
+        self._begun_at = _size(directory.events_file)
 
     @property
     def run(self) -> str:
@@ -42,16 +43,15 @@ class RunningTry:
         return progress_of(self._directory)
 
     def order(self, *, wait: bool) -> None:
-        """Tell its run to wait, or to go on; as soon as there is one, and once."""
-        if wait != self._waits and self._directory.events_file.is_file():
+        """Tell its run to wait, or to go on; once, and not before it has begun: that takes earlier orders back."""
+        if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
             order(self._directory.events_file, "pause_asked" if wait else "continue_asked")
 
     def end_when_dead(self, stall_s: float) -> None:
         """End it when it has shown no sign of life for `stall_s` seconds.
 
-        That is an event; before the first cell and after the last one also the work of a processor, and to wait when
-        it was told to.
+        That is an event; where no cell is measured also the work of a processor, and to wait when it was told to.
         """
         now = time.monotonic()
         sign = self._look(closely=now - self._alive > stall_s / 2)
@@ -66,9 +66,9 @@ class RunningTry:
         if not closely:
             return self._sign if isinstance(self._sign, tuple) and self._sign[0] == grown else (grown, 0.0)
         progress = self.progress()
-        if progress is None or progress.state in {"planned", "finished"}:
-            return grown, self.worker.cpu_s()
-        return grown, time.monotonic() if progress.state == "paused" else 0.0
+        if progress is not None and progress.state == "paused":
+            return grown, time.monotonic()
+        return grown, self.worker.cpu_s() if progress is None or progress.current_cell is None else 0.0
 
 
 def progress_of(directory: RunDirectory) -> RunProgress | None:

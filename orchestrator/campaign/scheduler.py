@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.campaign.breaker import Breaker
 from orchestrator.campaign.directory import CampaignDirectory
-from orchestrator.campaign.judge import Verdict, cells_of, judge
+from orchestrator.campaign.judge import NOTHING_BEFORE, Verdict, cells_of, judge
 from orchestrator.campaign.notify import Kind, Message, Notifier
 from orchestrator.campaign.retention import apply_retention, plan_retention
 from orchestrator.campaign.running import RunningTry, progress_of
@@ -72,16 +72,19 @@ class Scheduler:
         """Go on until every job is done or left out; the state at the end.
 
         Raises:
+            InputError: it has no jobs, or its events are damaged.
             InterruptedRunError: SIGINT or SIGTERM; ``mplab nightly resume`` goes on.
             LabNotReadyError: somebody else runs this campaign; there is no space left for its runs.
             MplabError: its events cannot be written.
         """
         directory = self._directory
+        if not directory.read_state().jobs:
+            raise InputError(f"{directory.path}: no job was planned: begin a new campaign")
         handlers = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             with (
                 resource_lock(directory.lock_name, run_id=directory.id),
-                EventLog(directory.events_file) as self._events,
+                EventLog(directory.events_file, durable=True) as self._events,
                 EventTail(directory.events_file) as self._tail,
             ):
                 self._execute()
@@ -157,6 +160,8 @@ class Scheduler:
         """Begin every job that can be begun."""
         for status in list(self._waiting()):
             if self._is_good(status):
+                if status.tries[-1].code == GateError.exit_code and not status.worse:
+                    self._worse(status.job, "a budget is broken")
                 self._done(status.job, status.run)
             elif self._may_begin(status):
                 self._start(status)
@@ -237,7 +242,9 @@ class Scheduler:
             verdict = Verdict("again", f"no sign of life for {self._file.stall:.0f} s", verdict.resources)
         elif running.worker.stopping:
             verdict = Verdict(verdict.next if verdict.next == "done" else "again", "stopped with its campaign")
-        blamed = running.stalled or not running.worker.stopping
+        if verdict.busy:
+            self._looked[job.id] = time.time() + _BUSY_S
+        blamed = running.stalled or not (running.worker.stopping or verdict.busy)
         number = len(self.state.job(job.id).tries)
         counts = {"total": cells.total, "ok": cells.ok, "invalid": cells.invalid, "failed": cells.failed}
         self._append(
@@ -271,10 +278,13 @@ class Scheduler:
         self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log", self._program)
 
     def _compared(self, job: Job, code: int, said: str) -> None:
+        none = code == InputError.exit_code and NOTHING_BEFORE in said
         if code == GateError.exit_code:
             self._worse(job, said)
-        elif code in (0, InputError.exit_code):  # 2: nothing to compare it with yet
-            self._append("job_compared", job=job.id, passed=True, text="as before" if code == 0 else "no earlier run")
+        elif code != 0 and not none:
+            self._worse(job, f"cannot be compared: {said or f'exit code {code}'}")
+        elif not self.state.job(job.id).worse:
+            self._append("job_compared", job=job.id, passed=True, text="no earlier run" if none else "as before")
         self._append("job_finished", job=job.id, state="done", reason="")
 
     def _worse(self, job: Job, text: str) -> None:
@@ -294,7 +304,7 @@ class Scheduler:
                     self._append("resource_rests", resource=name, until=until, reason=reason)
                 case "quarantine":
                     self._append("resource_quarantined", resource=name, reason=reason)
-                    hint = f"Look at it, then: mplab nightly release '{name}' {self._directory.id}"
+                    hint = f"Look at it, then: mplab nightly release '{name}'"
                     self._tell("quarantined", f"{name} is in quarantine", f"{reason}\n{hint}", resource=name)
 
     # --- Watch ---------------------------------------------------------------------------------------------------

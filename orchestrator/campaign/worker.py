@@ -12,7 +12,7 @@ import psutil
 
 from orchestrator.lab.enter import die_with_parent
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
 """So long a command has after each signal before the next one."""
 MPLAB = (sys.executable, "-m", "orchestrator")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)

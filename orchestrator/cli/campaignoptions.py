@@ -1,5 +1,6 @@
 """Options and arguments that the verbs of ``mplab nightly`` share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,12 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
     names = ", ".join(path.name for path in (matches or found)[-5:])
     what = "several campaigns are" if matches else "no campaign is"
     raise InputError(f"{campaigns}: {what} called {name!r}; there are: {names}")
+
+
+def campaigns_in(folder: Path) -> Iterator[CampaignDirectory]:
+    """All campaigns of a folder, oldest first. Raises InputError."""
+    for path in sorted(folder.glob("*/campaign.json")):
+        yield CampaignDirectory.open(path.parent)
 
 
 def read_campaign(file: Path, runs: Path) -> Campaign:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orchestrator.campaign.judge import NOTHING_BEFORE
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption, find_run
 from orchestrator.cli.output import err, out, print_json, table
 from orchestrator.errors import GateError, InputError
@@ -108,7 +109,7 @@ def _sides(names: Sequence[str], folder: Path, window: int) -> tuple[list["Run"]
         and (other.directory / "report" / "summary.json").is_file()
     ]
     if not earlier:
-        raise InputError(f"{folder}: no analysed run of {name} before {run.manifest.run_id} to compare it with")
+        raise InputError(f"{folder}: {NOTHING_BEFORE} {name} before {run.manifest.run_id} to compare it with")
     return earlier[-window:], run
 
 

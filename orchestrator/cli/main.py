@@ -1,7 +1,9 @@
 """``mplab``: the verbs, and how errors end a command."""
 
 import importlib.metadata
+import signal
 import sys
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -97,8 +99,15 @@ def _options(
     pass
 
 
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    """SIGTERM is Ctrl-C: what was begun is undone; further ones do not disturb that."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Entry point of the command: errors that mplab explains end with their own exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
     except (MplabError, AnalysisError) as error:

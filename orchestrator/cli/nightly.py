@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+import zlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from orchestrator.cli.campaignoptions import (
     CampaignArgument,
     CampaignFileArgument,
     CampaignsOption,
+    campaigns_in,
     find_campaign,
     read_campaign,
 )
@@ -29,7 +31,7 @@ from orchestrator.cli.campaigns import CampaignDisplay, campaign_table, night_of
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.errors import GateError, InputError
-from orchestrator.lock import is_locked
+from orchestrator.lock import is_locked, resource_lock
 from orchestrator.record.events import EventLog
 from orchestrator.record.files import replace
 from orchestrator.record.junit import Case, checks_xml
@@ -68,12 +70,17 @@ def run(
         return
     resources = {resource for job in campaign.jobs for resource in job.resources}
     quarantined = quarantined_before(campaigns, resources)
-    directory = CampaignDirectory.create(campaigns, campaign.source, _record(campaign, runs))
-    with EventLog(directory.events_file) as events:
-        jobs = [vars(job) for job in campaign.jobs]
-        events.append("campaign_planned", name=campaign.name, title=campaign.title, jobs=jobs)
-        for resource, reason in quarantined.items():
-            events.append("resource_quarantined", resource=resource, reason=reason)
+    planned: list[dict[str, Any]] = [
+        {
+            "event": "campaign_planned",
+            "name": campaign.name,
+            "title": campaign.title,
+            "jobs": [vars(job) for job in campaign.jobs],
+        }
+    ]
+    for resource, reason in quarantined.items():
+        planned.append({"event": "resource_quarantined", "resource": resource, "reason": reason})
+    directory = CampaignDirectory.create(campaigns, campaign.source, _record(campaign, runs), planned)
     _execute(directory, as_json=as_json)
 
 
@@ -156,27 +163,31 @@ def go_on(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS
 @app.command()
 def release(
     resource: Annotated[str, typer.Argument(help="What is in quarantine, as 'status' names it.", show_default=False)],
-    name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
 ) -> None:
-    """Let a campaign use a phone, router, server or lab again that it has put into quarantine, or lets rest."""
-    directory = find_campaign(name, campaigns)
-    resources = {found.name: found for found in directory.read_state().resources}
-    if resource not in resources:
-        raise InputError(f"{directory.id}: nothing called {resource!r}; there are: {', '.join(sorted(resources))}")
-    if not resources[resource].quarantined and resources[resource].rests_until is None:
-        raise InputError(f"{directory.id}: {resource} is neither in quarantine nor resting")
-    with EventLog(directory.events_file, beside=True) as events:
-        events.append("resource_released", resource=resource)
-    err.print(f"{directory.id} uses {resource} again", soft_wrap=True)
+    """Let all campaigns of a folder use a phone, router, server or lab again that is in quarantine, or rests."""
+    found = list(campaigns_in(campaigns))
+    stopped = [one for one in found if _stands_still(one, resource)]
+    if not stopped:
+        known = {status.name for one in found for status in one.read_state().resources}
+        what = "is neither in quarantine nor resting" if resource in known else "is not known"
+        raise InputError(f"{resource!r} {what}; known are: {', '.join(sorted(known)) or 'none'}")
+    for directory in stopped:
+        with EventLog(directory.events_file, beside=True) as events:
+            events.append("resource_released", resource=resource)
+    err.print(f"{resource} is used again", soft_wrap=True)
+
+
+def _stands_still(directory: CampaignDirectory, resource: str) -> bool:
+    found = (status for status in directory.read_state().resources if status.name == resource)
+    return any(status.quarantined or status.rests_until is not None for status in found)
 
 
 def _newest_of(file: Path, campaigns: Path) -> CampaignDirectory | None:
     """The newest campaign of a file; None: there is none."""
     wanted = str(file.resolve())
-    found = [CampaignDirectory.open(path.parent) for path in sorted(campaigns.glob("*/campaign.json"))]
-    return next((one for one in reversed(found) if one.read_record().file == wanted), None)
+    return next((one for one in reversed(list(campaigns_in(campaigns))) if one.read_record().file == wanted), None)
 
 
 def _can_go_on(night: Night) -> bool:
@@ -204,7 +215,8 @@ def _changed(job: Job) -> bool:
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
     """Run what is left of a campaign; ends with its exit code."""
-    with CampaignDisplay(directory, page=True) as display:
+    one = resource_lock(f"campaign-of-{zlib.crc32(directory.read_record().file.encode()):08x}", run_id=directory.id)
+    with one, CampaignDisplay(directory, page=True) as display:
         state = Scheduler(directory, display.show).execute()
     replace(directory.junit_file, checks_xml(directory.id, _cases(state)).encode())
     if err.is_terminal:
@@ -216,7 +228,7 @@ def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
     bad = [status for status in state.jobs if status.state != "done"]
     for status_of in bad:
         err.print(f"{status_of.job.id}: {status_of.state}: {status_of.reason}", style="red", markup=False)
-    if any(status_of.state == "failed" for status_of in bad) or (bad and not state.cut):
+    if any(status_of.state == "failed" or status_of.reason != state.cut for status_of in bad):
         raise typer.Exit(1)
     if worse := [status_of for status_of in state.jobs if status_of.worse]:
         raise GateError(f"{directory.id}: {len(worse)} jobs are worse: {worse[0].job.id}: {worse[0].compared}")

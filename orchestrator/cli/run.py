@@ -113,6 +113,7 @@ def begin(
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
         _set_deadline(events, ends_by)
+    allow(experiment.hooks)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
@@ -125,7 +126,6 @@ def begin(
             started=utc_now(),
         )
     )
-    allow(experiment.hooks)
     return directory
 
 

@@ -23,16 +23,20 @@ class EventLog:
     Safe to use from several threads.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time, beside: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, clock: Callable[[], float] = time.time, beside: bool = False, durable: bool = False
+    ) -> None:
         """Opens or makes the file; a last line that a killed process has cut is ended or removed.
 
-        With `beside`, another process may be writing to it: nothing is removed.
+        With `beside`, another process may be writing to it: nothing is removed. With `durable`, each event is on disk
+        when `append` returns; else the file is when the log is closed.
 
         Raises:
             MplabError: it cannot be written.
         """
         self.path = path
         self._clock = clock
+        self._durable = durable
         self._lock = threading.Lock()
         with explained(path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -54,6 +58,8 @@ class EventLog:
             except OSError:
                 os.ftruncate(self._descriptor, size)
                 raise
+            if self._durable:
+                os.fsync(self._descriptor)
         return record
 
     def close(self) -> None:

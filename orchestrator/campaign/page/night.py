@@ -49,7 +49,7 @@ class Night:
     @property
     def phase(self) -> str:
         """As the state's; ``killed`` when it was to run and nobody works at it."""
-        at_work = self.state.phase in {"running", "paused"}
+        at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
     def cells(self, status: JobStatus) -> Cells:

@@ -32,7 +32,7 @@ TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"
 KEY = bytes(range(KEY_BYTES))
 OF_ADDRESSES = {"client", "server", "address"}
 SECRETS = ("10.1.0.2", "10.1.0.1", "185.60.216.35", "2a02:a03f:8d7a:1::17", "ac:37:43:1b:2c:3d")
-NAMES = ("Chez nous", "0A1B2C3D", "router.example.org")
+NAMES = ("Chez nous", "0A1B2C3D", "router.example.org", "build7.corp.example")
 
 
 @pytest.fixture
@@ -189,11 +189,13 @@ def real(synthetic: Callable[..., Synthetic], tmp_path: Path) -> Path:
         "kind": "real",
         "file": {"routers": {"home": {"host": NAMES[2], "radio": {"ssid": NAMES[0]}}}},
         "identity": {"serial": NAMES[1]},
+        "containers": {"engine": f"ssh://lab@{NAMES[3]}:2222"},
     }
     builder = synthetic(repetitions=1, labels=["1 MB"], manifest_changes={"lab": lab})
     run = builder.build()
     (run / "lab.yaml").write_text(
         f"mplab: 1\nrouters:\n  home:\n    host: {NAMES[2]}\n    radio: {{ssid: {NAMES[0]}}}\n"
+        f"proxy: {{engine: 'ssh://lab@{NAMES[3]}:2222'}}\n"
     )
     for number, cell in enumerate(sorted((run / "cells").iterdir())):
         shutil.rmtree(cell / "tables")

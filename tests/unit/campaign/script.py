@@ -43,8 +43,12 @@ class Script:
     def act(self) -> int:
         """The exit code."""
         if self._verb == "compare":
-            print("mplab: 1 of 3 checks failed: download time is worse", file=sys.stderr)
-            return 4 if "-worse-" in self._what else 2
+            if "-worse-" in self._what:
+                print("mplab: 1 of 3 checks failed: download time is worse", file=sys.stderr)
+                return 4
+            damaged = "-damaged-" in self._what
+            print("mplab: a table is damaged" if damaged else "mplab: no analysed run of x before", file=sys.stderr)
+            return 2
         if self._verb == "run":
             words = Path(self._what).stem.split("-")[1:]
             if words[0] == "wrong":
@@ -70,6 +74,9 @@ class Script:
         events.append("run_started")
         if word == "lab":
             print("mplab: phone 1: not there", file=sys.stderr)
+            return 3
+        if word == "busy":
+            print("mplab: phone 1 is in use by run y: wait for it", file=sys.stderr)
             return 3
         if word == "hang":
             time.sleep(600)

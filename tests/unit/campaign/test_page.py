@@ -122,7 +122,7 @@ def test_links_lead_to_the_reports(runs: Path, tmp_path: Path) -> None:
 
 
 def test_a_campaign_that_has_not_begun_and_one_without_jobs(tmp_path: Path) -> None:
-    nothing = read_night(CampaignState(), tmp_path / "missing", live=False, now=NOW)
+    nothing = read_night(CampaignState(), tmp_path / "missing", live=True, now=NOW)
     assert "not begun" in render(nothing, "runs")
     assert nothing.disk is None
     page = render(replace(nothing, state=replace(CampaignState(), disk_low="2 GB free, 5 GB are needed")), "runs")

@@ -43,11 +43,14 @@ class Bench:
             started="2026-11-23T00:00:00Z",
         )
         file = {"mplab_campaign": 1, "name": "night", "experiments": ["x.yaml"], "keep_free": "1 MB", **settings}
-        directory = CampaignDirectory.create(self.folder / "campaigns", json.dumps(file).encode(), record)
-        planned = [self._job(name, tuple(f"{self.folder}/{one}" for one in needs)) for name, needs in jobs.items()]
-        with EventLog(directory.events_file) as events:
-            events.append("campaign_planned", name="night", title="Night", jobs=[vars(job) for job in planned])
-        return directory
+        jobs_planned = [self._job(name, tuple(f"{self.folder}/{one}" for one in needs)) for name, needs in jobs.items()]
+        planned = {
+            "event": "campaign_planned",
+            "name": "night",
+            "title": "Night",
+            "jobs": [vars(j) for j in jobs_planned],
+        }
+        return CampaignDirectory.create(self.folder / "campaigns", json.dumps(file).encode(), record, [planned])
 
     def _job(self, name: str, resources: tuple[str, ...]) -> Job:
         return Job(
@@ -266,3 +269,28 @@ def test_what_was_complete_when_it_was_killed_is_done(bench: Bench) -> None:
     state = bench.scheduler(directory).execute()
     assert words(state) == {"1-ok": "done"}, "and not left out for want of time"
     assert not (bench.folder / "calls").exists()
+
+
+def test_a_broken_budget_stays_said_when_there_is_nothing_to_compare_with(bench: Bench) -> None:
+    directory = bench.plan({"1-ok": ["a"]}, compare={"window": 5})
+    with EventLog(directory.events_file) as events:
+        events.append("campaign_started", ends_by=None)
+        events.append("job_started", job="1-ok", run="x", **{"try": 1})
+        cells = {"total": 2, "ok": 2, "invalid": 0, "failed": 0, "left_out": 0}
+        events.append("job_ended", job="1-ok", run="x", code=4, reason="", blamed=True, cells=cells, **{"try": 1})
+    (status,) = bench.scheduler(directory).execute().jobs
+    assert (status.state, status.worse, status.compared) == ("done", True, "a budget is broken")
+
+
+def test_a_comparison_that_cannot_be_made_is_not_passed(bench: Bench) -> None:
+    state = bench.run({"1-damaged-ok": ["a"]}, compare={"window": 5})
+    assert state.jobs[0].worse
+    assert state.jobs[0].compared == "cannot be compared: a table is damaged"
+
+
+def test_somebody_who_was_there_a_moment_earlier_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.campaign.scheduler._BUSY_S", 0.5)
+    state = bench.run({"1-busy-ok": ["a"]}, breaker={"failures": 1, "rest": "1 h", "rests": 0}, tries=1)
+    assert state.good
+    assert [one.blamed for one in state.jobs[0].tries] == [False, True]
+    assert state.resources[0].failures == 0

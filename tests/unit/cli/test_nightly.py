@@ -66,7 +66,7 @@ def test_its_units(campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     [
         (("status",), "no campaign in it"),
         (("resume",), "no campaign in it"),
-        (("release", "phone 1"), "no campaign in it"),
+        (("release", "phone 1"), "is not known; known are: none"),
         (("pause",), "no campaign in it"),
         (("tidy", "{file}"), "no 'retention': everything is kept"),
     ],
