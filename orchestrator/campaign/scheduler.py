@@ -24,6 +24,7 @@ from orchestrator.record.events import EventLog, EventTail
 from orchestrator.record.run_directory import RunDirectory, new_run_id
 from orchestrator.spec.ending import Ending
 
+CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
 _POLL_S = 0.5
 _BUSY_S = 10.0
 """So often it is looked whether somebody else has given back what a job needs."""
@@ -38,6 +39,7 @@ class Scheduler:
     Args:
         directory: of the campaign; its jobs are planned in the events.
         on_state: is shown the state whenever it may have changed.
+        changed: whether a job's experiment is another one than was planned.
         program: what is called for ``mplab``.
     """
 
@@ -45,12 +47,14 @@ class Scheduler:
         self,
         directory: CampaignDirectory,
         on_state: Callable[[CampaignState], None],
+        changed: Callable[[Job], bool],
         program: Sequence[str] = MPLAB,
     ) -> None:
         self._directory = directory
         self._file = directory.read_file()
         self._runs = directory.runs
         self._on_state = on_state
+        self._changed = changed
         self._program = program
         rules = self._file.breaker
         self._breaker = Breaker(rules.failures, rules.rest, rules.rests)
@@ -164,7 +168,10 @@ class Scheduler:
                     self._worse(status.job, "a budget is broken")
                 self._done(status.job, status.run)
             elif self._may_begin(status):
-                self._start(status)
+                if self._changed(status.job):
+                    self._fail(status, f"{CHANGED}: its cells would not be comparable; begin a new campaign")
+                else:
+                    self._start(status)
 
     @staticmethod
     def _is_good(status: JobStatus) -> bool:
@@ -265,8 +272,11 @@ class Scheduler:
         elif blamed:
             tries = sum(made.blamed for made in self.state.job(job.id).tries)
             if verdict.next == "failed" or tries >= self._file.tries:
-                self._append("job_finished", job=job.id, state="failed", reason=verdict.reason)
-                self._tell("failed", f"{job.id} failed", verdict.reason, run=running.run, tries=tries)
+                self._fail(self.state.job(job.id), verdict.reason)
+
+    def _fail(self, status: JobStatus, reason: str) -> None:
+        self._append("job_finished", job=status.job.id, state="failed", reason=reason)
+        self._tell("failed", f"{status.job.id} failed", reason, run=status.run, tries=len(status.tries))
 
     def _done(self, job: Job, run: str) -> None:
         """A run is complete: compare it with those before it, if that is asked for."""

@@ -101,11 +101,6 @@ def resume(
     directory = _newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
     if directory is None or (killed and not _can_go_on(night_of(directory))):
         return
-    if changed := [status.job.file for status in directory.read_state().jobs if _changed(status.job)]:
-        raise InputError(
-            f"{directory.path}: {', '.join(dict.fromkeys(changed))}: not as it was when the campaign began: its runs "
-            "would not be comparable; start a new campaign"
-        )
     _execute(directory, as_json=as_json)
 
 
@@ -209,15 +204,17 @@ def _record(campaign: Campaign, runs: Path) -> CampaignRecord:
 
 
 def _changed(job: Job) -> bool:
-    path = Path(job.file)
-    return not path.is_file() or fingerprint(load(path, job.lab, job.phone, job.given)) != job.sha256
+    try:
+        return fingerprint(load(Path(job.file), job.lab, job.phone, job.given)) != job.sha256
+    except InputError:
+        return True
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
     """Run what is left of a campaign; ends with its exit code."""
     one = resource_lock(f"campaign-of-{zlib.crc32(directory.read_record().file.encode()):08x}", run_id=directory.id)
     with one, CampaignDisplay(directory, page=True) as display:
-        state = Scheduler(directory, display.show).execute()
+        state = Scheduler(directory, display.show, _changed).execute()
     replace(directory.junit_file, checks_xml(directory.id, _cases(state)).encode())
     if err.is_terminal:
         err.bell()

@@ -30,6 +30,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.changed: set[str] = set()
 
     def plan(self, jobs: Mapping[str, Sequence[str]], **settings: Any) -> CampaignDirectory:
         """A campaign of jobs: what each does, and the resources that it needs."""
@@ -70,7 +71,8 @@ class Bench:
     def scheduler(
         self, directory: CampaignDirectory, on_state: Callable[[CampaignState], None] = lambda _: None
     ) -> Scheduler:
-        return Scheduler(directory, on_state, (sys.executable, str(SCRIPT), str(self.folder)))
+        program = (sys.executable, str(SCRIPT), str(self.folder))
+        return Scheduler(directory, on_state, lambda job: job.id in self.changed, program)
 
     def run(self, jobs: Mapping[str, Sequence[str]], **settings: Any) -> CampaignState:
         return self.scheduler(self.plan(jobs, **settings)).execute()
@@ -294,3 +296,11 @@ def test_somebody_who_was_there_a_moment_earlier_is_waited_for(bench: Bench, mon
     assert state.good
     assert [one.blamed for one in state.jobs[0].tries] == [False, True]
     assert state.resources[0].failures == 0
+
+
+def test_what_has_changed_meanwhile_is_not_begun(bench: Bench) -> None:
+    bench.changed.add("1-ok")
+    state = bench.run({"1-ok": ["a"], "2-ok": ["a"]})
+    assert words(state) == {"1-ok": "failed", "2-ok": "done"}
+    assert "has changed since the campaign began" in state.job("1-ok").reason
+    assert len(bench.calls()) == 1
