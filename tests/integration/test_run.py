@@ -182,13 +182,17 @@ def test_a_killed_run_resumed_gives_the_same_plan(
 ) -> None:
     before = Traces()
     process = start_mplab("run", experiment(2), "--no-report")
-    wait_until(lambda: bool(list(tmp_path.glob("runs/*/cells/*.partial/scenario.jsonl"))), "a cell under way")
+    wait_until(lambda: bool(list(tmp_path.glob("runs/*/cells/000[23]*.partial/scenario.jsonl"))), "a later cell")
     process.kill()
     process.wait(30)
     wait_until(lambda: not lab_processes(), "the end of the lab")
     wait_until(lambda: not Traces().left_since(before), "nothing left")
     run = only_run(tmp_path)
     complete = set(cells(run))
+    assert complete
+    events = run / "events.jsonl"  # as after a power loss: cells are on disk, but not what was said of them
+    lines = events.read_text().splitlines(keepends=True)
+    events.write_text("".join(line for line in lines if '"cell_finished"' not in line))
     assert json.loads(mplab("status", str(run), "--json").stdout)["state"] == "killed"
     assert mplab("resume", str(run), "--no-report").returncode == 0
     _check_as_planned(run, kept=complete)
