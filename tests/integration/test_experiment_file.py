@@ -154,7 +154,7 @@ def test_a_run_that_has_told_enough_ends(mplab: Mplab, tmp_path: Path) -> None:
     summary = json.loads((run / "report" / "summary.json").read_text())
     (group,) = [one for one in summary["metrics"] if one["metric"] == "download_time"]
     (contrast,) = group["contrasts"]
-    assert contrast["interval"] == [width["low"], width["high"]], "as the report has it"
+    assert contrast["interval"] == pytest.approx([width["low"], width["high"]]), "as the report has it"
     assert "ended before" in done.stderr
 
     wrong = tmp_path / "wrong.yaml"
