@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.conftest import Mplab
 from tests.integration.test_run import cells, only_run
 
