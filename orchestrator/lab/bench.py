@@ -84,6 +84,7 @@ class BenchLab(BaseLab):
             logs=self._logs,
             congestion_control=self.congestion_control,
             endpoints=self.endpoints,
+            internet=self._use.internet,
             given=HandedOver.received(),
         )
         self._stack.callback(self.servers.stop)

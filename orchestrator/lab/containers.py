@@ -40,6 +40,7 @@ class ContainerServers:
         logs: host folder for the logs of the containers.
         congestion_control: pinned on every socket of the proxy towards the phone.
         endpoints: where the proxy listens.
+        internet: destinations outside of the lab, in the form of the proxy's allow list.
         given: the stack.
     """
 
@@ -54,6 +55,7 @@ class ContainerServers:
         logs: Path,
         congestion_control: str,
         endpoints: Endpoints,
+        internet: Sequence[str] = (),
         given: HandedOver,
     ) -> None:
         self._wanted = tuple(services)
@@ -61,6 +63,7 @@ class ContainerServers:
         self._logs = logs
         self._congestion_control = congestion_control
         self._endpoints = endpoints
+        self._internet = tuple(internet)
         self._given = given
         made = load_rendered(Path(given.directory))
         if made is None:
@@ -91,6 +94,7 @@ class ContainerServers:
             congestion_control=self._congestion_control,
             ports=self.services.ports,
             plain=self._plain(),
+            internet=self._internet,
         )
         self._stack.callback(self.proxy.stop)
         self.proxy.check_clock()

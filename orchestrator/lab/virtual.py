@@ -74,7 +74,7 @@ class VirtualLab(BaseLab):
             return ProcessServers(**settings)
         from orchestrator.lab.containers import ContainerServers  # noqa: PLC0415 - slow to import
 
-        return ContainerServers(**settings, given=HandedOver.received())
+        return ContainerServers(**settings, internet=self._use.internet, given=HandedOver.received())
 
     def _make_network(self) -> None:
         routers = self._use.virtual_routers()

@@ -92,9 +92,17 @@ def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed =
     return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
 
 
-def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = ()) -> str:
-    """dnsmasq.conf with all names of the lab; `further` are names with their addresses beside those of the sites."""
-    return render(DATA_DIR, "dnsmasq.conf.j2", address=DNS_ADDRESS, records=[*records(index), *further])
+def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = (), upstream: str = "") -> str:
+    """Return dnsmasq.conf with all names of the lab.
+
+    Args:
+        index: the sites.
+        further: more host names with their addresses.
+        upstream: address of the server that resolves names outside of the lab; "": they do not exist.
+    """
+    return render(
+        DATA_DIR, "dnsmasq.conf.j2", address=DNS_ADDRESS, records=[*records(index), *further], upstream=upstream
+    )
 
 
 def records(index: SiteIndex) -> list[tuple[str, str]]:

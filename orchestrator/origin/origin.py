@@ -50,6 +50,7 @@ class Origin:
         additions: what else nginx and dnsmasq carry, or None.
         installed: where the servers run.
         valid_for: how long certificates are valid.
+        upstream: address of the server that resolves names outside of the lab; "": they do not exist.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Origin:
         additions: Additions | None = None,
         installed: Installed = THIS_MACHINE,
         valid_for: timedelta = VALID_FOR,
+        upstream: str = "",
     ) -> None:
         self.directory = directory
         self._cache = cache
@@ -68,6 +70,7 @@ class Origin:
         self._additions = additions
         self._installed = installed
         self._valid_for = valid_for
+        self._upstream = upstream
         self._running: dict[str, tuple[ServerProcess, Path]] = {}
         self._authority: LabAuthority | None = None
         self._index: SiteIndex | None = None
@@ -125,7 +128,7 @@ class Origin:
             installed=self._installed,
         )
         (self.directory / "nginx.conf").write_text(nginx)
-        (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further))
+        (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further, self._upstream))
 
     def commands(self) -> dict[str, list[str]]:
         """Program → the command that runs it in the foreground."""

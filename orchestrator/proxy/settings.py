@@ -1,4 +1,4 @@
-"""What `mpflex proxy` is configured with, wherever it runs."""
+"""Configuration of `mpflex proxy`, wherever it runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,9 +17,10 @@ def proxy_settings(
     congestion_control: str,
     log: str,
     session: Mapping[str, Any],
+    internet: Sequence[str] = (),
     **others: Any,  # noqa: ANN401 - what mpflex's own configuration has
 ) -> dict[str, Any]:
-    """The proxy's configuration: it carries to the origin, and to nobody else.
+    """Return the proxy's configuration: it connects to the origin, and to what `internet` allows.
 
     Args:
         listen: transport → address with port.
@@ -28,6 +29,7 @@ def proxy_settings(
         congestion_control: pinned on every socket towards the phone; "": the system's.
         log: of connections.
         session: settings for sessions.
+        internet: further destinations, in the form of the proxy's allow list: ``NETWORK:PORTS``.
         others: further keys.
     """
     return {
@@ -36,6 +38,7 @@ def proxy_settings(
         "allow": [
             f"{NETWORK}:{','.join(map(str, (*WEB_PORTS, *ports)))}",
             f"{ECHO_ADDRESS}/32:{ECHO_PORT}",
+            *internet,
         ],
         "congestion_control": congestion_control,
         "log": log,

@@ -55,6 +55,12 @@ class LabUse:
         return self.file.proxy if self.file is not None else None
 
     @property
+    def internet(self) -> tuple[str, ...]:
+        """Destinations outside of the lab, in the form of the proxy's allow list."""
+        allowed = self.proxy.internet if self.proxy is not None else None
+        return tuple(allowed.proxy_rules()) if allowed is not None else ()
+
+    @property
     def unrooted(self) -> bool:
         """The phone is used without root: what it sends can be led to the agent by its apps alone."""
         return self.android is not None and self.android.unrooted

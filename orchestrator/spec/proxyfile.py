@@ -6,10 +6,24 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from orchestrator.spec.internet import InternetFile
 from orchestrator.spec.suggest import show
 
 PROFILES = (
-    *("proxy", "probe", "shadowsocks", "origin", "icecast", "xmpp", "turn", "dns", "iperf", "collector", "capture"),
+    *(
+        "proxy",
+        "probe",
+        "shadowsocks",
+        "origin",
+        "icecast",
+        "xmpp",
+        "turn",
+        "dns",
+        "names",
+        "iperf",
+        "collector",
+        "capture",
+    ),
 )
 """Those of ``proxy-docker/compose.yaml``."""
 
@@ -67,6 +81,10 @@ class ProxyFile(BaseModel):
         "cubic", description="Of the proxy's sockets towards phones; system: what its kernel has."
     )
 
+    internet: InternetFile | None = Field(
+        None, description="Destinations outside of the lab that phones reach through the proxy; without it, none."
+    )
+
     @model_validator(mode="after")
     def _nothing_twice(self) -> Self:
         for what in ("profiles", "listen", "signal"):
@@ -74,3 +92,8 @@ class ProxyFile(BaseModel):
             if len(set(given)) < len(given):
                 raise ValueError(f"{what}: something stands there twice")
         return self
+
+    @property
+    def upstream_names(self) -> bool:
+        """Whether names outside of the lab are resolved."""
+        return self.internet is not None and self.internet.names == "upstream"

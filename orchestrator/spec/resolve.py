@@ -250,6 +250,9 @@ class _Resolver:
                 )
                 self._checker.add(use.path, text)
                 continue
+            if missing := _missing_internet(lab, use.name):
+                self._checker.add(use.path, f"scenario '{use.name}': {missing}")
+                continue
             parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
             if parameters is not None:
                 limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
@@ -407,6 +410,26 @@ def _claim(file: ClaimFile) -> Claim:
 def _default_label(name: str) -> str:
     """What an entry is called that has no label: the name, as a name may be written."""
     return name.replace(":", "-")
+
+
+def _missing_internet(lab: LabUse, name: str) -> str:
+    """Return which destinations a scenario's app needs and the lab's proxy does not permit, and the remedy; "": none.
+
+    Only a real phone has real apps: those of an emulated one talk to the lab's own servers.
+    """
+    app = chosen_app(name, lab.android.app_of) if lab.real and lab.android is not None else None
+    if app is None or not app.internet:
+        return ""
+    internet = lab.proxy.internet if lab.proxy is not None else None
+    missing = internet.missing_ports(app.internet) if internet is not None else app.internet
+    if not missing and internet is not None and internet.names == "upstream":
+        return ""
+    lacking = f"allows no public address at TCP port {', '.join(map(str, missing))}" if missing else "resolves no names"
+    ports = ",".join(map(str, app.internet))
+    return (
+        f"the app {app.package} needs the Internet, and the lab's proxy {lacking}. Add to the lab file, below 'proxy': "
+        f"internet: {{allow: ['public:{ports}'], names: upstream}}"
+    )
 
 
 def _takes_proxy(lab: LabUse, name: str, scenario: Scenario) -> bool:

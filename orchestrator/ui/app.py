@@ -59,6 +59,7 @@ class _AndroidSection(_Section):
     devtools: str = Field("", pattern=r"^\w*$")
     links: dict[str, Text] = Field(default_factory=dict)
     proxy: Literal["", "system"] = ""
+    internet: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
 
 
 class _File(_Strict):
@@ -94,6 +95,7 @@ class AndroidApp(App):
             lab's own, which no real app knows.
         proxy: how it is told a proxy on a phone without root; ``system``: it takes that of Android's settings, HTTP;
             "": no way is known.
+        internet: TCP ports of the public servers that it needs; none: the lab's own servers are enough.
     """
 
     package: str
@@ -104,6 +106,7 @@ class AndroidApp(App):
     devtools: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
     proxy: str = ""
+    internet: tuple[int, ...] = ()
 
 
 def load_app(folder: Path) -> App:
@@ -136,6 +139,7 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
             devtools=section.devtools,
             links=section.links,
             proxy=section.proxy,
+            internet=section.internet,
         )
         for name, section in _load(folder / FILE).android.items()
     }

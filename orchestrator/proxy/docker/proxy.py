@@ -53,6 +53,7 @@ class DockerProxy:
         congestion_control: pinned on every socket towards the phone.
         ports: of the origin's services that phones reach, beside those of the web.
         plain: where sessions without privacy are accepted, address and port; "": nowhere.
+        internet: destinations outside of the lab, in the form of the proxy's allow list.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class DockerProxy:
         congestion_control: str,
         ports: Sequence[int] = (),
         plain: str = "",
+        internet: Sequence[str] = (),
     ) -> None:
         self._client = client
         self._project = project
@@ -75,6 +77,7 @@ class DockerProxy:
         self._congestion_control = congestion_control
         self._ports = ports
         self._plain = plain
+        self._internet = internet
         self._session: Mapping[str, Any] = {}
         self.watch = Watch(client, project)
 
@@ -118,6 +121,7 @@ class DockerProxy:
             congestion_control=self._congestion_control,
             log="/dev/stdout",
             session=self._session,
+            internet=self._internet,
             control=CONTROL,
         )
         # Without its mark, the volume is filled anew when the stack is next brought up.

@@ -35,6 +35,8 @@ COLLECTOR_HOST = "collector.lab"
 SHADOWSOCKS_METHOD = "chacha20-ietf-poly1305"
 CONTROL = "/run/mplab/control"
 """The proxy's control socket, in its container."""
+NAMES_ADDRESS = "10.65.255.1"
+"""Of the container `names`: the proxy's own address towards the origin, as in ``compose.yaml``."""
 
 _SECRET_BYTES = 32
 _NOTE = "rendered.json"
@@ -78,21 +80,37 @@ class Rendered:
         return self.directory / "origin" / "certificates" / "ca.pem"
 
 
-def rendered(directory: Path, *, congestion_control: str, listen: Sequence[str] = (), renew: bool = False) -> Rendered:
+@dataclass(frozen=True)
+class RenderSettings:
+    """The settings of a stack that its configurations depend on.
+
+    Attributes:
+        congestion_control: of the proxy's sockets towards phones; "": the system's.
+        listen: addresses of the server as phones know them.
+        internet: further destinations of the proxy, ``NETWORK:PORTS``.
+        upstream_names: names outside of the lab are resolved.
+    """
+
+    congestion_control: str
+    listen: Sequence[str] = ()
+    internet: Sequence[str] = ()
+    upstream_names: bool = False
+
+
+def rendered(directory: Path, settings: RenderSettings, *, renew: bool = False) -> Rendered:
     """The configurations in `directory`, made anew when something that they are made of has changed, or they end soon.
 
     Secrets of proxy, ShadowSocks and collector stay the same unless `renew`: phones have them.
 
     Args:
         directory: where they are kept.
-        congestion_control: of the proxy's sockets towards phones; "": the system's.
-        listen: addresses of the server as phones know them.
+        settings: of the stack.
         renew: make everything anew.
 
     Raises:
         LabNotReadyError: a program that makes content is missing.
     """
-    key = _key(congestion_control, *listen)
+    key = _key(settings)
     found = None if renew else load_rendered(directory)
     if found is not None and found.key.startswith(key) and found.expires > time.time() + RENEW_BEFORE.total_seconds():
         return found
@@ -101,13 +119,13 @@ def rendered(directory: Path, *, congestion_control: str, listen: Sequence[str] 
     for folder in ("origin", "services"):
         shutil.rmtree(directory / folder, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = _render(directory, f"{key}-{secrets.token_hex(4)}", congestion_control, listen)
+    made = _render(directory, f"{key}-{secrets.token_hex(4)}", settings)
     note = asdict(made) | {"directory": str(directory), "content": [str(path) for path in made.content]}
     write_private(directory / _NOTE, json.dumps(note, indent=1))
     return made
 
 
-def _render(directory: Path, key: str, congestion_control: str, listen: Sequence[str]) -> Rendered:
+def _render(directory: Path, key: str, settings: RenderSettings) -> Rendered:
     installed = InImages(directory)
     services = RunningServices(
         [load_service(name) for name in service_names()],
@@ -115,30 +133,37 @@ def _render(directory: Path, key: str, congestion_control: str, listen: Sequence
         host=Nowhere(),
         installed=installed,
     )
-    origin = Origin(directory / "origin", additions=services, installed=installed, valid_for=VALID_FOR)
+    origin = Origin(
+        directory / "origin",
+        additions=services,
+        installed=installed,
+        valid_for=VALID_FOR,
+        upstream=NAMES_ADDRESS if settings.upstream_names else "",
+    )
     origin.prepare()
-    _write_proxy(directory / "proxy", services.ports, congestion_control)
+    _write_proxy(directory / "proxy", services.ports, settings)
     _write_shadowsocks(directory / "shadowsocks")
-    _write_collector(directory / "collector", origin.authority, listen)
+    _write_collector(directory / "collector", origin.authority, settings.listen)
     commands = {**origin.commands(), **services.commands()}
     expires = time.time() + VALID_FOR.total_seconds()
     return Rendered(directory, key, expires, tuple(sorted(installed.content)), commands)
 
 
-def _write_proxy(folder: Path, ports: Sequence[int], congestion_control: str) -> None:
+def _write_proxy(folder: Path, ports: Sequence[int], settings: RenderSettings) -> None:
     secret = folder / "secret"
     if not secret.exists():
         write_private(secret, secrets.token_hex(_SECRET_BYTES))
-    settings = proxy_settings(
+    configuration = proxy_settings(
         listen={name: f"0.0.0.0:{port}" for name, port in PORTS.items()},
         secret_file=f"{PRIVATE}/proxy/secret",
         ports=ports,
-        congestion_control=congestion_control,
+        congestion_control=settings.congestion_control,
         log="/dev/stdout",
         session={},
+        internet=settings.internet,
         control=CONTROL,
     )
-    (folder / "proxy.json").write_text(json.dumps(settings, indent=1))
+    (folder / "proxy.json").write_text(json.dumps(configuration, indent=1))
 
 
 def _write_shadowsocks(folder: Path) -> None:
@@ -187,9 +212,9 @@ def load_rendered(directory: Path) -> Rendered | None:
     return Rendered(directory, note["key"], note["expires"], content, note["commands"])
 
 
-def _key(*settings: str) -> str:
-    """Names what configurations are made of: templates, services, and the code that fills them in."""
-    digest = hashlib.sha256("\0".join(settings).encode())
+def _key(settings: RenderSettings) -> str:
+    """Name what configurations are made of: settings, templates, services, and the code that fills them in."""
+    digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
     ours = CHECKOUT / "orchestrator"
     files = [ours / "proxy" / "settings.py", Path(__file__), Path(__file__).with_name("layout.py")]
     for folder in (ours / "origin", *(path for path in SERVICES_DIR.iterdir() if path.is_dir())):

@@ -17,7 +17,7 @@ from orchestrator.errors import LabNotReadyError
 from orchestrator.proxy.docker.base import Say, ensure_base
 from orchestrator.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
 from orchestrator.proxy.docker.engine import connected, engine_url
-from orchestrator.proxy.docker.render import Rendered, load_rendered, rendered
+from orchestrator.proxy.docker.render import Rendered, RenderSettings, load_rendered, rendered
 from orchestrator.proxy.docker.volumes import LABEL, fill_volumes, volume_names
 from orchestrator.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
 from orchestrator.record.state import state_directory
@@ -43,6 +43,8 @@ class StackSettings:
         listen: up to two addresses of the server at which phones reach the proxy; none: loopback.
         signal: addresses that MPTCP advertises to phones.
         congestion_control: of the proxy's sockets towards phones; "": the system's.
+        internet: destinations outside of the lab, in the form of the proxy's allow list; none: only the lab's.
+        upstream_names: names outside of the lab are resolved.
         variables: further variables of the compose file.
     """
 
@@ -52,6 +54,8 @@ class StackSettings:
     listen: tuple[str, ...] = ()
     signal: tuple[str, ...] = ()
     congestion_control: str = "cubic"
+    internet: tuple[str, ...] = ()
+    upstream_names: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -60,13 +64,16 @@ class StackSettings:
     ) -> Self:
         """What a lab file says, with what goes before it."""
         asked = congestion_control or file.congestion_control
+        started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
         return cls(
             engine=engine or file.engine or "",
             project=file.project,
-            profiles=tuple(profiles or file.profiles),
+            profiles=tuple(started),
             listen=tuple(file.listen),
             signal=tuple(file.signal),
             congestion_control="" if asked == "system" else asked,
+            internet=tuple(file.internet.proxy_rules()) if file.internet is not None else (),
+            upstream_names=file.upstream_names,
         )
 
     @classmethod
@@ -142,10 +149,9 @@ class DockerStack:
 
     def render(self, *, renew: bool = False) -> Rendered:
         """Configurations and content for its containers, made when they are not there yet, or old."""
-        settings = self.settings
-        return rendered(
-            self.directory, congestion_control=settings.congestion_control, listen=settings.listen, renew=renew
-        )
+        ours = self.settings
+        settings = RenderSettings(ours.congestion_control, ours.listen, ours.internet, ours.upstream_names)
+        return rendered(self.directory, settings, renew=renew)
 
     def last_rendered(self) -> Rendered | None:
         """What `render` made last, or None."""

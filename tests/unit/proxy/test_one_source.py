@@ -26,7 +26,7 @@ SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]
 PROGRAM_OF = {"web": "nginx", "dns": "dnsmasq", "echo": "udp-echo", "iperf": "iperf3", "xmpp": "prosody"}
 """Service of the compose file → program of the virtual lab, where names differ."""
 WITH_CAPABILITIES = {"proxy-net", "shadowsocks-net", "origin-net", "capture-proxy"}
-OF_DOCKER_ALONE = WITH_CAPABILITIES | {"proxy", "probe", "shadowsocks", "collector"}
+OF_DOCKER_ALONE = WITH_CAPABILITIES | {"proxy", "probe", "names", "shadowsocks", "collector"}
 IMAGES = FILE.parent / "images"
 
 
