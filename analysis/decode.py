@@ -85,9 +85,7 @@ def _removed_in_part(cell: Cell, folder: Path) -> bool:
     """Whether the removal of old captures was cut off in this cell: tables of what is left would be of another cell."""
     if cell.record is None or not (folder.parent.parent / RETENTION).is_file():
         return False
-    return any(
-        stored(folder, str(capture["file"])) is None for capture in cell.record.captures if capture.get("packets")
-    )
+    return any(stored(folder, Path(capture.file).name) is None for capture in cell.record.captures if capture.packets)
 
 
 def options(folder: Path) -> tuple[str, ...]:

@@ -5,10 +5,13 @@ import io
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from analysis.text import UNPRINTABLE, printable
 
 Json: TypeAlias = Any
 """What JSON can hold: it has no better name in Python's types."""
@@ -42,13 +45,62 @@ def write_json(path: Path, content: object) -> None:
     write_text(path, json.dumps(rounded(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+_MOST_DIGITS = 18
+"""Of a whole number that fits 64 bits."""
+
+_DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
+_FORMULA = re.compile(r"[=+@\t\r-]")
+"""What a spreadsheet takes a text for a formula by."""
+
+
+def parse_json(text: str | bytes) -> Json:
+    """What a JSON text says, as far as a program can use it: a run of somebody else can hold anything.
+
+    Control characters become U+FFFD, whole numbers of more than 18 digits become floats.
+
+    Raises:
+        ValueError: it is no JSON, or is nested too deeply.
+    """
+    if isinstance(text, bytes):
+        text = text.decode()
+    try:
+        content = _DECODER.decode(text)
+        return _printable(content) if UNPRINTABLE.search(text) or _ESCAPE.search(text) else content
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def inside(folder: Path, name: object) -> Path:
+    """The file that a record in ``folder`` names. Raises ValueError when it is not in that folder."""
+    path = folder / str(name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{str(name)!r} is not a file of this folder")
+    return path
+
+
+def _printable(content: Json) -> Json:
+    if isinstance(content, str):
+        return printable(content)
+    if isinstance(content, dict):
+        return {printable(key): _printable(value) for key, value in content.items()}
+    return [_printable(value) for value in content] if isinstance(content, list) else content
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """RFC 4180 with ``\\n`` line ends; None is an empty field."""
+    """RFC 4180 with ``\\n`` line ends; None is an empty field.
+
+    A text that a spreadsheet would calculate begins with a ``'``.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([rounded(field) for field in row] for row in rows)
+    writer.writerows([_field(value) for value in row] for row in rows)
     return buffer.getvalue()
+
+
+def _field(value: Json) -> Json:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else rounded(value)
 
 
 def rounded(content: Json) -> Json:

@@ -1,9 +1,8 @@
 """Runs as polars frames: everything that is known of one run, or of all runs in a folder."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,15 @@ from typing import Any
 import polars as pl
 
 from analysis.columns import RESULT_TABLES
-from analysis.errors import NotARunError, TablesError
+from analysis.errors import NotAnalysedError, NotARunError
 from analysis.links import measurements
+from analysis.reported import read_summary
 from analysis.run import Cell, Run, read_run
 from analysis.schema import SCHEMAS
 from analysis.scores import read_cell_values
 from analysis.tables import read_tables
 
 Row = dict[str, Any]
-SUMMARY_FORMAT = 1
 SEPARATOR = " · "
 """Between the values of several labels."""
 
@@ -133,7 +132,7 @@ def run_row(run: Run) -> Row:
         "mplab": _text(manifest.versions.get("mplab")),
         "kernel": _text(manifest.host.get("kernel")),
         "commit": _text(manifest.git.get("commit")),
-        "dirty": manifest.git.get("dirty"),
+        "dirty": _truth(manifest.git.get("dirty")),
         "finished": run.finished,
         "complete": run.complete,
         **{outcome: counts[outcome] for outcome in ("ok", "invalid", "failed", "partial", "missing")},
@@ -154,8 +153,8 @@ def cell_rows(run: Run) -> Iterator[Row]:
             "warnings": "; ".join(record.warnings) if record else "",
             "attempt": record.attempt if record else None,
             "started": _time(record.started) if record else None,
-            "duration_s": sum(_numbers(record.timings_s).values()) if record else None,
-            "overloaded": record.host.get("overloaded") if record else None,
+            "duration_s": sum(record.timings_s.values()) if record else None,
+            "overloaded": _truth(record.host.get("overloaded")) if record else None,
         }
 
 
@@ -230,7 +229,7 @@ def step_rows(run: Run) -> Iterator[Row]:
     """Rows of ``steps``."""
     for cell in run.cells:
         if cell.record is not None:
-            for step, seconds in _numbers(cell.record.timings_s).items():
+            for step, seconds in cell.record.timings_s.items():
                 yield {"run_id": run.manifest.run_id, "cell": cell.id, "step": step, "seconds": seconds}
 
 
@@ -253,17 +252,10 @@ def _frame(name: str, rows: Iterable[Row]) -> pl.DataFrame:
 
 def _groups(run: Run) -> list[Row]:
     """The metrics of the run's report; none when it has no report."""
-    path = run.directory / "report" / "summary.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        groups: list[Row] = read_summary(run.directory)["metrics"]
+    except NotAnalysedError:
         return []
-    except (OSError, ValueError) as error:
-        raise TablesError(f"{path}: cannot be read ({error}); `mplab analyze` makes it again") from error
-    found = content.get("format", 1)
-    if found > SUMMARY_FORMAT:
-        raise TablesError(f"{path}: format {found}; this mplab reads up to {SUMMARY_FORMAT}: make the report again")
-    groups: list[Row] = content.get("metrics", [])
     return groups
 
 
@@ -286,16 +278,17 @@ def _of_group(run: Run, group: Row) -> Row:
     return {"run_id": run.manifest.run_id, **known, "labels": labels}
 
 
-def _numbers(found: Mapping[str, Any]) -> dict[str, float]:
-    return {key: float(value) for key, value in found.items() if isinstance(value, int | float)}
-
-
 def _text(found: object) -> str | None:
-    return None if found in {None, ""} else str(found)
+    return None if found is None or found == "" else str(found)
+
+
+def _truth(found: object) -> bool | None:
+    return found if isinstance(found, bool) else None
 
 
 def _time(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None

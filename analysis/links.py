@@ -1,6 +1,5 @@
 """The links that were asked for and those that were measured before each cell."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.manifest import tolerances
@@ -41,13 +40,9 @@ def measurements(run: Run) -> list[Measurement]:
         if cell.record is None or cell.spec is None:
             continue
         for interface, sides in cell.record.links.items():
-            if not isinstance(sides, Mapping):
-                continue
-            asked, measured = sides.get("asked") or {}, sides.get("measured") or {}
             for asked_key, measured_key, title, kind in QUANTITIES:
-                wanted, got = asked.get(asked_key), measured.get(measured_key)
+                wanted, got = sides.asked.get(asked_key), sides.measured.get(measured_key)
                 if isinstance(wanted, int | float) and wanted > 0 and isinstance(got, int | float):
-                    where = str(sides.get("where", ""))
                     found.append(
                         Measurement(
                             cell.id,
@@ -58,7 +53,7 @@ def measurements(run: Run) -> list[Measurement]:
                             kind,
                             float(wanted),
                             float(got),
-                            where,
+                            sides.where,
                         )
                     )
     links = [link.name for link in run.manifest.experiment.links]

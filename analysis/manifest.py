@@ -1,13 +1,14 @@
 """The records of a run directory, as far as the analysis reads them.
 
 Fields that are not named here are ignored, and almost every named one may be absent: an older or newer
-`mplab` wrote the directory, or the run has not come that far.
+`mplab` wrote the directory, or the run has not come that far. Nothing in a run directory is trusted: names have the
+form of names, numbers are finite, and text holds no control characters (`analysis.files.parse_json`).
 """
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 """Okabe & Ito's colours, which people with any colour vision can tell apart (black and yellow left out)."""
@@ -19,7 +20,7 @@ INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
 class Record(BaseModel):
     """A frozen record that ignores what it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 def _label(value: object) -> object:
@@ -29,23 +30,33 @@ def _label(value: object) -> object:
     return value
 
 
-Label = Annotated[str, BeforeValidator(_label)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+"""Of an experiment, scenario, transport, link condition; file names are made of some. New ones are shorter."""
+
+Label = Annotated[Name, BeforeValidator(_label)]
+RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$")]
+_CELL_ID = r"^[A-Za-z0-9_-]{1,240}$"
+CellId = Annotated[str, StringConstraints(pattern=_CELL_ID)]
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""As tables hold it."""
+
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Mapping = Annotated[dict[str, Any], BeforeValidator(lambda value: value if isinstance(value, dict) else {})]
 
 
 class Scenario(Record):
     """One scenario of the experiment: ``name`` is the folder, ``label`` what this use of it is called."""
 
-    label: str
-    name: str
+    label: Name
+    name: Name
     parameters: Mapping = Field(default_factory=dict)
 
 
 class Transport(Record):
     """One transport of the experiment, with its fixed look in every figure."""
 
-    label: str
-    name: str
+    label: Name
+    name: Name
     title: str = ""
     colour: str = ""
     marker: str = ""
@@ -62,23 +73,29 @@ class Transport(Record):
         return self.name == "mpflex"
 
 
+class PathChange(Record):
+    """What was to happen to a path while a scenario ran."""
+
+    at_s: Seconds = 0.0
+    device: str = ""
+    text: str = ""
+
+
 class Link(Record):
     """One link condition; ``paths`` maps an interface to its ``down`` and ``up`` settings."""
 
-    name: str
+    name: Name
     title: str = ""
     source: str = ""
-    paths: Mapping = Field(default_factory=dict)
+    paths: dict[str, dict[str, Mapping]] = Field(default_factory=dict)
     core_rtt_ms: float = 0.0
-    changes: tuple[Mapping, ...] = ()
-    """What was to happen to the paths while a scenario ran: ``at_s``, ``device``, ``text``."""
+    changes: tuple[PathChange, ...] = ()
 
     @property
     def story(self) -> str:
         """Its changes in words: ``15 s WiFi interface down; 30 s WiFi interface up``; empty without."""
         return "; ".join(
-            f"{change.get('at_s', 0):g} s {INTERFACE_TITLES.get(device := change.get('device', ''), device)} "
-            f"{change.get('text', '')}"
+            f"{change.at_s:g} s {INTERFACE_TITLES.get(change.device, change.device)} {change.text}"
             for change in self.changes
         )
 
@@ -141,17 +158,17 @@ class Budget(Record):
 class Experiment(Record):
     """The experiment, fully resolved."""
 
-    name: str
+    name: Name
     title: str = ""
-    seed: int = 0
-    repetitions: int = 0
+    seed: Whole = 0
+    repetitions: Whole = 0
     scenarios: tuple[Scenario, ...] = ()
     transports: tuple[Transport, ...] = ()
     links: tuple[Link, ...] = ()
     tolerance: Mapping = Field(default_factory=dict)
     capture: Any = None
     congestion_control: Any = None
-    retries: int = 0
+    retries: Whole = 0
     notes: str = ""
     tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -161,20 +178,20 @@ class Experiment(Record):
 class CellSpec(Record):
     """One planned cell."""
 
-    id: str
+    id: CellId
     scenario: Label
     transport: Label
     link: Label
-    repetition: int = 0
-    index: int = 0
-    block: int = 0
-    seed: int = 0
+    repetition: Whole = 0
+    index: Whole = 0
+    block: Whole = 0
+    seed: Whole = 0
 
 
 class Skipped(Record):
     """A transport that the lab could not offer."""
 
-    transport: Label = ""
+    transport: Label | Literal[""] = ""
     reason: str = ""
 
 
@@ -189,7 +206,7 @@ class Plan(Record):
 class Manifest(Record):
     """``manifest.json``."""
 
-    run_id: str
+    run_id: RunId
     experiment: Experiment
     plan: Plan = Plan()
     lab: Any = None
@@ -211,29 +228,51 @@ class Manifest(Record):
 class Attempt(Record):
     """One try of a cell."""
 
-    attempt: int = 0
+    attempt: Whole = 0
     outcome: str = ""
     reason: str = ""
+
+
+class LinkProof(Record):
+    """A path of a cell: the quantities requested and measured; another type than a number is left out."""
+
+    asked: Mapping = Field(default_factory=dict)
+    measured: Mapping = Field(default_factory=dict)
+    where: str = ""
+
+
+class Capture(Record):
+    """A capture file of a cell."""
+
+    file: str = ""
+    interface: str = ""
+    packets: Whole = 0
+    dropped: Whole = 0
 
 
 class CellRecord(Record):
     """``cell.json``."""
 
-    id: str
+    id: CellId
     spec: CellSpec
     outcome: str
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    attempt: int = 1
+    attempt: Whole = 1
     attempts: tuple[Attempt, ...] = ()
     started: str = ""
-    timings_s: Mapping = Field(default_factory=dict)
-    links: Mapping = Field(default_factory=dict)
+    timings_s: dict[str, float] = Field(default_factory=dict)
+    links: dict[str, LinkProof] = Field(default_factory=dict)
     proof: Mapping = Field(default_factory=dict)
-    captures: tuple[dict[str, Any], ...] = ()
+    captures: tuple[Capture, ...] = ()
     congestion_control: Mapping = Field(default_factory=dict)
     host: Mapping = Field(default_factory=dict)
     phone: Mapping = Field(default_factory=dict)
+
+
+def is_cell_id(name: str) -> bool:
+    """Whether the folder of a cell can have this name."""
+    return re.fullmatch(_CELL_ID, name) is not None
 
 
 def tolerances(experiment: Experiment) -> dict[str, float]:

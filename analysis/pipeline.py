@@ -1,6 +1,5 @@
 """A run directory → tables → scores → statistics → figures → report."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,12 +7,14 @@ from typing import Any
 
 from analysis.changes import extended
 from analysis.decode import Problem, make_tables
-from analysis.errors import MetricConflictError, NotAnalysedError, ScenarioMissingError
+from analysis.errors import MetricConflictError, ScenarioMissingError
 from analysis.figures import draw_all
+from analysis.figures.style import Drawing
 from analysis.metric import Metric
 from analysis.plugins import Plugin, load
 from analysis.registry import register
 from analysis.report import write_report
+from analysis.reported import read_summary
 from analysis.result import Analysis
 from analysis.run import Cell, Run, read_run
 from analysis.scores import CellScores, score_cell
@@ -107,18 +108,23 @@ def analyze_rest(
     problems = [problem for result in results for problem in result.problems]
     scores = [result.scores for result in results if result.scores is not None]
     analysis = _summarised(run, plugins_of(run, scenario_folders), problems, scores)
-    _conclude(analysis, lambda _: None)
-    return analysis.problems
+    return _conclude(analysis, lambda _: None)
 
 
-def _conclude(analysis: Analysis, tell: Listener) -> None:
-    """Draw the figures and write the report."""
-    drawings = []
-    for drawing in draw_all(analysis):
-        drawings.append(drawing)
-        tell(Progress("figures", len(drawings), len(drawings)))
+def _conclude(analysis: Analysis, tell: Listener) -> tuple[Problem, ...]:
+    """Draw the figures and write the report; what it lists as problems."""
+    drawings: list[Drawing] = []
+    problems: list[Problem] = []
+    for made in draw_all(analysis):
+        if isinstance(made, Problem):
+            problems.append(made)
+        else:
+            drawings.append(made)
+            tell(Progress("figures", len(drawings), len(drawings)))
+    analysis = replace(analysis, problems=(*analysis.problems, *problems))
     write_report(analysis, drawings)
     tell(Progress("report", 1, 1))
+    return analysis.problems
 
 
 def summary(run_dir: Path) -> list[SummaryRow]:
@@ -127,19 +133,15 @@ def summary(run_dir: Path) -> list[SummaryRow]:
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest.
         NotAnalysedError: there is no report yet.
+        TablesError: ``report/summary.json`` is damaged.
     """
     run = read_run(run_dir)
     return summary_rows(summary_json(run.directory))
 
 
 def summary_json(run_dir: Path) -> dict[str, Any]:
-    """``report/summary.json`` of a run; raises `NotAnalysedError` when there is none."""
-    path = Path(run_dir) / "report" / "summary.json"
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
-    return content
+    """``report/summary.json`` of a run; raises as `analysis.reported.read_summary`."""
+    return read_summary(Path(run_dir))
 
 
 def metrics_of(scenarios: Mapping[str, str], folders: Sequence[Path] | None = None) -> dict[str, Sequence[Metric]]:

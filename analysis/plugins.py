@@ -36,13 +36,24 @@ def default_folders() -> tuple[Path, ...]:
 
 
 def load(name: str, folders: Sequence[Path] | None = None) -> Plugin:
-    """Load one scenario's scores; raises `ScenarioMissingError` naming where it looked and what is wrong."""
+    """Load one scenario's scores.
+
+    Args:
+        name: looked up among the folders that have scores; it is never used as a path, since a manifest may hold any.
+        folders: where scenarios' folders are; None: `default_folders`.
+
+    Raises:
+        ScenarioMissingError: no folder has this name, or its ``scores.py`` cannot be used.
+    """
     folders = default_folders() if folders is None else folders
-    folder = next((path / name for path in folders if (path / name / "scores.py").is_file()), None)
+    there = {path.parent.name: path.parent for root in reversed(folders) for path in root.glob("*/scores.py")}
+    folder = there.get(name)
     if folder is None:
-        looked = ", ".join(str(path / name / "scores.py") for path in folders)
-        there = sorted({path.parent.name for root in folders for path in root.glob("*/scores.py")})
-        raise ScenarioMissingError(f"scenario {name}: no {looked}; there is: {', '.join(there) or 'none'}")
+        looked = ", ".join(str(path) for path in folders)
+        known = ", ".join(sorted(there)) or "none"
+        raise ScenarioMissingError(
+            f"scenario {name!r}: no folder of this name with a scores.py in {looked}; there is: {known}"
+        )
     module = _import_scores(name, folder.resolve())
     metrics: Any = getattr(module, "METRICS", None)
     score: Any = getattr(module, "score", None)

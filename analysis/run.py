@@ -1,8 +1,7 @@
 """Reading a run directory: what was planned, what came of it."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +10,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis.errors import NotARunError
-from analysis.manifest import CellRecord, CellSpec, Manifest, Transport
+from analysis.files import parse_json
+from analysis.manifest import CellRecord, CellSpec, Manifest, Transport, is_cell_id
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
 """Every state of a planned cell: the last two are a cell that was cut off and one that never began."""
+
+_END_OF_TIME_S = 1e11
+"""Of an event: later ones have no date."""
+
+_MOST_FOUND = 60
+"""Characters of a wrong value in a message."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Run:
     @property
     def duration_s(self) -> float | None:
         """From the first to the last event."""
-        times = [e["t"] for e in self.events if isinstance(e.get("t"), int | float)]
+        times = [e["t"] for e in self.events]
         return max(times) - min(times) if times else None
 
     @property
@@ -95,7 +101,12 @@ class Run:
         """(transport, reason) of those that the lab could not offer."""
         found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
         for event in self.events_named("run_planned"):
-            found += [(str(s.get("transport", "")), str(s.get("reason", ""))) for s in event.get("skipped") or []]
+            skipped = event.get("skipped")
+            found += [
+                (str(one.get("transport", "")), str(one.get("reason", "")))
+                for one in (skipped if isinstance(skipped, list) else ())
+                if isinstance(one, dict)
+            ]
         return tuple(dict.fromkeys(found))
 
     def events_named(self, name: str) -> list[dict[str, Any]]:
@@ -107,7 +118,7 @@ def read_run(directory: Path) -> Run:
     """Read ``directory``; raises `NotARunError`, naming what is missing or wrong."""
     directory = Path(directory)
     manifest = _read_manifest(directory)
-    events = tuple(read_lines(directory / "events.jsonl"))
+    events = tuple(filter(_is_event, read_lines(directory / "events.jsonl")))
     return Run(directory, manifest, events, tuple(_cells(directory, manifest)))
 
 
@@ -118,11 +129,16 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                record = json.loads(line)
+                record = parse_json(line)
             except ValueError:
                 continue
             if isinstance(record, dict):
                 yield record
+
+
+def _is_event(record: Mapping[str, Any]) -> bool:
+    time_s = record.get("t")
+    return isinstance(record.get("event"), str) and isinstance(time_s, int | float) and 0 <= time_s < _END_OF_TIME_S
 
 
 def _read_manifest(directory: Path) -> Manifest:
@@ -132,7 +148,7 @@ def _read_manifest(directory: Path) -> Manifest:
     if not path.is_file():
         raise NotARunError(directory, "manifest.json is missing")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_bytes())
     except (ValueError, OSError) as error:
         raise NotARunError(directory, f"manifest.json cannot be read: {error}") from error
     if isinstance(content, dict) and content.get("format", 1) != 1:
@@ -141,14 +157,14 @@ def _read_manifest(directory: Path) -> Manifest:
     try:
         return Manifest.model_validate(content)
     except ValidationError as error:
-        raise NotARunError(directory, f"manifest.json: {_first_problem(error)}") from error
+        raise NotARunError(directory, f"manifest.json: {first_problem(error)}") from error
 
 
 def _cells(directory: Path, manifest: Manifest) -> Iterator[Cell]:
     folder = directory / "cells"
     on_disk = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
     planned = {spec.id: spec for spec in manifest.plan.cells}
-    beside = sorted({name.removesuffix(PARTIAL_SUFFIX) for name in on_disk} - set(planned))
+    beside = sorted(filter(is_cell_id, {name.removesuffix(PARTIAL_SUFFIX) for name in on_disk} - set(planned)))
     for identity in (*planned, *beside):
         spec = planned.get(identity)
         if identity in on_disk:
@@ -163,15 +179,20 @@ def _cells(directory: Path, manifest: Manifest) -> Iterator[Cell]:
 def _read_cell(identity: str, directory: Path, spec: CellSpec | None) -> Cell:
     path = directory / "cell.json"
     try:
-        record = CellRecord.model_validate_json(path.read_bytes())
+        record = CellRecord.model_validate(parse_json(path.read_bytes()))
     except OSError:
         return Cell(identity, directory, spec, "partial", ("cell.json is missing",))
     except ValidationError as error:
-        return Cell(identity, directory, spec, "partial", (f"cell.json: {_first_problem(error)}",))
+        return Cell(identity, directory, spec, "partial", (f"cell.json: {first_problem(error)}",))
+    except ValueError as error:
+        return Cell(identity, directory, spec, "partial", (f"cell.json: Invalid JSON: {error}",))
     return Cell(identity, directory, spec or record.spec, record.outcome, record.reasons, record)
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
+    """The first problem of a record in one line: where, what is wrong, what was found."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    found = repr(first["input"])
+    found = found if len(found) <= _MOST_FOUND else f"{found[:_MOST_FOUND]}…"
+    return f"{where}: {first['msg']}: found {found}" if where else first["msg"]

@@ -1,22 +1,38 @@
 """Observations and tables → ``scores.json`` of a cell."""
 
-import json
 import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field, ValidationError
+
 from analysis.decode import Problem
 from analysis.errors import TablesError
-from analysis.files import rounded, write_json
+from analysis.files import parse_json, rounded, write_json
+from analysis.manifest import Record
 from analysis.metric import Value, describe_limits
 from analysis.plugins import Plugin
-from analysis.run import Cell
+from analysis.run import Cell, first_problem
 from analysis.tables import read_tables
 
 FORMAT = 1
 _FILE = "scores.json"
+_MOST = 1e15
+"""Size of a value, in any unit: figures and statistics of larger ones overflow."""
+
+
+class _Row(Record):
+    metric: str
+    value: float
+    unit: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class _Scores(Record):
+    format: int = FORMAT
+    values: tuple[_Row, ...]
 
 
 @dataclass(frozen=True)
@@ -73,13 +89,13 @@ def has_scores(cell: Cell) -> bool:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        rows: list[dict[str, Any]] = content["values"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TablesError(f"{path}: cannot be read ({error!r}); `mplab analyze` makes it again") from error
-    if content.get("format", FORMAT) > FORMAT:
-        raise TablesError(f"{path}: format {content['format']}; this mplab reads up to {FORMAT}: make it again")
-    return rows
+        scores = _Scores.model_validate(parse_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
+    if scores.format > FORMAT:
+        raise TablesError(f"{path}: format {scores.format}; this mplab reads up to {FORMAT}: make it again")
+    return [row.model_dump() for row in scores.values]
 
 
 def _folder(cell: Cell) -> Path:
@@ -113,7 +129,7 @@ def _wrong(value: Value, plugin: Plugin) -> str:
     if set(value.labels) != set(metric.labels):
         found, declared = sorted(value.labels), sorted(metric.labels)
         return f"a value of {value.metric} has the labels {found}, METRICS says {declared}"
-    if not math.isfinite(value.value):
+    if not math.isfinite(value.value) or abs(value.value) > _MOST:
         return f"a value of {value.metric} is {value.value}"
     least, most = metric.limits
     if (least is not None and value.value < least) or (most is not None and value.value > most):

@@ -7,11 +7,10 @@ from analysis.budgets import Kept, judge_limits, measured_in
 from analysis.claims import Outcome, outcomes
 from analysis.contrasts import contrast_content
 from analysis.headline import answers
+from analysis.reported import FORMAT
 from analysis.result import Analysis
 from analysis.statistics import Comparison, Group, Series
 from analysis.text import number, percent
-
-FORMAT = 1
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,16 @@ HARD_SPACE = "\N{NO-BREAK SPACE}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
 
+UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""Characters that steer a terminal, turn the direction of a line, or cannot stand in XML; not tab and line feed."""
+
+
+def printable(text: str) -> str:
+    """``text`` with U+FFFD for each character of `UNPRINTABLE`."""
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
 
 def number(value: float | None) -> str:
     """Three significant digits, never an exponent within 0.001 … 999 999 999; a dash for None."""

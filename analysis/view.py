@@ -207,7 +207,7 @@ def cells_not_ok(run: Run) -> list[Cell]:
 def retries(run: Run) -> list[tuple[str, int, str]]:
     """(cell, attempt, reason) of every attempt that was not the last."""
     found = [
-        (str(e.get("cell", "")), int(e.get("attempt") or 0), str(e.get("reason", "")))
+        (str(e.get("cell", "")), _whole(e.get("attempt")), str(e.get("reason", "")))
         for e in run.events_named("cell_retried")
     ]
     for cell in run.cells:
@@ -218,6 +218,10 @@ def retries(run: Run) -> list[tuple[str, int, str]]:
     return [unique[key] for key in sorted(unique)]
 
 
+def _whole(found: object) -> int:
+    return found if isinstance(found, int) else 0
+
+
 def cell_warnings(run: Run) -> list[tuple[str, str]]:
     """(cell, warning) of everything that disturbed a cell without making it invalid."""
     return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
@@ -226,7 +230,8 @@ def cell_warnings(run: Run) -> list[tuple[str, str]]:
 def _without_root(run: Run) -> list[str]:
     """What was not controlled on a phone that was used without root, in one sentence."""
     phones = [cell.record.phone for cell in run.cells if cell.record is not None]
-    seen = {str(phone["name"]): phone["uncontrolled"] for phone in phones if phone.get("uncontrolled")}
+    lacking = [(str(phone.get("name", "")), phone.get("uncontrolled")) for phone in phones]
+    seen = {name: [str(one) for one in what] for name, what in lacking if isinstance(what, list) and what}
     return [f"{name} was used without root. Not controlled: {'; '.join(what)}." for name, what in seen.items()]
 
 
@@ -381,5 +386,5 @@ def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, s
             yield name, "yes" if value else "no"
         elif key.endswith("_bytes") and isinstance(value, int | float):
             yield name.removesuffix(" bytes"), f"{value / 2**30:.1f}{THIN_SPACE}GiB"
-        elif value not in {None, ""}:
+        elif value is not None and value != "":
             yield name, str(value)

@@ -152,12 +152,12 @@ def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> l
 
 def _ended_s(run: Run) -> int:
     """When the last thing happened in a run, unix seconds; when it began, where no event tells."""
-    times = [event["t"] for event in run.events if isinstance(event.get("t"), int | float)]
+    times = [event["t"] for event in run.events]
     if times:
         return int(max(times))
     try:
         return int(datetime.fromisoformat(run.manifest.started).timestamp())
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return 0
 
 

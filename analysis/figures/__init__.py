@@ -6,26 +6,36 @@ from mptrace's tables are in `analysis.figures.traces`, those after one figure o
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
+from analysis.decode import Problem
 from analysis.figures import traces
 from analysis.figures.style import Drawing
 from analysis.result import Analysis
 from analysis.traces import traces_of
 
 
-def draw_all(analysis: Analysis) -> Iterator[Drawing]:
-    """Every figure that this analysis has data for, in the order of the report.
+def draw_all(analysis: Analysis) -> Iterator[Drawing | Problem]:
+    """Every figure that this analysis has data for, in the order of the report; a `Problem` where drawing one failed.
 
     Of the traces the chosen few; of those after papers the one that the experiment is named after.
     """
     for module in _modules():
-        yield from module.draw(analysis)
+        yield from _drawn(module.__name__.rpartition(".")[2], partial(module.draw, analysis))
     experiment = analysis.run.manifest.experiment.name
-    chosen = [figure for figure in traces.figures() if figure.in_report or figure.belongs_to(experiment)]
-    drawn = traces.draw(traces_of(analysis.run), chosen)
-    yield from (drawing for drawing in drawn if isinstance(drawing, Drawing))
+    data = traces_of(analysis.run)
+    for figure in traces.figures():
+        if figure.in_report or figure.belongs_to(experiment):
+            yield from _drawn(figure.name, partial(traces.draw, data, [figure]))
+
+
+def _drawn(name: str, draw: Callable[[], Iterable[Drawing | traces.LeftOut]]) -> Iterator[Drawing | Problem]:
+    try:
+        yield from (made for made in draw() if isinstance(made, Drawing))
+    except Exception as error:  # noqa: BLE001, RUF100 - what one figure cannot draw must not hide the others
+        yield Problem("report", f"figure {name} cannot be drawn: {type(error).__name__}: {error}")
 
 
 def _modules() -> list[Any]:

@@ -58,9 +58,9 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 def timeline(run: Run) -> list[Bar]:
     """Start and duration of each cell that began, from its own record, else from the events."""
-    started = {str(e.get("cell")): e["t"] for e in run.events_named("cell_started") if "t" in e}
-    ended = {str(e.get("cell")): e["t"] for e in run.events_named("cell_finished") if "t" in e}
-    last = max((e["t"] for e in run.events if isinstance(e.get("t"), int | float)), default=0.0)
+    started = {str(e.get("cell")): e["t"] for e in run.events_named("cell_started")}
+    ended = {str(e.get("cell")): e["t"] for e in run.events_named("cell_finished")}
+    last = max((e["t"] for e in run.events), default=0.0)
     found = []
     for cell in run.cells:
         begin = started.get(cell.id)
@@ -68,8 +68,7 @@ def timeline(run: Run) -> list[Bar]:
             begin = _unix(cell.record.started)
         if begin is None or cell.spec is None:
             continue
-        timings = cell.record.timings_s.values() if cell.record is not None else ()
-        known = sum(t for t in timings if isinstance(t, int | float))
+        known = sum(cell.record.timings_s.values()) if cell.record is not None else 0.0
         end = ended.get(cell.id, begin + known if cell.record is not None else last)
         attempt = cell.record.attempt if cell.record is not None else 1
         spec = cell.spec
@@ -94,7 +93,7 @@ def timeline(run: Run) -> list[Bar]:
 def _unix(text: str) -> float | None:
     try:
         return datetime.fromisoformat(text).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return None
 
 

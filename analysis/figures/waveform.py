@@ -18,6 +18,7 @@ from analysis.figures.shapes.common import Axis
 from analysis.figures.style import QUIET, Canvas, Drawing
 from analysis.figures.traces import bytes_over_time
 from analysis.figures.traces.bytes_over_time import Story, colours_of, story_of
+from analysis.files import inside
 from analysis.manifest import Transport
 from analysis.result import Analysis
 from analysis.run import Cell, Run
@@ -109,7 +110,7 @@ def _playback(cell: Cell) -> Playback | None:
     for observation in cell.observations():
         if observation["event"] == "sound" and cell.directory is not None:
             try:
-                return listen(observation, cell.directory / observation["file"])
+                return listen(observation, inside(cell.directory, observation["file"]))
             except (FileNotFoundError, ValueError, KeyError):
                 return None
     return None

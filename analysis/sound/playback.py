@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.files import inside
 from analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes, look_resolution
 from analysis.sound.melody import Melody, Skip, align
 from analysis.sound.recording import Recording, read_wav
@@ -224,5 +225,5 @@ def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
         if item["event"] == "listened":
             found += seen(item)
         if item["event"] == "sound":
-            found += values(listen(item, folder / item["file"]), waits(observations, item))
+            found += values(listen(item, inside(folder, item["file"])), waits(observations, item))
     return found

@@ -1,8 +1,11 @@
 """Labs that run on this machine now, found by their processes: nothing is written down that could become stale."""
 
+import fcntl
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -12,6 +15,8 @@ from orchestrator.lab.nodes import NODE_VARIABLE
 from orchestrator.programs import NSENTER
 
 _HOLDER = "sleep"
+_NS_GET_OWNER_UID = 0xB704
+"""ioctl_ns(2): which user has made a user namespace."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +31,39 @@ class RunningNode:
 
 
 def running_nodes() -> Iterator[RunningNode]:
-    """Every node of every lab that this user may enter."""
+    """Every node of the caller's own labs.
+
+    A name and an environment can be anybody's, and a shell in a node trusts what the node shows as ``/bin/sh``: so its
+    process must belong to the caller, and be in a user namespace that `orchestrator.lab.enter.unshare_argv` makes.
+    """
     for process in psutil.process_iter(["name"]):
         if process.info["name"] != _HOLDER:
             continue
         try:
+            if not _is_own(process):
+                continue
             environment = process.environ()
             started = process.create_time()
         except psutil.Error:
             continue
         if NODE_VARIABLE in environment and IN_LAB_VARIABLE in environment:
             yield RunningNode(environment[IN_LAB_VARIABLE], environment[NODE_VARIABLE], process.pid, started)
+
+
+def _is_own(process: psutil.Process) -> bool:
+    """Whether the caller owns a process: all its user ids, and its user namespace (of root: the same one)."""
+    caller = os.geteuid()
+    user_namespace = Path("/proc", str(process.pid), "ns", "user")
+    if set(process.uids()) != {caller}:
+        return False
+    try:
+        if caller == 0:
+            return user_namespace.samefile("/proc/self/ns/user")
+        with user_namespace.open("rb") as namespace:
+            owner = fcntl.ioctl(namespace, _NS_GET_OWNER_UID, struct.pack("I", 0))
+    except OSError:
+        return False
+    return bool(struct.unpack("I", owner)[0] == caller)
 
 
 def find_node(name: str, *, lab: str = "") -> RunningNode:
@@ -48,7 +75,7 @@ def find_node(name: str, *, lab: str = "") -> RunningNode:
     nodes = [node for node in running_nodes() if node.lab.startswith(lab)]
     if not nodes:
         raise LabNotReadyError(
-            f"no lab{f' {lab}' if lab else ''} is running: 'mplab lab up --keep' holds one open, "
+            f"no lab{f' {lab}' if lab else ''} of this user is running: 'mplab lab up --keep' holds one open, "
             "and every run has one of its own"
         )
     youngest = max(nodes, key=lambda node: node.started).lab

@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, Literal
 
+from analysis.files import inside
 from analysis.metric import (
     INTERFACE_BYTES,
     LOOK_RESOLUTION,
@@ -169,12 +170,12 @@ def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
     delays: list[float] = []
     pieces = 0
     for track in (item for item in observations if item["event"] == "heard"):
-        recording = quality.read_wav(folder / track["file"])
+        recording = quality.read_wav(inside(folder, track["file"]))
         clock = Clock(track["clock"], track["rate_hz"])
         said = [item for item in observations if item["event"] == "utterance" and item["call"] == track["call"]]
         for utterance in said:
             bounds_s = (utterance["start_s"], utterance["end_s"])
-            reference = quality.read_wav(folder / utterance["reference"])
+            reference = quality.read_wav(inside(folder, utterance["reference"]))
             heard = quality.hear(reference, recording, clock, bounds_s=bounds_s, said_at=utterance["said_at"])
             labels = {"call": str(track["call"]), "utterance": str(utterance["number"])}
             values += _rated(heard, labels)

@@ -42,7 +42,10 @@ def drawings(builder: Synthetic) -> list[Drawing]:
     plugin = load("toy", builder.scenario_folders)
     scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
     groups = tuple(summarise(run, {"files": plugin.metrics}, scores))
-    return list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))
+    made = list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))
+    drawn = [one for one in made if isinstance(one, Drawing)]
+    assert drawn == made
+    return drawn
 
 
 @pytest.fixture(scope="module")

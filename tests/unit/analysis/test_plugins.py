@@ -58,8 +58,22 @@ def test_a_bad_plugin_is_explained(tmp_path: Path, body: str, problem: str) -> N
 
 def test_a_missing_plugin_says_where_it_looked_and_what_there_is(tmp_path: Path) -> None:
     write_scenario(tmp_path, "toy", TOY_SCORES)
-    with pytest.raises(ScenarioMissingError, match=r"scenario nope: no .*nope/scores\.py; there is: toy"):
+    with pytest.raises(ScenarioMissingError, match=r"scenario 'nope': no folder .* in .*; there is: toy"):
         load("nope", [tmp_path])
+
+
+@pytest.mark.parametrize("name", ["../evil", "toy/../../evil", ".", "..", "", "toy/inner", "/absolute"])
+def test_a_name_is_looked_up_and_never_used_as_a_path(tmp_path: Path, name: str) -> None:
+    mark = tmp_path / "executed"
+    body = f"open({str(mark)!r}, 'w').close()\n" + HEAD + "def score(o, t):\n    return []\n"
+    write_scenario(tmp_path / "scenarios", "toy", TOY_SCORES)
+    write_scenario(tmp_path / "scenarios" / "toy", "inner", body)
+    write_scenario(tmp_path, "evil", body)
+    write_scenario(tmp_path, "scenarios", body)
+    name = str(tmp_path / "evil") if name == "/absolute" else name
+    with pytest.raises(ScenarioMissingError, match="there is: toy"):
+        load(name, [tmp_path / "scenarios"])
+    assert not mark.exists()
 
 
 def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Synthetic]) -> None:
