@@ -154,3 +154,17 @@ def test_a_timeout_that_just_suffices(load: Load) -> None:
     assert load(scenarios="[web]", cell_timeout="100 s").cell_timeout_s == 100.0
     with pytest.raises(InputError, match="99 s is shorter than what scenario 'web' may take"):
         load(scenarios="[web]", cell_timeout="99 s")
+
+
+def test_a_set_of_combinations_takes_a_list_of_names(load: Load) -> None:
+    experiment = load(
+        transports="[sptcp-wifi, mptcp]",
+        scenarios="[download, web]",
+        include='[{scenario: [download, "w*"]}]',
+        exclude="[{scenario: [download, web], transport: mptcp, link: [slow]}]",
+        links="[baseline, slow]",
+    )
+    assert experiment.matrix.to_json() == {
+        "include": [{"scenario": ["download", "w*"]}],
+        "exclude": [{"scenario": ["download", "web"], "transport": ["mptcp"], "link": ["slow"]}],
+    }
