@@ -1,6 +1,6 @@
 """One run beside a baseline of one or several others: what got better, what got worse, what cannot be told."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
