@@ -1,6 +1,6 @@
 """One run beside a baseline of one or several others: what got better, what got worse, what cannot be told."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -11,9 +11,10 @@ from scipy import stats
 from analysis.correction import benjamini_hochberg, holm
 from analysis.effects import CONFIDENCE, Interval, Sample, cliffs_delta
 from analysis.errors import NotAnalysedError
-from analysis.frames import Results
+from analysis.frames import SEPARATOR, Results
 from analysis.manifest import Experiment
 from analysis.metric import Metric
+from analysis.order import label_sort_key
 from analysis.power import LEVEL, needed_each
 from analysis.run import Run
 from analysis.unpaired import rank_sum_test, shift, shift_interval
@@ -25,6 +26,14 @@ RUNS_FOR_RANGE = 3
 """From so many runs in the baseline on, a change must also be larger than runs differ from each other."""
 
 
+class Series(NamedTuple):
+    """A combination of an experiment, by labels."""
+
+    scenario: str
+    link: str
+    transport: str
+
+
 class Key(NamedTuple):
     """What is compared: the same of both sides."""
 
@@ -33,6 +42,11 @@ class Key(NamedTuple):
     metric: str
     labels: str
     transport: str
+
+    @property
+    def series(self) -> Series:
+        """The combination that it was measured in."""
+        return Series(self.scenario, self.link, self.transport)
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,10 @@ class ComparedRuns:
     correction: Correction
     warnings: tuple[str, ...] = field(default=())
     """Why the two sides may differ for other reasons."""
+    missing: tuple[Series, ...] = field(default=())
+    """Combinations that the baseline measured and that the run did not plan."""
+    no_common_values: bool = False
+    """Whether no change has values on both sides: nothing was compared."""
 
     def of(self, verdict: Verdict, *, headline: bool = True) -> list[Change]:
         """The changes with a verdict; of headline metrics alone, or of all."""
@@ -115,16 +133,30 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
             raise NotAnalysedError(f"{name}: no report with values to compare; `mplab analyze` makes it")
     metrics = {**_metrics(before.statistics), **_metrics(after.statistics)}
     old, new = _sides(before), _sides(after)
-    planned = {(cell.spec.scenario, cell.spec.link, cell.spec.transport) for cell in run.cells if cell.spec}
+    planned = {Series(cell.spec.scenario, cell.spec.link, cell.spec.transport) for cell in run.cells if cell.spec}
+    planned |= {key.series for key in new}
     changes = []
     for key in dict.fromkeys((*new, *old)):
         metric = metrics.get((key.scenario, key.metric))
-        if metric is None or (key not in new and (key.scenario, key.link, key.transport) not in planned):
-            continue
-        changes.append(_change(key, metric, old.get(key, _NOTHING), new.get(key, _NOTHING)))
-    changes.sort(key=lambda change: not change.metric.headline)
-    corrected = tuple(_decided(changes, correction))
-    return ComparedRuns(tuple(baseline), run, corrected, correction, tuple(_differences(baseline, run)))
+        if metric is not None and key.series in planned:
+            changes.append(_change(key, metric, old.get(key, _NOTHING), new.get(key, _NOTHING)))
+    changes.sort(key=_place)
+    return ComparedRuns(
+        baseline=tuple(baseline),
+        run=run,
+        changes=tuple(_decided(changes, correction)),
+        correction=correction,
+        warnings=tuple(_differences(baseline, run)),
+        missing=tuple(series for series in dict.fromkeys(key.series for key in old) if series not in planned),
+        no_common_values=not new.keys() & old.keys(),
+    )
+
+
+def _place(change: Change) -> tuple[object, ...]:
+    """Sort headline metrics first, and labels by value: 10 kB, 100 kB, 1 MB."""
+    key = change.key
+    labels = label_sort_key(tuple(("", label) for label in key.labels.split(SEPARATOR)))
+    return (not change.metric.headline, key.scenario, key.link, key.metric, labels, key.transport)
 
 
 def usual_range(medians: Sequence[float]) -> Interval | None:
@@ -224,9 +256,13 @@ def _vary(change: Change) -> bool:
     return bool(np.ptp(together))
 
 
-def _differences(baseline: Iterable[Run], run: Run) -> Iterator[str]:
-    """What was asked otherwise under the same name."""
+def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
+    """State a different experiment, then every setting that is different under the same name."""
     new = _asked(run.manifest.experiment)
+    name = run.manifest.experiment.name
+    names = sorted({other.manifest.experiment.name for other in baseline} - {name})
+    if names:
+        yield f"different experiments: the run is of {name}, the baseline of {', '.join(names)}"
     told: dict[str, list[str]] = {}
     for other in baseline:
         old = _asked(other.manifest.experiment)
@@ -238,7 +274,7 @@ def _differences(baseline: Iterable[Run], run: Run) -> Iterator[str]:
 
 
 def _asked(experiment: Experiment) -> dict[str, object]:
-    found: dict[str, object] = {"the experiment": experiment.name, "congestion control": experiment.congestion_control}
+    found: dict[str, object] = {"congestion control": experiment.congestion_control}
     for scenario in experiment.scenarios:
         found[f"scenario {scenario.label}"] = (scenario.name, _plain(scenario.parameters))
     for transport in experiment.transports:

@@ -16,7 +16,7 @@ State: TypeAlias = Literal["passed", "failed", "not judged"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; ``kind`` is ``limit``, ``no worse than``, ``change`` or ``level``."""
+    """One check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``."""
 
     kind: str
     about: str
@@ -25,7 +25,10 @@ class Check:
 
 
 def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Check]:
-    """Of the run's own budgets, then of each headline metric that no ``no_worse_than`` is about.
+    """Return the checks: the series of the baseline, the run's own budgets, each headline metric without a budget.
+
+    A series that the baseline measured and the run did not plan fails, and so do runs without a common series:
+    otherwise a renamed label would turn the gate off. Both come first.
 
     ``histories`` are those of the compared runs, the run itself last: a level that became worse among them and has
     not become better since fails, too, although the run is then like its neighbours.
@@ -45,7 +48,18 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ch
             found.append(Check("no worse than", budget.metric, "failed", text))
     rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
-    return [*found, *(_of_change(change) for change in rest), *levels]
+    return [*_series(compared), *found, *(_of_change(change) for change in rest), *levels]
+
+
+def _series(compared: ComparedRuns) -> Iterator[Check]:
+    """Return a failed check for each series that cannot be compared; one for all when there is no common series."""
+    if compared.no_common_values:
+        text = "the run and the baseline have no common series: nothing was compared"
+        yield Check("series", "all", "failed", text)
+        return
+    for series in compared.missing:
+        about = SEPARATOR.join((series.scenario, series.transport, series.link))
+        yield Check("series", about, "failed", "measured in the baseline, not in this run's plan")
 
 
 def name_of(change: Change) -> str:

@@ -1,11 +1,16 @@
 """How numbers are said to people.
 
-Exports `duration`, `clock_time`, `space`.
+Exports `counted`, `duration`, `clock_time`, `space`.
 """
 
 from datetime import datetime
 
 _STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+def counted(count: int, word: str) -> str:
+    """Return ``1 cell``, ``60 cells``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,6 @@ from orchestrator.spec.check import Checker
 from orchestrator.spec.yaml import parse_yaml
 
 _BETTER = {"lower": "less", "higher": "more", "neither": ""}
-_DEFAULT_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,6 @@ def _experiment(
     name: str, parameters: Mapping[str, Any], *, transport: str, link: str | Mapping[str, Any], seed: int
 ) -> Experiment:
     scenario = catalog().scenarios[name]
-    checked = scenario.parameters.model_validate_json(json.dumps(parameters), strict=True)
     content = {
         "mplab": 1,
         "name": f"check-{name}"[:40],
@@ -114,7 +112,6 @@ def _experiment(
         "scenarios": [{name: parameters}],
         "capture": "off",
         "retries": 0,
-        "cell_timeout": f"{max(_DEFAULT_TIMEOUT_S, scenario.time_limit_s(checked)):g} s",
     }
     lines = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
     with tempfile.TemporaryDirectory() as scratch:

@@ -134,6 +134,12 @@ def _show(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequence[
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
     out.print(f"Before: {before}\nNow:    {compared.run.manifest.run_id}\n", markup=False, soft_wrap=True)
+    for check in checks:
+        if check.kind == "series":
+            about = "" if compared.no_common_values else f"{check.about}: "
+            out.print(f"failed: {about}{check.text}", style="red", markup=False, soft_wrap=True)
+    for warning in compared.warnings:
+        err.print(f"! {warning}", style="yellow", markup=False, soft_wrap=True)
     rows = table("verdict", "what", "change", "n")
     for change in compared.changes:
         telling = change.metric.headline or change.verdict in {"better", "worse", "gone"}
@@ -151,8 +157,6 @@ def _show(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequence[
         out.print(rows)
     for shift in shifts:
         out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
-    for warning in compared.warnings:
-        err.print(f"! {warning}", style="yellow", markup=False)
 
 
 def _case(check: "Check") -> Case:
@@ -168,6 +172,7 @@ def _content(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequen
         "run": compared.run.manifest.run_id,
         "correction": compared.correction,
         "warnings": list(compared.warnings),
+        "missing": [series._asdict() for series in compared.missing],
         "passed": all(check.state != "failed" for check in checks),
         "checks": [vars(check) for check in checks],
         "level_changes": [vars(shift) for shift in shifts],

@@ -29,7 +29,7 @@ from orchestrator.cli.campaignoptions import (
 )
 from orchestrator.cli.campaigns import CampaignDisplay, campaign_table, night_of
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption, load
-from orchestrator.cli.output import duration, err, out, print_json, table
+from orchestrator.cli.output import counted, duration, err, out, print_json, table
 from orchestrator.errors import GateError, InputError
 from orchestrator.lock import is_locked, resource_lock
 from orchestrator.record.events import EventLog
@@ -269,9 +269,8 @@ def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
         rows.add_row(job.id, job.title, str(job.cells), duration(job.estimate_s), needs)
     out.print(rows)
     busiest = max(_busy(campaign.jobs).values())
-    out.print(
-        f"\n{len(campaign.jobs)} jobs, {sum(job.cells for job in campaign.jobs)} cells, about {duration(busiest)}"
-    )
+    jobs, cells = counted(len(campaign.jobs), "job"), counted(sum(job.cells for job in campaign.jobs), "cell")
+    out.print(f"\n{jobs}, {cells}, about {duration(busiest)}")
 
 
 def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:

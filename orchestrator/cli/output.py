@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from orchestrator.words import duration
+from orchestrator.words import counted, duration
 
-__all__ = ["duration", "err", "out", "print_json", "table"]
+__all__ = ["counted", "duration", "err", "out", "print_json", "table"]
 
 _PIPE_WIDTH = 120
 

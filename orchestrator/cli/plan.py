@@ -12,7 +12,7 @@ from orchestrator.cli.options import (
     SetOption,
     load,
 )
-from orchestrator.cli.output import duration, err, out, print_json, table
+from orchestrator.cli.output import counted, duration, err, out, print_json, table
 from orchestrator.lab.needs import missing_on_phone
 from orchestrator.plan import Plan, make_plan
 from orchestrator.record.learnt import learn
@@ -57,11 +57,11 @@ def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool)
     for cell in made.cells:
         rows.add_row(str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}")
     out.print(rows)
-    out.print(f"\n{len(made.cells)} cells, {about(made, learnt)}")
+    out.print(f"\n{counted(len(made.cells), 'cell')}, {about(made, learnt)}")
     if experiment.lab.places():
         where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
-    out.print(f"uses, as the only run: {', '.join(uses)}", markup=False)
+    out.print(f"locks while it runs: {', '.join(uses)}", markup=False)
     if (rule := experiment.ending.interval) is not None:
         narrow = f"intervals of {rule.metric} within {rule.within_percent:g} %"
         out.print(f"may end after {rule.after} of {experiment.repetitions} blocks: {narrow}", markup=False)
@@ -72,7 +72,8 @@ def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool)
 
 def about(made: Plan, learnt: int) -> str:
     """How long a plan takes, and how that is known."""
-    return f"about {duration(made.estimate_s)}" + (f" ({learnt} cells of earlier runs tell)" if learnt else "")
+    source = f" (estimated from {counted(learnt, 'cell')} of earlier runs)" if learnt else ""
+    return f"about {duration(made.estimate_s)}{source}"
 
 
 def announce_skipped(made: Plan) -> None:

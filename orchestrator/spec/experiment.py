@@ -19,6 +19,8 @@ from orchestrator.spec.units import DurationS, Percent
 
 FORMAT = 1
 MAX_CELLS = 100_000
+LEAST_DEFAULT_TIMEOUT_S = 120.0
+"""The default of ``cell_timeout``, unless a scenario may take longer."""
 
 CongestionControl = Literal["cubic", "reno", "bbr"]
 Capture = Literal["headers", "payload", "off"]
@@ -114,7 +116,10 @@ class ExperimentFile(BaseModel):
     congestion_control: CongestionControl = Field("cubic", description="Of agent, proxy and origin.")
     capture: Capture = Field("headers", description="What captures keep of each packet.")
     retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
-    cell_timeout: DurationS = Field(120.0, description="Longest time for one attempt at a cell.")
+    cell_timeout: DurationS | None = Field(
+        None,
+        description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
+    )
     include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
     exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
     grouped_by: tuple[Factor, ...] = Field(
@@ -236,7 +241,7 @@ class Experiment:
     congestion_control: CongestionControl = "cubic"
     capture: Capture = "headers"
     retries: int = 1
-    cell_timeout_s: float = 120.0
+    cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
     matrix: Matrix = EVERYTHING
     grouped_by: tuple[Factor, ...] = ()
     ending: Ending = AT_THE_END

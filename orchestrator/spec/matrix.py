@@ -14,7 +14,10 @@ FACTORS: tuple[Factor, ...] = ("scenario", "transport", "link")
 
 
 def _one_or_more(found: object) -> object:
-    return (found,) if isinstance(found, str) else found
+    """Return one pattern, or a list of them, as a tuple: strict validation takes no list from a validator."""
+    if isinstance(found, str):
+        return (found,)
+    return tuple(found) if isinstance(found, list) else found
 
 
 _PATTERN = {"type": "string", "minLength": 1}

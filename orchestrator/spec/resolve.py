@@ -15,6 +15,7 @@ from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.ending import Ending, enough_rule
 from orchestrator.spec.experiment import (
+    LEAST_DEFAULT_TIMEOUT_S,
     MAX_CELLS,
     Claim,
     ClaimFile,
@@ -135,8 +136,9 @@ def load_experiment(
     lab = lab if lab is not None else resolver.lab(phone)
     scenarios = resolver.scenarios(lab)
     if file is not None:
-        resolver.check_combinations(file, scenarios, links)
-        resolver.check_changes(file, links)
+        timeout_s = _cell_timeout_s(file, [use for _, use in scenarios])
+        resolver.check_combinations(file, timeout_s, scenarios, links)
+        resolver.check_changes(timeout_s, links)
         resolver.check_shapers(lab, links)
         names = Names(
             [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
@@ -163,7 +165,7 @@ def load_experiment(
         congestion_control=file.congestion_control,
         capture=file.capture,
         retries=file.retries,
-        cell_timeout_s=file.cell_timeout,
+        cell_timeout_s=timeout_s,
         matrix=matrix,
         grouped_by=file.grouped_by,
         ending=Ending(file.max, file.until, file.stop.failures, enough_rule(file.stop.interval, document)),
@@ -290,17 +292,17 @@ class _Resolver:
         return VIRTUAL
 
     def check_combinations(
-        self, file: ExperimentFile, scenarios: list[tuple[KeyPath, ScenarioUse]], links: Sequence[LinkCondition]
+        self,
+        file: ExperimentFile,
+        timeout_s: float,
+        scenarios: list[tuple[KeyPath, ScenarioUse]],
+        links: Sequence[LinkCondition],
     ) -> None:
-        for path, use in scenarios:
-            if use.time_limit_s > file.cell_timeout:
-                timeout, limit = format_duration_s(file.cell_timeout), format_duration_s(use.time_limit_s)
-                if "cell_timeout" in self._data:
-                    text = f"{timeout} is shorter than what scenario '{use.label}' may take: at least {limit} is needed"
-                    self._checker.add(("cell_timeout",), text)
-                else:
-                    text = f"may take {limit}: give 'cell_timeout' of at least {limit} (its default is {timeout})"
-                    self._checker.add(path, text)
+        for _, use in scenarios:
+            if use.time_limit_s > timeout_s:
+                timeout, limit = format_duration_s(timeout_s), format_duration_s(use.time_limit_s)
+                text = f"{timeout} is shorter than what scenario '{use.label}' may take: at least {limit} is needed"
+                self._checker.add(("cell_timeout",), text)
         cells = len(file.transports) * len(links) * len(file.scenarios) * file.repetitions
         if cells > MAX_CELLS:
             factors = (
@@ -309,12 +311,12 @@ class _Resolver:
             )
             self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
 
-    def check_changes(self, file: ExperimentFile, links: Sequence[LinkCondition]) -> None:
+    def check_changes(self, timeout_s: float, links: Sequence[LinkCondition]) -> None:
         """A change after the longest time that a cell may take would never happen."""
         for link in links:
-            late = next((moment for moment in link.changes if moment.at_s >= file.cell_timeout), None)
+            late = next((moment for moment in link.changes if moment.at_s >= timeout_s), None)
             if late is not None:
-                when, timeout = format_duration_s(late.at_s), format_duration_s(file.cell_timeout)
+                when, timeout = format_duration_s(late.at_s), format_duration_s(timeout_s)
                 text = (
                     f"link '{link.name}' changes at {when} ({late.path}: {late.text}): "
                     f"'cell_timeout' must be longer than that, not {timeout}"
@@ -405,6 +407,13 @@ def _claim(file: ClaimFile) -> Claim:
         links=file.links,
         against_link=file.against_link,
     )
+
+
+def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
+    """Return the longest time for one attempt: what the file says, or what every scenario of it may need."""
+    if file.cell_timeout is not None:
+        return file.cell_timeout
+    return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])
 
 
 def _default_label(name: str) -> str:

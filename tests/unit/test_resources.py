@@ -140,4 +140,4 @@ def test_a_plan_says_them(tmp_path: Path) -> None:
     assert json.loads(CliRunner().invoke(app, ["plan", str(file), *runs, "--json"]).stdout)["resources"] == [
         "virtual-lab"
     ]
-    assert "uses, as the only run: virtual-lab" in CliRunner().invoke(app, ["plan", str(file), *runs]).stdout
+    assert "locks while it runs: virtual-lab" in CliRunner().invoke(app, ["plan", str(file), *runs]).stdout

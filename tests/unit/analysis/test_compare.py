@@ -16,7 +16,7 @@ from analysis.pipeline import analyze, summary_json
 from analysis.run import Run, read_run
 from analysis.trend import experiments, histories
 from analysis.trendpage import shifts, trend_page
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
 from tests.unit.analysis.test_report import Page
 
 Nights = Callable[..., list[Run]]
@@ -172,6 +172,38 @@ def test_what_was_asked_otherwise_is_said(nights: Nights) -> None:
     manifest.write_text(json.dumps(content))
     warnings = compare([before], read_run(after.directory)).warnings
     assert [warning.split(" is not")[0] for warning in warnings] == ["congestion control", "link baseline"]
+
+
+def test_runs_without_a_common_series_fail_the_gate_and_say_so_first(nights: Nights) -> None:
+    (before,) = nights(1, labels=["10 kB"])
+    (after,) = nights(1, links=["renamed"], name="other")
+    compared = compare([before], after)
+    first, *rest = checks(compared)
+    assert (first.kind, first.state) == ("series", "failed")
+    assert "no common series" in first.text
+    assert {check.kind for check in rest} == {"change"}
+    assert compared.warnings[0] == "different experiments: the run is of other, the baseline of demo"
+    (renamed_label,) = nights(1, labels=["1 MB"])
+    renamed = [check for check in checks(compare([before], renamed_label)) if check.state == "failed"]
+    assert len(renamed) == 3, "the 10 kB of each transport are gone"
+
+
+def test_a_series_of_the_baseline_that_the_run_did_not_plan_fails_first(nights: Nights) -> None:
+    (before,) = nights(1)
+    (after,) = nights(1, transports=TRANSPORTS[1:])
+    compared = compare([before], after)
+    (missing,) = compared.missing
+    assert missing.transport == "sptcp-wifi"
+    first, *rest = checks(compared)
+    assert (first.kind, first.about, first.state) == ("series", "files · sptcp-wifi · baseline", "failed")
+    assert {check.state for check in rest} == {"passed"}
+    assert checks(compare([after], before))[0].kind != "series", "a series that is new is no failure"
+
+
+def test_changes_are_listed_by_the_size_of_their_labels(nights: Nights) -> None:
+    before, after = nights(2, labels=["1 MB", "10 MB", "10 kB"])
+    listed = dict.fromkeys(change.key.labels for change in compare([before], after).changes if change.metric.headline)
+    assert list(listed) == ["10 kB", "1 MB", "10 MB"]
 
 
 def test_runs_without_a_report_cannot_be_compared(nights: Nights, synthetic: Callable[..., Synthetic]) -> None:

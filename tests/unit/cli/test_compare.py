@@ -58,6 +58,26 @@ def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:
     }
 
 
+def test_runs_without_a_common_series_end_with_the_gates_exit_code(runs: Path, tmp_path: Path) -> None:
+    other = Synthetic(tmp_path, name="other", links=["renamed"], repetitions=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+        analyze(other_run := other.build(), scenario_folders=other.scenario_folders)
+    baseline = next(runs.glob("20260904*"))
+    junit = tmp_path / "compare.xml"
+    shown = mplab("compare", str(baseline), str(other_run), "--junit", str(junit))
+    assert isinstance(shown.exception, GateError)
+    assert "no common series" in str(shown.exception)
+    assert shown.stdout.index("failed: the run and the baseline have no common series") < shown.stdout.index("verdict")
+    content = json.loads(mplab("compare", str(baseline), str(other_run), "--json", "--no-gate").stdout)
+    assert not content["passed"]
+    assert content["warnings"][0] == "different experiments: the run is of other, the baseline of demo"
+    assert content["checks"][0]["state"] == "failed"
+    case = next(ET.parse(junit).getroot().iter("testcase"))  # noqa: S314 - our own file
+    assert case.get("classname") == "compare.series"
+    assert case.find("failure") is not None
+
+
 def test_equal_nights_pass(runs: Path) -> None:
     result = mplab("compare", "20260903", "20260904", "--runs", str(runs), "--json")
     assert result.exit_code == 0

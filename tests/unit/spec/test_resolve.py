@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.errors import InputError
-from orchestrator.spec import Experiment, Queue, Tolerance
+from orchestrator.scenario import Parameters
+from orchestrator.spec import Catalog, Experiment, Queue, Tolerance, load_experiment
 from orchestrator.spec.labuse import VIRTUAL
 from orchestrator.spec.palette import distinct_styles
+from tests.unrun_scenario import UnrunScenario
 
 Load = Callable[..., Experiment]
 
@@ -154,3 +156,25 @@ def test_a_timeout_that_just_suffices(load: Load) -> None:
     assert load(scenarios="[web]", cell_timeout="100 s").cell_timeout_s == 100.0
     with pytest.raises(InputError, match="99 s is shorter than what scenario 'web' may take"):
         load(scenarios="[web]", cell_timeout="99 s")
+
+
+def test_a_set_of_combinations_takes_a_list_of_names(load: Load) -> None:
+    experiment = load(
+        transports="[sptcp-wifi, mptcp]",
+        scenarios="[download, web]",
+        include='[{scenario: [download, "w*"]}]',
+        exclude="[{scenario: [download, web], transport: mptcp, link: [slow]}]",
+        links="[baseline, slow]",
+    )
+    assert experiment.matrix.to_json() == {
+        "include": [{"scenario": ["download", "w*"]}],
+        "exclude": [{"scenario": ["download", "web"], "transport": ["mptcp"], "link": ["slow"]}],
+    }
+
+
+def test_the_default_timeout_is_that_of_the_slowest_scenario(load: Load, catalog: Catalog) -> None:
+    slow = {**catalog.scenarios, "slow": UnrunScenario("slow", Parameters, 300.0)}
+    path = load(scenarios="[download, web]").path
+    assert load_experiment(path, catalog=catalog).cell_timeout_s == 120.0
+    path.write_text(path.read_text().replace("web", "slow"))
+    assert load_experiment(path, catalog=replace(catalog, scenarios=slow)).cell_timeout_s == 300.0

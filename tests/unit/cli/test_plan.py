@@ -1,0 +1,23 @@
+"""``mplab plan``: defaults that fit together."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.catalog import scenario_names
+from orchestrator.cli.main import app
+from orchestrator.transport.registry import NAMES
+
+
+@pytest.mark.parametrize("scenario", scenario_names())
+def test_every_scenario_plans_with_its_defaults_over_every_transport(scenario: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        f"mplab: 1\nname: x\ntransports: [{', '.join(NAMES)}]\nlinks: [baseline]\nscenarios:\n  - {scenario}\n"
+    )
+    result = CliRunner().invoke(app, ["plan", str(file), "--json"])
+    assert result.exit_code == 0, result.exception
+    plan = json.loads(result.stdout)["plan"]
+    assert len(plan["cells"]) + len(plan["skipped"]) == len(NAMES)
