@@ -314,6 +314,8 @@ class Cell:
         self.report.phone |= found.facts
         self.report.clock_offset_ms = found.clock_offset_ms
         self.report.warnings += found.warnings
+        if found.ways_past:
+            raise InvalidCellError(found.ways_past)
 
     def _keep_film(self, film: "Film", observe: ObservationLog) -> None:
         """Its parts, and when they began; a film that is missing is no reason to lose the cell."""
@@ -455,6 +457,8 @@ class Cell:
         report.reasons += self._transport.prove(evidence) + judge_emulation(
             changed["links"], absent=changes.disturbances.devices
         )
+        if self._lab.android is not None:
+            report.reasons += self._lab.android.ways_past()
         if self._lab.endpoints.app_proxy:
             report.reasons += judge_handed_over(log)
 

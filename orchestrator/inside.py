@@ -12,8 +12,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
-import structlog
-
+from orchestrator import logs
 from orchestrator.errors import LabNotReadyError, MplabError
 from orchestrator.lab.enter import in_lab
 from orchestrator.lab.session import LabSession, LabSettings
@@ -39,10 +38,7 @@ def main(argv: list[str]) -> int:
     if not in_lab():
         raise LabNotReadyError("this runs inside a lab only: use mplab run, or mplab lab up")
     verb, argument = argv
-    structlog.configure(
-        processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.LogfmtRenderer()],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    logs.configure(for_people=False)
     try:
         if verb == "run":
             Run(Path(argument)).execute()

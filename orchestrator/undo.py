@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import structlog
 
-from orchestrator.errors import CellError
+from orchestrator.errors import CellError, MplabError
 from orchestrator.lock import private_directory
 
 COMMAND_TIMEOUT_S = 30.0
@@ -79,7 +79,8 @@ class UndoStack:
                 if self._journal is not None and step.entry is not None:
                     self._journal.done(step.entry)
             except Exception as error:  # one failed undo must not keep the others from running
-                _log.error("undo failed", step=step.name, error=str(error), exc_info=True)
+                expected = isinstance(error, MplabError)
+                _log.error("undo failed", step=step.name, error=str(error), exc_info=not expected)
                 failures.append(f"{step.name}: {error}")
             except (KeyboardInterrupt, SystemExit) as error:
                 failures.append(f"{step.name}: interrupted")

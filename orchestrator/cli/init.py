@@ -39,7 +39,7 @@ mplab: 1
 name: {name}
 routers:
   wifi:
-    driver: openwrt                 # OpenWrt 19.07 or later, over SSH
+    driver: openwrt                 # OpenWrt 21.02 or later, over SSH
     host: 192.168.1.1
     # port: 22
     # user: root

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from analysis.errors import AnalysisError
+from orchestrator import logs
 from orchestrator.cli import (
     analyze,
     bundle,
@@ -108,6 +109,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Entry point of the command: errors that mplab explains end with their own exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    logs.configure(for_people=True)
     try:
         app()
     except (MplabError, AnalysisError) as error:
@@ -117,3 +119,8 @@ def main() -> None:
     except KeyboardInterrupt:
         err.print("mplab: interrupted")
         sys.exit(130)
+    except Exception as error:  # a defect of mplab: its traceback is for who repairs it
+        err.print("mplab:", style="bold red", end=" ")
+        text = f"unexpected error: {type(error).__name__}: {error}. Report it with {logs.keep_traceback(error)}"
+        err.print(text, markup=False, soft_wrap=True)
+        sys.exit(1)

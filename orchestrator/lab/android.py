@@ -43,11 +43,13 @@ class PhoneLook:
         facts: serial, condition, clock, versions, what is not controlled: for ``cell.json``.
         clock_offset_ms: how far its clock is ahead of this host's.
         warnings: what may disturb the cell.
+        ways_past: see `AndroidSide.ways_past`.
     """
 
     facts: Mapping[str, str | Sequence[str]]
     clock_offset_ms: float
     warnings: list[str] = field(default_factory=list)
+    ways_past: list[str] = field(default_factory=list)
 
 
 class AndroidSide:
@@ -123,16 +125,30 @@ class AndroidSide:
             return ""
         found = Recovery(self._phone).recover(reason)
         Radios(self._phone).wait_up(*INTERFACES)
-        if self._phone.rooted and not self._redirects():  # a reboot forgets it
+        if self.ways_past():  # a reboot forgets the rules
             self._redirect()
         return found.rung
 
     def _works(self) -> bool:
-        """adb, root and redirection are there."""
+        """adb and root are there, and nothing can go past the agent."""
         try:
-            return self._phone.link.state() == "device" and (not self._phone.rooted or self._redirects())
+            return self._phone.link.state() == "device" and not self.ways_past()
         except DeviceError:
             return False
+
+    def ways_past(self) -> list[str]:
+        """Why traffic of a rooted phone can go past the agent, one sentence each; none of a phone without root, where
+        that cannot be controlled. Raises DeviceError.
+        """
+        if not self._phone.rooted:
+            return []
+        routing, name = Routing(self._phone), self._phone.name
+        ways = {
+            "TCP and names are not redirected to the agent: its iptables rules are gone": not self._redirects(),
+            "QUIC is open: its iptables rules are gone": routing.quic_open(),
+            "IPv6 is open: its ip6tables rules are gone": routing.ipv6_open(),
+        }
+        return [f"{name}: {way}; apps may go past the transport" for way, is_open in ways.items() if is_open]
 
     def _redirects(self) -> bool:
         return self._phone.script("iptables -w -t nat -C OUTPUT -j mplab", check=False).exit_code == 0
@@ -156,11 +172,11 @@ class AndroidSide:
             "battery_percent": str(condition.battery_percent),
             "temperature_c": str(condition.temperature_c),
             "clock_uncertainty_ms": f"{found.clock.uncertainty_s * 1000:.1f}",
+            "quic_open": str(found.quic_open).lower(),
+            "ipv6_open": str(found.ipv6_open).lower(),
             **_uncontrolled(phone),
         }
         warnings = []
-        if found.quic_open and phone.rooted:  # without root it always is, and stands under what is not controlled
-            warnings.append(f"{phone.name}: QUIC is open: apps may go past the transport")
         if app is not None:
             version = Apps(phone).version(app.package)
             if not version:
@@ -168,7 +184,7 @@ class AndroidSide:
             facts |= {"app": app.package, "app_version": version}
             if problem := outside(version, app.versions):
                 warnings.append(f"{phone.name}: {app.package}: {problem}")
-        return PhoneLook(facts, round(found.clock.offset_s * 1000, 3), warnings)
+        return PhoneLook(facts, round(found.clock.offset_s * 1000, 3), warnings, self.ways_past())
 
     def log(self) -> LogCut:
         """Its log from now on."""

@@ -38,6 +38,15 @@ table ip mplab {{
 """
 
 
+_SYSTEM_UDP = ("123", "500", "4500")
+"""Ports of NTP and IKE (calls over WiFi): Android's own, for as long as the phone is used."""
+
+
+def accept_system_udp(program: str) -> str:
+    """Lines that let pass what Android itself sends by UDP; `program`: ``iptables`` or ``ip6tables``."""
+    return "\n".join(f"{program} -w -A mplab -p udp --dport {port} -j RETURN" for port in _SYSTEM_UDP)
+
+
 IPTABLES_UNDO: Final = """
 while iptables -w -t nat -D OUTPUT -j mplab 2>/dev/null; do :; done
 while iptables -w -D OUTPUT -j mplab 2>/dev/null; do :; done
@@ -50,7 +59,8 @@ true
 def iptables_script(proxy: str) -> str:
     """Lines of a root shell that make the same rules on Android, which has iptables and no nft.
 
-    They go before the system's own; rules of before, which a killed run may have left, are replaced.
+    They go before the system's own; rules of before, which a killed run may have left, are replaced. Android's own
+    UDP passes: without renewals of its DHCP lease, a phone loses its WiFi.
     """
     return f"""{IPTABLES_UNDO}
 set -e
@@ -66,6 +76,8 @@ iptables -w -A mplab -m mark --mark {MARK:#x} -j RETURN
 iptables -w -A mplab -d 127.0.0.0/8 -j RETURN
 iptables -w -A mplab -d {proxy} -j RETURN
 iptables -w -A mplab -d {ECHO_ADDRESS} -p udp --dport {ECHO_PORT} -j RETURN
+iptables -w -A mplab -p udp --sport 68 --dport 67 -j RETURN
+{accept_system_udp("iptables")}
 iptables -w -A mplab -p udp -j REJECT
 iptables -w -I OUTPUT -j mplab
 """

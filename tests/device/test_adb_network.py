@@ -14,7 +14,7 @@ from orchestrator.phone.adb.routing import Routing
 from .conftest import wait_until
 
 _SEEN = (
-    "ip rule; ip -4 route show table all; iptables-save | grep '^-'; settings list global;"
+    "ip rule; ip -4 route show table all; iptables-save | grep '^-'; ip6tables-save | grep '^-'; settings list global;"
     " cat /proc/sys/net/ipv6/conf/*/disable_ipv6; cmd phone get-allowed-network-types-for-users"
 )
 
@@ -106,12 +106,22 @@ def test_default_route_and_policy(phone: AdbPhone, path: str, device_name: str) 
     assert phone.script("ip rule").stdout.count("9000:") == 1
 
 
-def test_ipv6_is_switched_off(phone: AdbPhone) -> None:
-    phone.script("ip -6 addr add 2001:db8::2/64 dev wlan0")
+def test_ipv6_is_refused_also_when_it_comes_back(phone: AdbPhone) -> None:
+    phone.script("ip -6 addr add 2001:db8::2/64 dev wlan0 nodad")
     routing = Routing(phone)
     assert routing.ipv6_open()
     routing.stop_ipv6()
+    routing.stop_ipv6()
     assert not routing.ipv6_open()
+    assert "2001:db8::2" in phone.script("ip -6 addr show dev wlan0").stdout, "Android gives up a network without it"
+    phone.script("ip -6 addr add 2001:db8::3/64 dev rmnet0 nodad; curl -s -m 2 'http://[2001:db8::9]/'", check=False)
+    phone.script("curl -s -m 2 'tftp://[2001:db8::9]:69/x'", check=False)  # some UDP
+    said = phone.script("ip6tables -nvxL mplab").stdout
+    refused = {line.split()[-1]: int(line.split()[0]) for line in said.splitlines() if "REJECT" in line}
+    assert refused.keys() == {"tcp-reset", "icmp6-port-unreachable"}
+    assert all(refused.values()), said
+    phone.script("ip6tables -F OUTPUT")
+    assert routing.ipv6_open(), "its rules are gone"
 
 
 def test_quic_is_blocked(phone: AdbPhone) -> None:

@@ -115,8 +115,11 @@ def test_screen_off_is_prepared_and_updates_too(server: AdbServer, phone: AdbPho
         check_ready(again, QUICK)
         assert f"package:{STORE}" in again.script("pm list packages -d").stdout
         assert again.script("settings get global stay_on_while_plugged_in").stdout == "7\n"
+        assert again.script("settings get global captive_portal_mode").stdout == "0\n"
         assert not Apps(again).stop_updates()
     assert f"package:{STORE}" in phone.script("pm list packages -e").stdout
+    assert " enabled=0 " in phone.script(f"dumpsys package {STORE}").stdout, "as its own manifest says, as before"
+    assert phone.script("settings get global captive_portal_mode").stdout == "1\n"
     assert phone.script("settings get global stay_on_while_plugged_in").stdout in {"0\n", "null\n"}
 
 

@@ -20,6 +20,8 @@ class Package:
     info: InstalledPackage
     uid: int
     enabled: bool = True
+    chosen: bool = False
+    """Somebody has enabled it, whatever its own manifest says (``COMPONENT_ENABLED_STATE_ENABLED``)."""
     installed_at: float = field(default_factory=time.time)
     updated_at: float = field(default_factory=time.time)
     granted: set[str] = field(default_factory=set)

@@ -41,6 +41,7 @@ _REAL = (
     "iptables",
     "ip6tables",
     "iptables-save",
+    "ip6tables-save",
     "tcpdump",
     "tc",
     "sysctl",

@@ -13,6 +13,8 @@ STORE = "com.android.vending"
 
 _INSTALL_TIMEOUT_S = 180.0
 _VERSION = re.compile(r"^\s*versionName=(.*)$", re.MULTILINE)
+_CHOSEN = re.compile(r"^\s*User 0:.*\benabled=1\b", re.MULTILINE)
+"""``COMPONENT_ENABLED_STATE_ENABLED``: somebody has enabled it, whatever its manifest says."""
 _GRANTED = re.compile(r"^\s*([\w.]+): granted=true", re.MULTILINE)
 
 
@@ -109,7 +111,9 @@ class Apps:
         listed = self._phone.script(f"pm list packages -e {STORE}", check=False).stdout.split()
         if f"package:{STORE}" not in listed:
             return False
-        self._phone.register(f"{self._phone.label}: Google Play", f"pm enable --user 0 {STORE}")
+        text = self._phone.script(f"dumpsys package {STORE}").stdout
+        back = "enable" if _CHOSEN.search(text) else "default-state"
+        self._phone.register(f"{self._phone.label}: Google Play", f"pm {back} --user 0 {STORE}")
         self._told(f"pm disable-user --user 0 {STORE}", "Google Play was not switched off", good="disabled")
         return True
 

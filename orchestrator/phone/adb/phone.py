@@ -295,6 +295,15 @@ class AdbPhone:
         """Have `script` run when the phone is given back, also by a later process when this one is killed."""
         self.undo.register(name, lambda: self.script(script), commands=self.later(script))
 
+    def put_setting(self, key: str, value: str) -> None:
+        """Change a global setting of Android until the phone is given back. Raises DeviceError."""
+        before = self.script(f"settings get global {key}").stdout.strip()
+        if before == value:
+            return
+        back = f"settings put global {key} {shlex.quote(before)}"
+        self.register(f"{self.label}: {key}", f"settings delete global {key}" if before == "null" else back)
+        self.script(f"settings put global {key} {shlex.quote(value)}")
+
     def later(self, *scripts: str) -> list[Command]:
         """Command lines that run `scripts` on this phone without this process: for an undo journal."""
         return [later_command(self.link, self.root.name, script) for script in scripts]

@@ -46,7 +46,7 @@ class Radios:
         Raises:
             DeviceError: one of them has no address in time.
         """
-        self._setting("mobile_data_always_on", "1")
+        self._phone.put_setting("mobile_data_always_on", "1")
         self.switch("wifi", on=True)
         self.switch("data", on=True)
         self.wait_up(*INTERFACES, timeout_s=timeout_s)
@@ -87,7 +87,7 @@ class Radios:
             DeviceError: the phone did not take it.
         """
         if self._sdk() < _FIRST_ALLOWED_SDK:
-            self._setting(f"preferred_network_mode{slot or ''}", str(_MODES[generation][only]))
+            self._phone.put_setting(f"preferred_network_mode{slot or ''}", str(_MODES[generation][only]))
             return
         before = self.allowed(slot)
         wanted = type_bits(generation, only=only)
@@ -113,14 +113,6 @@ class Radios:
 
     def _read(self, key: str) -> str:
         return self._phone.script(f"settings get global {key}").stdout.strip()
-
-    def _setting(self, key: str, value: str) -> None:
-        before = self._read(key)
-        if before == value:
-            return
-        back = f"settings delete global {key}" if before == "null" else f"settings put global {key} {before}"
-        self._phone.register(f"{self._phone.label}: {key}", back)
-        self._phone.script(f"settings put global {key} {value}")
 
 
 def type_bits(generation: Generation, *, only: bool = False) -> int:

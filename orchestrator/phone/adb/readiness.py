@@ -18,6 +18,8 @@ _WAKE = "input keyevent KEYCODE_WAKEUP; wm dismiss-keyguard"
 _STAY_ON = "stay_on_while_plugged_in"
 _ALWAYS = "7"
 """While it is charged by anything: AC 1, USB 2, wireless 4 (``BatteryManager``)."""
+_CAPTIVE_PORTAL, _IGNORE = "captive_portal_mode", "0"
+"""``Settings.Global.CAPTIVE_PORTAL_MODE_IGNORE``. NetworkMonitor reads it when a network connects."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Readiness:
         addresses: ``wlan0``, ``rmnet0`` → address.
         apps: package → version that is there.
         quic_open: apps can use QUIC beside the transport; nobody can say without root: True.
-        ipv6_open: an interface has an IPv6 address that is valid outside.
+        ipv6_open: apps can send over IPv6 next to the transport.
         problems: why it is not fit, one sentence each; none when it is.
     """
 
@@ -55,15 +57,15 @@ def default_thresholds() -> ReadyFile:
 
 
 def prepare(phone: AdbPhone) -> None:
-    """Wake it and keep it awake, switch automatic updates off; all of it until the phone is given back.
+    """Wake it and keep it awake; switch off automatic updates and the checks that leave a WiFi without Internet. All of
+    it until the phone is given back.
 
     Raises:
         DeviceError: it did not do this.
     """
-    before = phone.script(f"settings get global {_STAY_ON}").stdout.strip()
-    back = f"settings put global {_STAY_ON} {before}" if before.isdigit() else f"settings delete global {_STAY_ON}"
-    phone.register(f"{phone.label}: screen may go off", back)
-    phone.script(f"settings put global {_STAY_ON} {_ALWAYS}; {_WAKE}")
+    phone.put_setting(_STAY_ON, _ALWAYS)
+    phone.put_setting(_CAPTIVE_PORTAL, _IGNORE)
+    phone.script(_WAKE)
     Apps(phone).stop_updates()
 
 

@@ -6,10 +6,26 @@ import shlex
 from orchestrator.errors import DeviceError
 from orchestrator.paths import INTERFACES
 from orchestrator.phone.adb.phone import AdbPhone
+from orchestrator.transport.redirect import accept_system_udp
 
 # Android's own rules (netd) begin at 10000: these go before them.
 _BY_SOURCE, _DEFAULT = 8900, 9000
 _QUIC_PORT = 443
+_IPV6_UNDO = """
+while ip6tables -w -D OUTPUT -j mplab 2>/dev/null; do :; done
+{ ip6tables -w -F mplab; ip6tables -w -X mplab; } 2>/dev/null
+true
+"""
+_IPV6_RULES = f"""{_IPV6_UNDO}
+set -e
+ip6tables -w -N mplab
+ip6tables -w -A mplab -o lo -j RETURN
+ip6tables -w -A mplab -p udp --sport 546 --dport 547 -j RETURN
+{accept_system_udp("ip6tables")}
+ip6tables -w -A mplab -p tcp -j REJECT --reject-with tcp-reset
+ip6tables -w -A mplab -p udp -j REJECT --reject-with icmp6-port-unreachable
+ip6tables -w -I OUTPUT -j mplab
+"""
 _ANYWHERE = "203.0.113.1"
 """TEST-NET-3 (RFC 5737): nothing is sent there."""
 
@@ -56,22 +72,25 @@ class Routing:
         return found[1] if found else ""
 
     def stop_ipv6(self) -> None:
-        """Switch IPv6 off on every interface there is and will be."""
+        """Have the phone refuse TCP and UDP over IPv6: apps turn to IPv4 at once.
+
+        Interfaces keep their IPv6 addresses. Android gives up a network that loses them, and switches IPv6 on again;
+        a cellular network of IPv6 only (464XLAT) has no IPv4 without them.
+        """
         self._needs_root("IPv6")
-        names = self._phone.script("cd /proc/sys/net/ipv6/conf && grep . */disable_ipv6", check=False).stdout
-        before = dict(re.findall(r"^(\S+)/disable_ipv6:(\d)$", names, re.MULTILINE))
-        if not before:
-            return  # a kernel without it
-        back = "".join(
-            f"echo {value} > /proc/sys/net/ipv6/conf/{name}/disable_ipv6 2>/dev/null\n"
-            for name, value in sorted(before.items(), key=lambda item: item[0] not in {"all", "default"})
-        )
-        self._phone.register(f"{self._phone.label}: IPv6", back + "true")
-        self._phone.script("cd /proc/sys/net/ipv6/conf && for f in */disable_ipv6; do echo 1 > $f || exit 1; done")
+        if self._phone.script("[ -e /proc/net/if_inet6 ]", check=False).exit_code != 0:
+            return  # a kernel without IPv6
+        self._phone.register(f"{self._phone.label}: IPv6", _IPV6_UNDO)
+        self._phone.script(_IPV6_RULES)
 
     def ipv6_open(self) -> bool:
-        """An interface other than ``lo`` has an address of IPv6 that is valid outside."""
-        return bool(self._phone.link.run("ip -6 -o addr show scope global").stdout.strip())
+        """Whether apps can send over IPv6: an address is valid outside, and nothing refuses TCP and UDP from it."""
+        if not self._phone.link.run("ip -6 -o addr show scope global").stdout.strip():
+            return False
+        return not self._phone.rooted or not self._refuses_ipv6()
+
+    def _refuses_ipv6(self) -> bool:
+        return self._phone.script("ip6tables -w -C OUTPUT -j mplab", check=False).exit_code == 0
 
     def stop_quic(self) -> None:
         """Have the phone refuse QUIC (443/udp): apps turn to TCP at once."""

@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import logging
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import paramiko
+from cryptography.exceptions import UnsupportedAlgorithm
 
 from orchestrator.errors import LabNotReadyError
 from orchestrator.phone import CommandResult
@@ -17,6 +19,9 @@ from orchestrator.spec.lab import SshFile
 CONNECT_TIMEOUT_S = 10.0
 _KEEPALIVE_S = 5
 _BLOCK = 65536
+_NO_KEY = "No authentication methods available"
+"""What paramiko says when it has neither a key nor an agent with one."""
+_AUTHORIZED = "~/.ssh/authorized_keys there (OpenWrt: /etc/dropbear/authorized_keys)"
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # what it has to say is in our errors
 
@@ -62,7 +67,7 @@ class SshConnection:
                 settings.host,
                 port=settings.port,
                 username=settings.user,
-                key_filename=str(Path(settings.key).expanduser()) if settings.key else None,
+                pkey=_load_key(settings.key) if settings.key else None,
                 allow_agent=not settings.key,
                 look_for_keys=False,
                 timeout=CONNECT_TIMEOUT_S,
@@ -81,7 +86,7 @@ class SshConnection:
         """What to say about a connection that was not made."""
         settings = self.settings
         match error:
-            case _HostKeyError():
+            case _HostKeyError() | _KeyError():
                 return str(error)
             case paramiko.BadHostKeyException():
                 expected, found = fingerprint(error.expected_key), fingerprint(error.key)
@@ -89,18 +94,27 @@ class SshConnection:
                     f"wrong host key: {found} found, {expected} known. If the router was installed anew, take its old "
                     f"key out of {settings.known_hosts or '~/.ssh/known_hosts'}; else somebody is in between"
                 )
-            case paramiko.PasswordRequiredException():
-                return f"the key {settings.key} has a passphrase: add it to the agent (ssh-add) and leave out 'key'"
-            case paramiko.AuthenticationException():
-                how = f"the key {settings.key}" if settings.key else "no key of the SSH agent"
+            case paramiko.AuthenticationException() if settings.key:
                 return (
-                    f"login refused: {how} is not accepted; add its public half to ~/.ssh/authorized_keys there "
-                    "(OpenWrt: /etc/dropbear/authorized_keys)"
+                    f"login refused: {settings.user} does not accept the key {settings.key}. "
+                    f"Add {settings.key}.pub to {_AUTHORIZED}"
+                )
+            case paramiko.AuthenticationException():
+                return (
+                    f"login refused: {settings.user} accepts no key of the SSH agent (ssh-add -l lists them). Add the "
+                    f"public half of one to {_AUTHORIZED}, or name another with 'key' in the lab file"
                 )
             case paramiko.ssh_exception.IncompatiblePeer():
-                return f"its SSH server is too old: {error}; OpenWrt's is new enough from 19.07 on"
+                return f"its SSH server is too old: {error}. OpenWrt 21.02 is the first that is new enough"
             case FileNotFoundError():
                 return f"no such file: {error.filename}"
+            case paramiko.SSHException() if str(error) == _NO_KEY:
+                agent = "the SSH agent has none" if os.environ.get("SSH_AUTH_SOCK") else "no SSH agent runs"
+                return (
+                    f"no key to log in with: the lab file names none, and {agent}. Make a key without a passphrase "
+                    "('ssh-keygen -t ed25519 -f ~/.ssh/mplab'), name it as 'key' in the lab file, and add "
+                    f"~/.ssh/mplab.pub to {_AUTHORIZED}"
+                )
             case OSError() | EOFError() | paramiko.SSHException():
                 return f"unreachable: {str(error) or type(error).__name__}; is it on, and is its SSH server running?"
             case _:
@@ -198,6 +212,24 @@ def _read_all(receive: Callable[[int], bytes]) -> str:
     return data.decode(errors="replace")
 
 
+class _KeyError(paramiko.SSHException):
+    """The key file of the lab file cannot be used; the message says what to do."""
+
+
+def _load_key(name: str) -> paramiko.PKey:
+    """Read a private key. With its own type known, a refusal of the server is not hidden by further attempts."""
+    try:
+        return paramiko.PKey.from_path(str(Path(name).expanduser()))
+    except TypeError as error:  # of cryptography: it wants a passphrase
+        text = f"the key {name} has a passphrase. Add it to the SSH agent (ssh-add {name}) and leave out 'key'"
+        raise _KeyError(text) from error
+    except (ValueError, UnsupportedAlgorithm, paramiko.pkey.UnknownKeyType) as error:
+        raise _KeyError(
+            f"{name} is not a private key that mplab knows (RSA, ECDSA, Ed25519). Name the file that ssh-keygen made, "
+            "without .pub"
+        ) from error
+
+
 class _HostKeyError(paramiko.SSHException):
     """The router's host key is not the known one; the message says what to do."""
 
@@ -214,8 +246,7 @@ class _Fingerprint(paramiko.MissingHostKeyPolicy):
         if found != self._expected:
             raise _HostKeyError(
                 f"wrong host key: {found} ({key.get_name()}) found, host_key of the lab file is {self._expected}. "
-                "Compare it there: 'dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key' on OpenWrt, "
-                "'ssh-keygen -l -f /etc/ssh/ssh_host_ed25519_key.pub' elsewhere"
+                f"{_how_to_compare(key)}"
             )
 
 
@@ -225,9 +256,17 @@ class _Unknown(paramiko.MissingHostKeyPolicy):
     def missing_host_key(self, _client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         """Called with the key that the router shows."""
         raise _HostKeyError(
-            f"unknown host key: {hostname} shows {fingerprint(key)} ({key.get_name()}). If that is the router's own "
-            "(compare it there), write it into the lab file: host_key"
+            f"unknown host key: {hostname} shows {fingerprint(key)} ({key.get_name()}). {_how_to_compare(key)}. If it "
+            "is the router's own, write it into the lab file: host_key"
         )
+
+
+def _how_to_compare(key: paramiko.PKey) -> str:
+    kind = key.get_name().removeprefix("ssh-").partition("-")[0]
+    return (
+        f"Compare it there: 'dropbearkey -y -f /etc/dropbear/dropbear_{kind}_host_key' on OpenWrt, "
+        f"'ssh-keygen -l -f /etc/ssh/ssh_host_{kind}_key.pub' elsewhere"
+    )
 
 
 def fingerprint(key: paramiko.PKey) -> str:

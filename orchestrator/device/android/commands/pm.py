@@ -118,7 +118,7 @@ def _enabling(*, enabled: bool, word: str) -> Callable[[Android, Call, list[str]
         package = _named(device, rest[0] if rest else "")
         if not enabled and package.info.system and not call.root and device.state.model.sdk < 30:
             raise CommandError(f"Error: java.lang.SecurityException: Shell cannot change component state for {rest[0]}")
-        package.enabled = enabled
+        package.enabled, package.chosen = enabled, word == "enabled"
         if not enabled:
             await device.processes.stop(package.info.name)
             device.state.screen.stop(package.info.name)
@@ -225,7 +225,7 @@ def dump_package(device: Android, name: str) -> str:
         f"    lastUpdateTime={last}\n"
         "    installerPackageName=com.android.vending\n"
         f"    User 0: ceDataInode=131 installed=true hidden=false suspended=false stopped=false "
-        f"notLaunched=false enabled={0 if package.enabled else 3} instant=false virtual=false\n"
+        f"notLaunched=false enabled={int(package.chosen) if package.enabled else 3} instant=false virtual=false\n"
         f"      runtime permissions:\n{granted}"
     )
 
