@@ -219,3 +219,36 @@ func TestAllow(t *testing.T) {
 		t.Error("the empty list permits something")
 	}
 }
+
+func TestWideRulesOpenNoSpecialAddress(t *testing.T) {
+	wide, err := ParseAllow([]string{"0.0.0.0/0:*", "[::/0]:*", "126.0.0.0/7:*", "168.0.0.0/5:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow, err := ParseAllow([]string{
+		"0.0.0.0/32:*", "127.0.0.0/8:*", "169.254.0.0/16:80", "224.0.0.0/4:*", "255.255.255.255/32:*", "[::/128]:*", "[::1/128]:*", "[fe80::/10]:*", "[ff00::/8]:*",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, special := range []string{
+		"127.0.0.1:80", "127.8.8.8:80", "0.0.0.0:80", "169.254.169.254:80", "224.0.0.1:80", "239.255.255.250:80", "255.255.255.255:80", "[::1]:80", "[::]:80",
+		"[fe80::1]:80", "[ff02::1]:80", "[::ffff:127.0.0.1]:80", "[::ffff:0.0.0.0]:80", "[::ffff:169.254.169.254]:80", "[::ffff:224.0.0.1]:80",
+	} {
+		destination := netip.MustParseAddrPort(special)
+		if wide.Permits(destination) {
+			t.Errorf("a wide rule opens %s", special)
+		}
+		if !narrow.Permits(destination) {
+			t.Errorf("a rule within its range does not open %s", special)
+		}
+		if none := netip.AddrPortFrom(destination.Addr(), 0); wide.Permits(none) || narrow.Permits(none) {
+			t.Errorf("%s is open", none)
+		}
+	}
+	for _, ordinary := range []string{"10.65.0.1:80", "126.255.255.255:80", "128.0.0.1:80", "169.253.255.255:80", "223.255.255.255:80", "[::2]:80", "[2001:db8::1]:80"} {
+		if !wide.Permits(netip.MustParseAddrPort(ordinary)) {
+			t.Errorf("%s is not open", ordinary)
+		}
+	}
+}
