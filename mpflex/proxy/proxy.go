@@ -243,7 +243,10 @@ func (p *Proxy) connect(v visit, watch *netx.Watch, record *connlog.Connection) 
 		netx.Abort(destination)
 		return err
 	}
-	session := &relay.Session{A: v.conn, B: destination, Idle: p.config.IdleTimeout(), Sample: watch.Sample}
+	session := &relay.Session{A: v.conn, B: destination, Idle: p.config.IdleTimeout()}
+	if record.Transport == config.MPTCP {
+		session.Sample = watch.Sample
+	}
 	defer p.open.Add(record, session)()
 	stop := context.AfterFunc(v.ctx, func() { session.Abort(v.ended()) })
 	defer stop()
