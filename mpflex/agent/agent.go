@@ -277,7 +277,10 @@ func (a *Agent) carry(ctx context.Context, f *flow, request carrier.Request) err
 		use.bound(netx.AddrPort(conn.LocalAddr()).Addr())
 	}
 	defer conn.Describe(f.record)
-	s := &relay.Session{A: f.app, B: conn.Stream, Sample: conn.Sample}
+	s := &relay.Session{A: f.app, B: conn.Stream}
+	if a.config.Transport == config.MPTCP {
+		s.Sample = conn.Sample
+	}
 	if f.reply == nil {
 		s.Open = conn.Answer
 	} else if err := a.answered(use, conn, f); err != nil {

@@ -14,9 +14,8 @@ type past struct{ relay *udprelay.Relay }
 
 // newPast returns the way past the proxy of these associations.
 func newPast(c config.Agent, s *associations) past {
-	everywhere, _ := config.ParseAllow([]string{"0.0.0.0/0:*", "[::/0]:*"}) // they are well formed
 	return past{udprelay.New(udprelay.Options{
-		Allow: everywhere, Socket: netx.Options{Mark: c.Mark},
+		Permits: func(netip.AddrPort) bool { return true }, Socket: netx.Options{Mark: c.Mark},
 		Deliver: func(_ udprelay.Client, id uint32, source netip.AddrPort, _ byte, datagram []byte) {
 			if one := s.find(id); one != nil {
 				one.deliver(source, datagram)

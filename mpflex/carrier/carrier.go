@@ -241,23 +241,14 @@ func (c *Conn) Describe(record *connlog.Connection) {
 // DescribeStream fills in what a record says of a stream that was closed: how
 // much each path carried of it. It waits until its last bytes have arrived.
 func DescribeStream(stream *session.Stream, record *connlog.Connection) {
-	flush(stream)
+	if stream.CloseWrite() == nil { // until all has arrived the paths go on carrying it
+		stream.Flush(flushTimeout)
+	}
 	status := stream.Status()
 	for _, p := range status.Paths {
 		record.Paths = append(record.Paths, connlog.Path{Interface: p.Name, BytesOut: p.Out, BytesIn: p.In, CopiesOut: p.Copies})
 	}
 	record.Stream, record.Subflows, record.WaitedMS = stream.ID(), len(record.Paths), &status.WaitedMS
-}
-
-// flush waits until all that was written to a stream that was closed has arrived
-// at the other end: until then the paths go on carrying it. It gives up when the
-// stream is reset, and after flushTimeout.
-func flush(stream *session.Stream) {
-	const least, most = time.Millisecond, 50 * time.Millisecond
-	deadline := time.Now().Add(flushTimeout)
-	for pause := least; !stream.Flushed() && stream.CloseWrite() == nil && time.Now().Before(deadline); pause = min(2*pause, most) {
-		time.Sleep(pause)
-	}
 }
 
 // Outcome is how the log calls the end of a carried connection.

@@ -63,10 +63,39 @@ func parseRule(text string) (rule, error) {
 	return r, nil
 }
 
-// Permits tells whether a destination may be reached.
+// special are ranges that lead to the proxy's own machine, to the metadata service
+// of a cloud (link-local), or to no single host. Only a rule that lies within the
+// range opens a part of it: 0.0.0.0/0 opens none of them.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), // this host (RFC 6890); Linux connects 0.0.0.0 to loopback
+	netip.MustParsePrefix("127.0.0.0/8"),
+	netip.MustParsePrefix("169.254.0.0/16"), // link-local
+	netip.MustParsePrefix("224.0.0.0/4"),    // multicast
+	netip.MustParsePrefix("255.255.255.255/32"),
+	netip.MustParsePrefix("::/128"),
+	netip.MustParsePrefix("::1/128"),
+	netip.MustParsePrefix("fe80::/10"), // link-local
+	netip.MustParsePrefix("ff00::/8"),  // multicast
+}
+
+// Permits reports whether a rule opens a destination. An IPv4-mapped address is the
+// IPv4 address. Port 0 is never open.
 func (a Allow) Permits(destination netip.AddrPort) bool {
-	ip := destination.Addr().Unmap()
+	return slices.ContainsFunc(a, func(r rule) bool { return r.permits(destination) })
+}
+
+// Names reports whether a rule for exactly this address opens a destination, and, with
+// port, lists its port instead of "*".
+func (a Allow) Names(destination netip.AddrPort, port bool) bool {
 	return slices.ContainsFunc(a, func(r rule) bool {
-		return r.prefix.Contains(ip) && (r.ports == nil || slices.Contains(r.ports, destination.Port()))
+		return r.prefix.IsSingleIP() && (r.ports != nil || !port) && r.permits(destination)
 	})
+}
+
+func (r rule) permits(destination netip.AddrPort) bool {
+	ip, port := destination.Addr().Unmap(), destination.Port()
+	if port == 0 || !r.prefix.Contains(ip) || r.ports != nil && !slices.Contains(r.ports, port) {
+		return false
+	}
+	return !slices.ContainsFunc(special, func(s netip.Prefix) bool { return s.Contains(ip) && r.prefix.Bits() < s.Bits() })
 }

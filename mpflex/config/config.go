@@ -103,8 +103,8 @@ type AgentPath struct {
 type AgentListen struct {
 	Redirect Address `json:"redirect"` // TCP connections redirected by netfilter
 	DNS      Address `json:"dns"`      // DNS over UDP; may be left out
-	Socks    Address `json:"socks"`    // SOCKS5
-	HTTP     Address `json:"http"`     // HTTP proxy; at least one of redirect, socks and http is needed
+	Socks    Address `json:"socks"`    // SOCKS5; outside loopback only with users
+	HTTP     Address `json:"http"`     // HTTP proxy, on loopback; at least one of redirect, socks and http is needed
 }
 
 // Address is an IP address with a port; the zero Address is "".
@@ -233,6 +233,10 @@ func (c *Agent) check() error {
 		return fmt.Errorf(`paths, plain: only the transport "mpflex" has them, not %q`, c.Transport)
 	case !c.Listen.Redirect.IsValid() && !c.Listen.Socks.IsValid() && !c.Listen.HTTP.IsValid():
 		return errors.New("listen: give at least one of redirect (the address that connections are redirected to), socks and http")
+	case c.Listen.HTTP.IsValid() && !c.Listen.HTTP.Addr().IsLoopback():
+		return fmt.Errorf("listen.http: %s is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:8118", c.Listen.HTTP)
+	case c.Listen.Socks.IsValid() && !c.Listen.Socks.Addr().IsLoopback() && c.SocksUsersFile == "":
+		return fmt.Errorf("listen.socks: %s is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:1080, or socks_users_file", c.Listen.Socks)
 	case c.Listen.Socks.IsValid() && c.Listen.Socks == c.Listen.HTTP && c.Listen.HTTP.Port() != 0:
 		return fmt.Errorf("listen: socks and http are both %s; they need an address each", c.Listen.HTTP)
 	case !c.Proxy.IsValid():
@@ -353,8 +357,8 @@ func article(t reflect.Type) string {
 // checkKeys walks an object beside the structure that it is meant for. Values
 // of a wrong kind are left to the decoder.
 func checkKeys(path string, data []byte, t reflect.Type) error {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(data, &object); err != nil {
+	object, twice, err := members(data)
+	if err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			line := 1 + bytes.Count(data[:min(syntax.Offset, int64(len(data)))], []byte("\n"))
@@ -364,6 +368,9 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 			return errors.New("not a JSON object")
 		}
 		return nil
+	}
+	if twice != "" {
+		return fmt.Errorf("%s%s: given twice; remove one", path, twice)
 	}
 	fields := make(map[string]reflect.Type)
 	for i := range t.NumField() {
@@ -396,6 +403,34 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 		}
 	}
 	return nil
+}
+
+// members returns the values of an object by their keys, and a key that is there
+// more than once, of which package json would keep the last; "" when there is none.
+func members(data []byte) (object map[string]json.RawMessage, twice string, err error) {
+	if err := json.Unmarshal(data, &object); err != nil || object == nil {
+		return object, "", err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if _, err := decoder.Token(); err != nil {
+		return nil, "", err
+	}
+	seen := make(map[string]bool, len(object))
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, "", err
+		}
+		key, _ := token.(string)
+		if seen[key] {
+			return object, key, nil
+		}
+		seen[key] = true
+		if err := decoder.Decode(new(json.RawMessage)); err != nil {
+			return nil, "", err
+		}
+	}
+	return object, "", nil
 }
 
 // nested says whether a key holds an object of this package.

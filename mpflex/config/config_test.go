@@ -110,6 +110,13 @@ func TestBadFiles(t *testing.T) {
 		{"agent", `{` + agentRest + `, "socks_users_file": "x"}`, `FILE: socks_users_file: only listen.socks has users; give it, too`},
 		{"agent", `{"listen": {"socks": "127.0.0.1:1", "http": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: listen: socks and http are both 127.0.0.1:1; they need an address each`},
 		{"agent", `{"listen": {"socks": "127.0.0.1:1", "http": "127.0.0.1:2"}, "proxy": "10.0.0.1:2", "transport": "tcp", "socks_users_file": "x"}`, `FILE: socks_users_file: listen.http would let everybody in without a password; leave one of them out`},
+		{"agent", `{"listen": {"socks": "0.0.0.0:1080"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: listen.socks: 0.0.0.0:1080 is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:1080, or socks_users_file`},
+		{"agent", `{"listen": {"http": "[::]:8118"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: listen.http: [::]:8118 is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:8118`},
+		{"agent", `{"listen": {"http": "10.0.0.9:8118", "socks": "127.0.0.1:1080"}, "proxy": "10.0.0.1:2", "transport": "tcp", "socks_users_file": "x"}`, `FILE: listen.http: 10.0.0.9:8118 is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:8118`},
+		{"agent", `{` + agentRest + `, "mark": 1, "mark": 2}`, `FILE: mark: given twice; remove one`},
+		{"agent", `{"listen": {"socks": "127.0.0.1:1", "http": "127.0.0.1:2", "socks": "127.0.0.1:3"}}`, `FILE: listen.socks: given twice; remove one`},
+		{"agent", `{` + flexRest + `, "paths": [{"device": "wlan0", "backup": true, "device": "rmnet0"}]}`, `FILE: paths[0].device: given twice; remove one`},
+		{"proxy", `{` + proxyRest + `, "\u0061llow": ["0.0.0.0/0:*"]}`, `FILE: allow: given twice; remove one`},
 		{"short", `0123456789abcde` + "\n", `FILE: secret_file: SECRET holds 15 bytes; between 16 and 4096 are needed`},
 		{"open", `0123456789abcdef`, `FILE: secret_file: SECRET may be used by others (mode 0640); run: chmod 600 SECRET`},
 	}
@@ -172,7 +179,7 @@ func TestClientsDir(t *testing.T) {
 func TestSocksUsers(t *testing.T) {
 	load := func(text string, mode os.FileMode) (Agent, string, error) {
 		users, secret := write(t, "users", text, mode), write(t, "secret", "0123456789abcdef\n", 0o600)
-		c, err := LoadAgent(write(t, "agent.json", `{"listen": {"socks": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp",
+		c, err := LoadAgent(write(t, "agent.json", `{"listen": {"socks": "0.0.0.0:1"}, "proxy": "10.0.0.1:2", "transport": "tcp",
 			"secret_file": "`+secret+`", "socks_users_file": "`+users+`"}`, 0o644))
 		return c, users, err
 	}
@@ -217,5 +224,38 @@ func TestAllow(t *testing.T) {
 	}
 	if (Allow{}).Permits(netip.MustParseAddrPort("10.65.0.1:80")) {
 		t.Error("the empty list permits something")
+	}
+}
+
+func TestWideRulesOpenNoSpecialAddress(t *testing.T) {
+	wide, err := ParseAllow([]string{"0.0.0.0/0:*", "[::/0]:*", "126.0.0.0/7:*", "168.0.0.0/5:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow, err := ParseAllow([]string{
+		"0.0.0.0/32:*", "127.0.0.0/8:*", "169.254.0.0/16:80", "224.0.0.0/4:*", "255.255.255.255/32:*", "[::/128]:*", "[::1/128]:*", "[fe80::/10]:*", "[ff00::/8]:*",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, special := range []string{
+		"127.0.0.1:80", "127.8.8.8:80", "0.0.0.0:80", "169.254.169.254:80", "224.0.0.1:80", "239.255.255.250:80", "255.255.255.255:80", "[::1]:80", "[::]:80",
+		"[fe80::1]:80", "[ff02::1]:80", "[::ffff:127.0.0.1]:80", "[::ffff:0.0.0.0]:80", "[::ffff:169.254.169.254]:80", "[::ffff:224.0.0.1]:80",
+	} {
+		destination := netip.MustParseAddrPort(special)
+		if wide.Permits(destination) {
+			t.Errorf("a wide rule opens %s", special)
+		}
+		if !narrow.Permits(destination) {
+			t.Errorf("a rule within its range does not open %s", special)
+		}
+		if none := netip.AddrPortFrom(destination.Addr(), 0); wide.Permits(none) || narrow.Permits(none) {
+			t.Errorf("%s is open", none)
+		}
+	}
+	for _, ordinary := range []string{"10.65.0.1:80", "126.255.255.255:80", "128.0.0.1:80", "169.253.255.255:80", "223.255.255.255:80", "[::2]:80", "[2001:db8::1]:80"} {
+		if !wide.Permits(netip.MustParseAddrPort(ordinary)) {
+			t.Errorf("%s is not open", ordinary)
+		}
 	}
 }

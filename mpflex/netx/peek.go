@@ -34,3 +34,22 @@ func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
 	_ = conn.SetReadDeadline(time.Time{})
 	return n
 }
+
+// AwaitData waits until a connection has bytes, an end or an error to be read,
+// which it leaves there, or its read deadline has passed.
+func AwaitData(conn *net.TCPConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Read(func(fd uintptr) bool {
+		var one [1]byte
+		for !failed(int(fd)) {
+			_, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			if err != unix.EINTR { //nolint:errorlint // a system call's own number
+				return err != unix.EAGAIN //nolint:errorlint // as above
+			}
+		}
+		return true
+	})
+}

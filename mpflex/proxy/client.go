@@ -94,7 +94,7 @@ func (c *client) prepare(st *session.Stream, label byte) string {
 func (p *Proxy) newClients() *clients {
 	c := &clients{open: make(map[identity.SessionKey]*client), streams: make(map[*session.Session]*client)}
 	c.relay = udprelay.New(udprelay.Options{
-		Allow: p.config.Allowed, Log: p.log, Deliver: c.deliver, Limits: udprelay.Limits{SocketsPerClient: p.config.PerClient.UDPSockets},
+		Permits: p.reach.permits, Log: p.log, Deliver: c.deliver, Limits: udprelay.Limits{SocketsPerClient: p.config.PerClient.UDPSockets},
 	})
 	return c
 }

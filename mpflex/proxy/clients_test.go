@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -371,5 +372,36 @@ func (h *hoard) keep(conn net.Conn) {
 func (h *hoard) close() {
 	for _, conn := range h.conns {
 		_ = conn.Close()
+	}
+}
+
+// TestWideRulesLeaveTheProxy: no wide rule leads to the proxy's own machine, with a
+// separate connection or a stream.
+func TestWideRulesLeaveTheProxy(t *testing.T) {
+	echo := testkit.Echo(t)
+	allowed, err := config.ParseAllow([]string{"0.0.0.0/0:*", "[::/0]:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transport := range transports {
+		p := start(t, func(c *config.Proxy) { c.Allowed = allowed }, "alice")
+		d := p.dialer(t, secretOf("alice"), transport)
+		for _, host := range []string{"127.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1", "169.254.169.254", "224.0.0.1"} {
+			_, err := open(d, netip.AddrPortFrom(netip.MustParseAddr(host), echo.Port()))
+			var answer *carrier.StatusError
+			if !errors.As(err, &answer) || answer.Status != wire.Denied {
+				t.Errorf("%s, %s: %v", transport, host, err)
+			}
+		}
+	}
+}
+
+// TestOwnListenerIsNoDestination: a session does not lead to the proxy again.
+func TestOwnListenerIsNoDestination(t *testing.T) {
+	p := start(t, nil, "alice") // it allows all of loopback
+	_, err := open(p.dialer(t, secretOf("alice"), config.MPFlex), p.Listening(config.TCP))
+	var answer *carrier.StatusError
+	if !errors.As(err, &answer) || answer.Status != wire.Denied {
+		t.Error(err)
 	}
 }

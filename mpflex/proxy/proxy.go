@@ -46,6 +46,7 @@ type Proxy struct {
 	config    config.Proxy
 	log       *connlog.Log
 	onward    netx.Options // of the sockets towards destinations
+	reach     *reach       // which destinations those are
 	listeners []listener
 	known     *identity.Proxy // who may use it
 	group     *accept.Group
@@ -85,6 +86,9 @@ func New(c config.Proxy, log *connlog.Log) (*Proxy, error) {
 	if err := p.onward.Probe(); err != nil {
 		return nil, err
 	}
+	if p.reach, err = newReach(c.Allowed); err != nil {
+		return nil, err
+	}
 	if c.Listen.MPFlex.IsValid() || c.Listen.MPFlexPlain.IsValid() {
 		p.newSessions()
 	}
@@ -99,6 +103,7 @@ func New(c config.Proxy, log *connlog.Log) (*Proxy, error) {
 			return nil, err
 		}
 		p.listeners = append(p.listeners, listener{socket, transport})
+		p.reach.listeners = append(p.reach.listeners, netx.AddrPort(socket.Addr()))
 	}
 	return p, nil
 }
@@ -218,8 +223,8 @@ func (p *Proxy) fulfil(v visit, watch *netx.Watch, record *connlog.Connection) e
 
 // connect connects to the destination and relays until the end.
 func (p *Proxy) connect(v visit, watch *netx.Watch, record *connlog.Connection) error {
-	if !p.config.Allowed.Permits(v.hello.Destination) {
-		err := fmt.Errorf("destination %s is not in the allow list", v.hello.Destination)
+	if !p.reach.permits(v.hello.Destination) {
+		err := p.reach.denied(v.hello.Destination)
 		p.refused(v.client.Name, record.Remote.AddrPort, err)
 		return v.decline(wire.Denied, err)
 	}
@@ -238,7 +243,10 @@ func (p *Proxy) connect(v visit, watch *netx.Watch, record *connlog.Connection) 
 		netx.Abort(destination)
 		return err
 	}
-	session := &relay.Session{A: v.conn, B: destination, Idle: p.config.IdleTimeout(), Sample: watch.Sample}
+	session := &relay.Session{A: v.conn, B: destination, Idle: p.config.IdleTimeout()}
+	if record.Transport == config.MPTCP {
+		session.Sample = watch.Sample
+	}
 	defer p.open.Add(record, session)()
 	stop := context.AfterFunc(v.ctx, func() { session.Abort(v.ended()) })
 	defer stop()

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -100,8 +99,8 @@ func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, one *clien
 	if open.Command == wire.Echo {
 		return p.echoStream(st, record)
 	}
-	if !p.config.Allowed.Permits(open.Destination) {
-		return p.declineStream(st, wire.Denied, fmt.Errorf("destination %s is not in the allow list", open.Destination))
+	if !p.reach.permits(open.Destination) {
+		return p.declineStream(st, wire.Denied, p.reach.denied(open.Destination))
 	}
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

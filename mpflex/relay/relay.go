@@ -34,7 +34,9 @@ type Stream interface {
 const (
 	// chunk is after how many bytes the counters are brought up to date.
 	chunk = 256 << 10
-	// maxTick is how often a silent direction looks at the clock, at least.
+	// maxTick bounds how long a direction that moves bytes waits before it counts
+	// them. One that moved none for so long rests: it waits for the next byte or the
+	// idle timeout.
 	maxTick = 5 * time.Second
 )
 
@@ -46,8 +48,9 @@ type Session struct {
 	// Open, when set, runs before the first byte of B is relayed; its error
 	// ends the session. It reads what precedes the application's bytes.
 	Open func() error
-	// Sample, when set, is called while both sides are still open: now and
-	// then, and before each side is closed. It must be safe for concurrent use.
+	// Sample, when set, is called while both sides are still open: every few
+	// seconds, and before each side is closed. It must be safe for concurrent use.
+	// Set it only where it is needed: no direction rests then.
 	Sample func()
 
 	Up, Down atomic.Int64 // bytes relayed so far
@@ -96,20 +99,22 @@ func (s *Session) Abort(cause error) {
 
 // direction relays one way until the end of stream, which it passes on.
 func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
-	tick := s.tick()
+	resting := false
 	for {
-		if err := src.SetReadDeadline(time.Now().Add(tick)); err != nil {
+		if err := src.SetReadDeadline(s.deadline(resting)); err != nil {
 			s.Abort(err)
 			return
 		}
-		n, err := move(dst, src)
+		n, ended, err := step(dst, src, resting)
 		if n > 0 {
 			count.Add(n)
 			s.touch()
 		}
 		s.sample()
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		resting = late && n == 0 && s.Sample == nil && canRest(dst, src)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		case late:
 			if s.idle() {
 				s.Abort(ErrIdle)
 				return
@@ -117,7 +122,7 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 		case err != nil:
 			s.Abort(err)
 			return
-		case n < chunk:
+		case ended:
 			if s.wasReset(src) {
 				s.Abort(syscall.ECONNRESET)
 				return
@@ -129,6 +134,17 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 			return
 		}
 	}
+}
+
+// deadline is until when a direction waits for bytes.
+func (s *Session) deadline(resting bool) time.Time {
+	switch {
+	case !resting:
+		return time.Now().Add(s.tick())
+	case s.Idle > 0:
+		return began.Add(time.Duration(s.moved.Load()) + s.Idle)
+	}
+	return time.Time{}
 }
 
 // end says whether what a side is sent has ended.
@@ -153,15 +169,42 @@ type copier interface {
 	CopyFrom(r io.Reader, n int64) (int64, error)
 }
 
-// move relays about a chunk; less than that at the end of the stream.
-func move(dst, src Stream) (int64, error) {
+// step relays about a chunk, and says whether that was the end of the stream. A
+// direction that rests relays the first bytes that come, or only waits for them.
+func step(dst, src Stream, resting bool) (n int64, ended bool, err error) {
+	limit := int64(chunk)
+	if resting {
+		if !copies(dst, src) {
+			return 0, false, netx.AwaitData(src.(*net.TCPConn)) // canRest
+		}
+		limit = 1
+	}
+	n, err = move(dst, src, limit)
+	return n, err == nil && n < limit, err
+}
+
+func copies(dst, src Stream) bool {
+	_, from := src.(copier)
+	_, to := dst.(copier)
+	return from || to
+}
+
+// canRest says whether the first byte after a silence can be waited for.
+func canRest(dst, src Stream) bool {
+	_, tcp := src.(*net.TCPConn)
+	return tcp || copies(dst, src)
+}
+
+// move relays n bytes, of a copier n or more; less than that at the end of the
+// stream.
+func move(dst, src Stream, n int64) (int64, error) {
 	if c, ok := src.(copier); ok {
-		return c.CopyTo(dst, chunk)
+		return c.CopyTo(dst, n)
 	}
 	if c, ok := dst.(copier); ok {
-		return c.CopyFrom(src, chunk)
+		return c.CopyFrom(src, n)
 	}
-	return io.Copy(dst, &io.LimitedReader{R: src, N: chunk})
+	return io.Copy(dst, &io.LimitedReader{R: src, N: n})
 }
 
 func (s *Session) sample() {

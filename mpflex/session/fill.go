@@ -16,7 +16,8 @@ type batch struct {
 	held    []*block
 	record  []byte // for TLS: what the next record is made of
 	size    int
-	entries int // messages of it, the last of the path's
+	entries int  // messages of it, the last of the path's
+	payload bool // it has a message or a datagram
 }
 
 const (
@@ -92,8 +93,10 @@ func (b *batch) encrypt(conn net.Conn, counter *Counter) error {
 func (s *Session) fill(p *Path, b *batch) bool {
 	b.reset()
 	s.fillControl(p, b)
+	control := b.size
 	for p.room > 0 && !b.full() && (s.fillDatagram(p, b) || s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b)) {
 	}
+	b.payload = b.size > control
 	return b.size > 0
 }
 

@@ -46,6 +46,7 @@ type Path struct {
 	room     int       // bytes that may be written now
 	written  uint64    // to TCP, as far as is known
 	delivery uint64    // of written, acknowledged by the other side's TCP
+	payload  uint64    // of written, behind the last message or datagram
 	sent     entries
 	info     netx.State
 	rate     rateMax
@@ -255,6 +256,10 @@ func (p *Path) write() {
 		s.mu.Lock()
 		b.drop()
 		p.account(&b, n)
+		if b.payload {
+			p.payload = p.written
+		}
+		s.watchOver()
 		if failure = err; failure != nil {
 			break
 		}

@@ -155,6 +155,9 @@ func (st *Stream) takeAck(acked, limit uint32) error {
 	}
 	if upTo > st.acked {
 		st.acked = upTo
+		if upTo >= st.out.end {
+			st.writable.Broadcast() // Flush waits for that
+		}
 		st.out.release(min(upTo, st.out.end))
 		st.charge()
 	}

@@ -53,6 +53,7 @@ type Session struct {
 	err          error
 	done         chan struct{}
 	tick         chan struct{} // there may be something to watch
+	looks        int           // how often watch looked
 	watching     sync.WaitGroup
 	datagram     func(Datagram)
 	datagramTurn int // the group that is asked first for one
@@ -186,7 +187,7 @@ func (s *Session) wake() {
 	s.watchOver()
 }
 
-// watchOver makes the watch look at the session until nothing is under way.
+// watchOver makes watch look at the session soon.
 func (s *Session) watchOver() {
 	select {
 	case s.tick <- struct{}{}:

@@ -182,11 +182,22 @@ func (st *Stream) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Flushed says whether all that was written has arrived.
-func (st *Stream) Flushed() bool {
-	st.s.mu.Lock()
-	defer st.s.mu.Unlock()
-	return st.acked >= st.out.end
+// Flush waits until all that was written has arrived at the other end, the stream
+// is reset, or the timeout is over.
+func (st *Stream) Flush(timeout time.Duration) {
+	mu := &st.s.mu
+	mu.Lock()
+	defer mu.Unlock()
+	late := false
+	defer time.AfterFunc(timeout, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		late = true
+		st.writable.Broadcast()
+	}).Stop()
+	for st.acked < st.out.end && st.reset == nil && !late {
+		st.writable.Wait()
+	}
 }
 
 // CloseWrite ends what the stream sends; it may still be read.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"mplab/mpflex/frame"
@@ -10,93 +11,109 @@ import (
 const (
 	// watchEvery is how often the paths are looked at while something is under way.
 	watchEvery = 10 * time.Millisecond
-	// restEvery is how often when nothing is, but there are streams or no path.
+	// restEvery is how often a path is that has been stalled for restAfter.
 	restEvery = 250 * time.Millisecond
+	restAfter = 2 * time.Second
 	// ackAfter is how long an acknowledgement of received bytes waits at most.
 	ackAfter = 100 * time.Millisecond
 	// stallMargin is how long a path may be without progress, beyond two round trips.
 	stallMargin = 100 * time.Millisecond
 	// pingAnswer is how long the answer to a ping may take.
 	pingAnswer = 5 * time.Second
+	// never is later than anything that is waited for.
+	never = time.Duration(math.MaxInt64)
 )
 
-// watch looks after what no packet tells of: paths that make no progress, the
-// tails of streams, acknowledgements that wait, paths that are silent. Nothing
-// wakes it as long as nothing is under way.
+// watch does what no packet triggers: it finds paths that make no progress, copies
+// the tails of streams, sends acknowledgements that wait, and pings silent paths.
+// It looks every watchEvery while payload is under way or waits. Otherwise it sleeps
+// until the next of these is due, or until watchOver wakes it.
 func (s *Session) watch() {
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(never)
 	defer timer.Stop()
 	lastAcks := int64(0)
 	for {
+		looked := time.Now()
 		next := s.look(&lastAcks)
-		if next == 0 {
+		tick := s.tick
+		for ready := false; !ready; {
+			if next <= watchEvery {
+				tick = nil // one look in watchEvery is enough
+			}
+			timer.Reset(next)
 			select {
 			case <-s.done:
 				return
-			case <-s.tick:
+			case <-timer.C:
+				ready = true
+			case <-tick:
+				next = watchEvery - time.Since(looked)
+				ready = next <= 0
 			}
-			continue
-		}
-		timer.Reset(next)
-		select {
-		case <-s.done:
-			return
-		case <-timer.C:
 		}
 	}
 }
 
-// look looks once and says after how long it wants to look again; 0: when
-// something happens.
+// look looks once and returns after how long it must look again, unless watchOver
+// is called before that.
 func (s *Session) look(lastAcks *int64) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looks++
 	if s.err != nil {
-		return 0
+		return never
 	}
 	select {
 	case <-s.tick:
 	default:
 	}
 	if len(s.paths) == 0 {
-		if time.Since(s.pathless) > s.config.PathTimeout {
+		left := s.config.PathTimeout - time.Since(s.pathless)
+		if left <= 0 {
 			go s.end(ErrNoPath, false)
-			return restEvery
+			return never
 		}
-		return restEvery
+		return left
 	}
-	now, busy := s.nowNS(), s.pending()
+	now, next := s.nowNS(), never
+	if s.pending() {
+		next = watchEvery
+	}
 	for _, p := range s.paths {
-		if p.written == p.delivery {
-			continue
-		}
-		busy = true
-		if p.refresh() != nil {
-			continue
-		}
-		if !p.blocked && p.idle {
-			p.room = p.space()
-		}
-		s.stall(p, now)
+		next = min(next, s.lookAt(p, now))
 	}
-	if busy {
+	if next <= watchEvery {
 		for _, p := range s.paths {
 			if p.idle {
 				p.work.Signal() // the tails
 			}
 		}
 	}
-	soon := s.lateAcks(now, lastAcks)
-	s.ping(now)
-	switch {
-	case busy:
-		return watchEvery
-	case soon:
-		return ackAfter / 2
-	case len(s.streams) > 0:
-		return restEvery
+	return min(next, s.lateAcks(now, lastAcks), s.ping(now))
+}
+
+// lookAt takes note of what a path delivered, and returns after how long it must be
+// looked at again.
+func (s *Session) lookAt(p *Path, now int64) time.Duration {
+	if p.written == p.delivery {
+		return never
 	}
-	return 0
+	if p.refresh() != nil {
+		return watchEvery
+	}
+	if !p.blocked && p.idle {
+		p.room = p.space()
+	}
+	s.stall(p, now)
+	switch left := p.stallsAt() - time.Duration(now); {
+	case p.stalled && left < -restAfter:
+		return restEvery
+	case p.stalled, p.payload > p.delivery:
+		return watchEvery
+	case p.written > p.delivery:
+		return max(watchEvery, left)
+	}
+	return never
 }
 
 // pending says whether something waits for a path.
@@ -111,16 +128,18 @@ func (s *Session) pending() bool {
 
 // stall takes a path for stalled when it has not delivered for too long.
 func (s *Session) stall(p *Path, now int64) {
-	if p.stalled || p.written == p.delivery {
-		return
-	}
-	patience := 2*p.info.RTT + stallMargin
-	if time.Duration(now-p.progress) <= patience || time.Duration(now-p.oldest()) <= patience {
+	if p.stalled || p.written == p.delivery || time.Duration(now) <= p.stallsAt() {
 		return
 	}
 	p.stalled, p.copied = true, 0
 	s.tell(p.event(Stalled, nil))
 	s.wake()
+}
+
+// stallsAt is until when the path may deliver nothing before it counts as stalled,
+// in the time of the session.
+func (p *Path) stallsAt() time.Duration {
+	return time.Duration(max(p.progress, p.oldest())) + 2*p.info.RTT + stallMargin
 }
 
 // oldest is when the message was sent that has been under way longest.
@@ -131,8 +150,9 @@ func (p *Path) oldest() int64 {
 	return p.progress
 }
 
-// lateAcks sends the acknowledgements that waited, and says whether some do.
-func (s *Session) lateAcks(now int64, last *int64) bool {
+// lateAcks sends the acknowledgements that waited, and returns after how long those
+// that wait now are due.
+func (s *Session) lateAcks(now int64, last *int64) time.Duration {
 	waiting := false
 	due := time.Duration(now-*last) >= ackAfter
 	if due {
@@ -148,26 +168,37 @@ func (s *Session) lateAcks(now int64, last *int64) bool {
 			waiting = true
 		}
 	}
-	return waiting
+	if !waiting {
+		return never
+	}
+	return max(watchEvery, ackAfter-time.Duration(now-*last))
 }
 
-// ping asks paths that are silent while there are streams whether they live.
-func (s *Session) ping(now int64) {
+// ping asks paths that are silent while there are streams whether they live, and
+// returns after how long the next one must be asked or given up.
+func (s *Session) ping(now int64) time.Duration {
+	next := never
 	if len(s.streams) == 0 {
-		return
+		return next
 	}
 	for _, p := range s.paths {
-		switch {
-		case p.pingNS != 0:
-			if time.Duration(now-p.pingNS) > max(pingAnswer, 4*p.info.RTT) && time.Duration(now-p.heardNS) > pingAnswer {
-				go p.end(errSilent)
-			}
-		case time.Duration(now-p.heardNS) > s.config.Keepalive:
+		left := s.config.Keepalive - time.Duration(now-p.heardNS)
+		if p.pingNS == 0 && left <= 0 {
 			p.pingNS = now
 			p.pings++
 			p.control = frame.Header{Type: frame.Ping, Size: 8}.Append(p.control)
 			p.control = binary.BigEndian.AppendUint64(p.control, p.pings)
 			p.work.Signal()
 		}
+		if p.pingNS != 0 {
+			left = max(pingAnswer, 4*p.info.RTT) - time.Duration(now-p.pingNS)
+			left = max(left, pingAnswer-time.Duration(now-p.heardNS))
+			if left <= 0 {
+				go p.end(errSilent)
+				continue
+			}
+		}
+		next = min(next, left)
 	}
+	return next
 }

@@ -246,7 +246,7 @@ func socksServer(t *testing.T, allow string) netip.AddrPort {
 		t.Fatal(err)
 	}
 	var open sync.Map // number of an association → *socks.Association
-	relay := udprelay.New(udprelay.Options{Allow: allowed, Deliver: func(_ udprelay.Client, id uint32, source netip.AddrPort, _ byte, datagram []byte) {
+	relay := udprelay.New(udprelay.Options{Permits: allowed.Permits, Deliver: func(_ udprelay.Client, id uint32, source netip.AddrPort, _ byte, datagram []byte) {
 		if association, ok := open.Load(id); ok {
 			_ = association.(*socks.Association).Send(datagram, source)
 		}

@@ -46,7 +46,7 @@ func newRelay(t *testing.T, limits Limits) harness {
 		t.Fatal(err)
 	}
 	h := harness{back: make(chan delivery, 10_000), log: path}
-	h.Relay = New(Options{Allow: allow, Limits: limits, Log: log,
+	h.Relay = New(Options{Permits: allow.Permits, Limits: limits, Log: log,
 		Deliver: func(client Client, association uint32, source netip.AddrPort, _ byte, datagram []byte) {
 			h.back <- delivery{client, association, source, string(datagram)}
 		}})

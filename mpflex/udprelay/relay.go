@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
@@ -63,10 +62,10 @@ func setDefault[T int | time.Duration](value *T, otherwise T) {
 
 // Options are what a relay is made of.
 type Options struct {
-	Allow  config.Allow // where datagrams may go; empty: nowhere
-	Limits Limits
-	Socket netx.Options // of the sockets; only the mark counts
-	Log    *connlog.Log // of associations and of what went wrong; may be nil
+	Permits func(netip.AddrPort) bool // where datagrams may go; nil: nowhere
+	Limits  Limits
+	Socket  netx.Options // of the sockets; only the mark counts
+	Log     *connlog.Log // of associations and of what went wrong; may be nil
 	// Deliver takes a datagram that came back for an association. It is
 	// good until Deliver returns. Deliver is called by a goroutine of each
 	// association and must not wait for long: meanwhile further datagrams
@@ -133,7 +132,7 @@ func (r *Relay) Send(client Client, association uint32, destination netip.AddrPo
 func (r *Relay) permits(destination netip.AddrPort) bool {
 	ip := destination.Addr()
 	return destination.Port() != 0 && ip.IsValid() && !ip.IsUnspecified() && !ip.IsMulticast() &&
-		r.options.Allow.Permits(destination)
+		r.options.Permits != nil && r.options.Permits(destination)
 }
 
 // find returns an association, and begins it when it is not there.

@@ -139,7 +139,7 @@ func TestLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{Allow: allow, Deliver: func(_ Client, _ uint32, _ netip.AddrPort, label byte, _ []byte) { labels <- label }})
+	r := New(Options{Permits: allow.Permits, Deliver: func(_ Client, _ uint32, _ netip.AddrPort, label byte, _ []byte) { labels <- label }})
 	defer r.Close()
 	first, second := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
 	var own netip.AddrPort
@@ -368,7 +368,7 @@ func BenchmarkSend(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := New(Options{Allow: allow, Deliver: func(Client, uint32, netip.AddrPort, byte, []byte) {}})
+	r := New(Options{Permits: allow.Permits, Deliver: func(Client, uint32, netip.AddrPort, byte, []byte) {}})
 	defer r.Close()
 	datagram, to := make([]byte, 100), netx.AddrPort(conn.LocalAddr())
 	b.ReportAllocs()
