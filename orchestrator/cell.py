@@ -20,7 +20,7 @@ import psutil
 from orchestrator import load
 from orchestrator.capture import CaptureResult, Captures
 from orchestrator.changes import Changer, ChangeSchedule
-from orchestrator.errors import CellError, CheckError, DeviceError, StepError
+from orchestrator.errors import CellError, CheckError, DeviceError, StepError, check_each
 from orchestrator.lab.protocol import Lab
 from orchestrator.observe import ObservationLog
 from orchestrator.phone.counters import difference
@@ -129,6 +129,7 @@ class Cell:
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
         self._undo = UndoStack()
         self._apps = OpenApps()
+        self._agent: Agent | None = None
         self._causes: list[str] = []
 
     def run(self) -> CellReport:
@@ -156,12 +157,12 @@ class Cell:
         return report
 
     def _run_watched(self) -> None:
-        """When a part of the lab was lost, what the cell met was its consequence: the part is named first."""
+        """If programs of the lab or the agent have ended, name them first: the cell's error is only a consequence."""
         try:
             self._run_steps()
         except CellError as error:
             try:
-                self._lab.check_alive()
+                check_each([self._lab.check_alive, *([self._agent.check_alive] if self._agent else [])])
             except DeviceError as cause:
                 if str(cause) != str(error):
                     self._causes.append(str(cause))
@@ -176,7 +177,7 @@ class Cell:
                 self._step("phone", partial(self._look_at_android, lab.android, cleaning))
             context = self._context(observe)
             cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
-            self._step("services", self._check_services)
+            self._step("services", lambda: lab.services.check(job.scenario.services))
             for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin_logs())):
                 cleaning.callback(partial(mark.keep, job.directory / "logs"))
             if isinstance(scenario := job.scenario, Checking):
@@ -185,7 +186,7 @@ class Cell:
                 self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
             self._step("shape", self._shape)
             self._step("probe", self._probe)
-            agent = self._step("transport", self._set_up_transport)
+            agent = self._agent = self._step("transport", self._set_up_transport)
             active = self._step("prove", lambda: self._prove_active(agent))
             captures = Captures(lab.capture_points(), job.experiment.capture, job.directory)
             self._undo.register("captures", lambda: captures.stop() and None)
@@ -202,6 +203,7 @@ class Cell:
                 self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
             after = self._counters()
             observe("traffic", interfaces=traffic(before["phone"], after["phone"], lab.phone.interfaces))
+            agent.check_alive()
             self._step("stop", agent.stop)
             results = self._step("stop captures", captures.stop)
             self._step("clean up", cleaning.close)
@@ -213,12 +215,6 @@ class Cell:
         self._step("evidence", lambda: self._judge(results, active, changed, agent.records(), changes))
         lab.check_alive()
         lab.services.check(job.scenario.services)
-
-    def _check_services(self) -> None:
-        """What the scenario uses answers; a program that has ended in an earlier cell is started again."""
-        services, names = self._lab.services, self._job.scenario.services
-        self.report.warnings += services.revive(names)
-        services.check(names)
 
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
         self._job.on_step(name)

@@ -16,6 +16,7 @@ Every message names the device or file, what was asked, what was found, and what
 """
 
 import contextlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
 
@@ -95,6 +96,22 @@ class InterruptedRunError(MplabError):
     """The run was stopped by SIGINT or SIGTERM; ``mplab resume`` goes on with it."""
 
     exit_code = 130
+
+
+def check_each(checks: Iterable[Callable[[], object]]) -> None:
+    """Run every check. Raise one DeviceError that names everything that any of them found."""
+    found: list[DeviceError] = []
+    for check in checks:
+        try:
+            check()
+        except DeviceError as error:
+            found.append(error)
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        first, *others = found
+        text = str(first).removeprefix(f"{first.device}: ").rstrip()
+        raise DeviceError(first.device, "; ".join([text, *(str(error).rstrip() for error in others)]))
 
 
 def last_words(log: Path) -> str:

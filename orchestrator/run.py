@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from orchestrator.catalog import android_app, catalog, services_of
 from orchestrator.cell import Cell, CellJob, CellReport
 from orchestrator.ending import ENOUGH, Cut, EndingWatch, Told
-from orchestrator.errors import InterruptedRunError, MplabError
+from orchestrator.errors import CellError, InterruptedRunError, LabNotReadyError, MplabError
 from orchestrator.hooks import ask_hook
 from orchestrator.lab.make import make_lab
 from orchestrator.lab.protocol import Lab
@@ -25,6 +26,9 @@ from orchestrator.record.orders import Orders
 from orchestrator.record.progress import RunProgress
 from orchestrator.record.run_directory import RunDirectory
 from orchestrator.services import load_service
+
+_MOST_LOSSES = 3
+"""Attempts at one cell in a row in which programs of the lab may end."""
 
 
 class Run:
@@ -58,6 +62,10 @@ class Run:
             except KeyboardInterrupt:
                 events.append("run_interrupted")
                 raise InterruptedRunError("stopped; 'mplab resume' goes on with it") from None
+            except MplabError as error:
+                with suppress(MplabError):  # the disk may be full
+                    events.append("run_interrupted", reason=str(error))
+                raise
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         """The first signal stops the run; further ones do not disturb the cleaning up."""
@@ -128,17 +136,32 @@ class Run:
         """Run a cell, with its retries: its outcome, and how long it took in all, seconds."""
         began = time.monotonic()
         attempts: list[AttemptRecord] = self._directory.earlier_attempts(spec.id)
-        most = len(attempts) + self._experiment.retries
+        retries, losses = self._experiment.retries, 0
+        restored = self._restore(lab, spec, events)
         while True:
             directory, attempt = self._directory.begin_attempt(spec.id)
             events.append("cell_started", cell=spec.id, attempt=attempt)
             report = self._attempt(lab, spec, events, directory, attempt)
+            report.warnings = restored + report.warnings
             reason = "; ".join(report.reasons)
             attempts.append(AttemptRecord(attempt=attempt, outcome=report.outcome, reason=reason))
-            if report.outcome != "ok" and lab.android is not None and (rung := lab.android.recover(reason)):
-                events.append("phone_recovered", cell=spec.id, attempt=attempt, by=rung)
-            if report.outcome == "ok" or len(attempts) > most:
+            if report.outcome == "ok":
                 break
+            lost = self._restore(lab, spec, events)
+            if lab.android is not None and (rung := lab.android.recover(reason)):
+                events.append("phone_recovered", cell=spec.id, attempt=attempt, by=rung)
+            if lost:
+                restored += lost
+                losses += 1
+                if losses == _MOST_LOSSES:
+                    raise LabNotReadyError(
+                        f"{spec.id}: programs of the lab ended in {losses} attempts in a row: {reason}. The cell stays "
+                        "open: remove the cause (the logs of the programs are in logs/ of the run), then 'mplab resume'"
+                    )
+            elif retries == 0:
+                break
+            else:
+                retries, losses = retries - 1, 0
             events.append("cell_retried", cell=spec.id, attempt=attempt, reason=reason)
         self._directory.finish_cell(_record(report, attempts))
         events.append(
@@ -149,6 +172,25 @@ class Run:
             duration_s=round(report.duration_s, 3),
         )
         return report.outcome, time.monotonic() - began
+
+    def _restore(self, lab: Lab, spec: CellSpec, events: EventLog) -> list[str]:
+        """Start programs of the lab again that have ended; one sentence for each.
+
+        An attempt in which one has ended says nothing about its cell: it costs no retry.
+
+        Raises:
+            LabNotReadyError: the lab cannot be restored; the cell stays open.
+        """
+        try:
+            restored = lab.revive()
+        except (CellError, LabNotReadyError) as error:
+            raise LabNotReadyError(
+                f"the lab cannot be restored before {spec.id}: {error}. The cells that are left stay open: "
+                "'mplab resume' goes on with them in a new lab"
+            ) from error
+        if restored:
+            events.append("lab_restored", cell=spec.id, programs=restored)
+        return restored
 
     def _attempt(
         self,

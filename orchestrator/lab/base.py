@@ -1,13 +1,14 @@
 """What every lab does in the same way, whatever its phone, its network and its servers are."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from orchestrator.endpoints import Endpoints
+from orchestrator.errors import check_each
 from orchestrator.lab.servers import Servers
 from orchestrator.phone import Phone
 from orchestrator.proxy import Proxy
@@ -92,6 +93,18 @@ class BaseLab:
         if self._appium is None:
             self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
         return self._appium.url
+
+    def check_alive(self) -> None:
+        """See `Lab`."""
+        check_each(self._checks())
+
+    def _checks(self) -> list[Callable[[], None]]:
+        """What raises DeviceError when a part has ended or was lost: first what other parts depend on."""
+        return [self.servers.check_alive, *([self._appium.check_alive] if self._appium else [])]
+
+    def revive(self) -> list[str]:
+        """See `Lab`."""
+        return [*self.servers.revive(), *(self._appium.revive() if self._appium else [])]
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.

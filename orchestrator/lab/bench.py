@@ -6,7 +6,8 @@ before it is made: what a killed run leaves is taken back at the next start; con
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -146,11 +147,12 @@ class BenchLab(BaseLab):
         """What the origin's own sockets use (agent and proxy pin theirs)."""
         return self.servers.proxy.origin_congestion_control()
 
-    def check_alive(self) -> None:
-        """Raise DeviceError when the phone, a container, or what shapes was lost."""
-        check_there(self.phone)
-        self.servers.check_alive()
-        self.shaper.check_alive()
+    def _checks(self) -> list[Callable[[], None]]:
+        return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]
+
+    def revive(self) -> list[str]:
+        """See `Lab`. Phone, routers and servers are connected again where they are used."""
+        return [*self.phone.link.server.revive(), *super().revive()]
 
 
 def _parts(use: LabUse) -> tuple[LabFile, PhoneFile]:

@@ -166,6 +166,17 @@ class ContainerServers:
         """No container has ended, and none has been started again."""
         self.proxy.check_alive()
 
+    def revive(self) -> list[str]:
+        """Those that have ended since the last cell began.
+
+        Raises:
+            DeviceError: one does not come back, or the network that it held is lost.
+        """
+        watch = self.proxy.watch
+        problems = watch.problems()
+        watch.begin()
+        return [f"{problem}, and was started again" for problem in problems]
+
 
 class WatchedServices(RunningServices):
     """Services in containers that this machine does not reach: the engine's health checks say whether they answer.

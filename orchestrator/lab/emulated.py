@@ -1,7 +1,8 @@
 """The virtual lab around an emulated Android device, which is driven by adb alone, as a real phone is."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from orchestrator.capture import CapturePoint
@@ -54,9 +55,14 @@ class EmulatedLab(VirtualLab):
         """Every place where a cell's packets are captured."""
         return [*capture_points_of(self.phone), self.proxy.capture_point]
 
-    def check_alive(self) -> None:
-        """Raise DeviceError when a program of the lab has died, or the phone cannot be reached."""
+    def _checks(self) -> list[Callable[[], None]]:
+        return [self._check_device, partial(check_there, self.phone), *super()._checks()]
+
+    def revive(self) -> list[str]:
+        """See `Lab`. The device cannot be started again in the middle of a run."""
+        self._check_device()
+        return [*self.phone.link.server.revive(), *super().revive()]
+
+    def _check_device(self) -> None:
         if not self._device.running:
             raise DeviceError(self.phone.label, "the emulated device has ended by itself")
-        check_there(self.phone)
-        super().check_alive()

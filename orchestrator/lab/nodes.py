@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.errors import DeviceError
@@ -54,6 +54,12 @@ class Node:
 
     name: str
     pid: int
+    holder: "subprocess.Popen[str] | None" = field(default=None, compare=False, repr=False)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when the process that holds its namespaces open has ended."""
+        if self.holder is not None and (code := self.holder.poll()) is not None:
+            raise DeviceError(self.name, f"the process that holds this node open has ended ({code})")
 
     def argv(self, argv: Sequence[str]) -> list[str]:
         """The command line that runs `argv` in this node."""
@@ -156,7 +162,7 @@ def start_node(name: str, *, binds: Mapping[Path, Path] | None = None, network: 
     if process.stdout.readline().strip() != "ready":
         process.wait(_START_TIMEOUT_S)
         raise DeviceError(name, "the node could not be started", stderr=process.stderr.read())
-    node = Node(name, process.pid)
+    node = Node(name, process.pid, process)
     node.ip("link set lo up")
     return node
 

@@ -110,4 +110,15 @@ class Lab(Protocol):
         """What the origin's own sockets use (agent and proxy pin theirs)."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a part of the lab has died, or was lost."""
+        """Raise DeviceError when parts of the lab have ended or were lost; the message names all of them."""
+
+    def revive(self) -> list[str]:
+        """Start programs of the lab again that have ended by themselves.
+
+        Returns:
+            One sentence for each.
+
+        Raises:
+            DeviceError: a part has ended that cannot be started again.
+            LabNotReadyError: a program is not ready in time.
+        """

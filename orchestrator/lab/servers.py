@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from orchestrator.configs import write_private
 from orchestrator.endpoints import Endpoints
-from orchestrator.errors import DeviceError
+from orchestrator.errors import check_each
 from orchestrator.lab import topology
 from orchestrator.lab.nodes import Node
 from orchestrator.origin.origin import Origin
@@ -68,7 +68,10 @@ class Servers(Protocol):
         """What is known of them only when they are up."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when one of them has ended."""
+        """Raise DeviceError when some of them have ended; the message names all of them."""
+
+    def revive(self) -> list[str]:
+        """Start those again that have ended by themselves; one sentence for each. Raises DeviceError."""
 
 
 class ProcessServers:
@@ -153,7 +156,9 @@ class ProcessServers:
         return {}
 
     def check_alive(self) -> None:
-        """The proxy, and the origin's servers."""
-        if not self.proxy.status()["running"]:
-            raise DeviceError("proxy", "mpflex proxy has ended by itself; see logs/proxy.log")
-        self.origin.check_alive()
+        """The proxy, the origin's servers, and the services."""
+        check_each([self.proxy.check_alive, self.origin.check_alive, self.services.check_alive])
+
+    def revive(self) -> list[str]:
+        """Names and web before the services and the proxy, which need them."""
+        return [*self.origin.revive(), *self.services.revive(), *self.proxy.revive()]

@@ -5,11 +5,12 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.capture import CapturePoint
+from orchestrator.errors import check_each
 from orchestrator.lab import topology
 from orchestrator.lab.base import BaseLab
 from orchestrator.lab.handover import HandedOver
@@ -120,6 +121,7 @@ class VirtualLab(BaseLab):
             directory=SCRATCH,
             wan_delay_ms=servers.delay_by_prefix(),
         )
+        self._emulator = emulator
         self._stack.callback(emulator.stop)
         emulator.start(seed=self._seed)
         servers.start_proxy()
@@ -209,9 +211,12 @@ class VirtualLab(BaseLab):
         """What the origin's own sockets use (agent and proxy pin theirs)."""
         return self.nodes["origin"].run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
-    def check_alive(self) -> None:
-        """Raise DeviceError when a program or a container of the lab has died."""
-        self.servers.check_alive()
-        if self._router is not None:
-            self._router.check_alive()
-        self.shaper.check_alive()
+    def _checks(self) -> list[Callable[[], None]]:
+        nodes = [node.check_alive for node in self.nodes.values()]
+        router = [self._router.check_alive] if self._router is not None else []
+        return [*nodes, *router, self.shaper.check_alive, *super()._checks()]
+
+    def revive(self) -> list[str]:
+        """See `Lab`. Nodes cannot be made again; a virtual router boots again by itself."""
+        check_each(node.check_alive for node in self.nodes.values())
+        return [*self._emulator.revive(), *super().revive()]

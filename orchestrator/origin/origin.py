@@ -2,12 +2,13 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.errors import DeviceError, last_words
+from orchestrator.errors import DeviceError, check_each, last_words
 from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import VALID_FOR, LabAuthority, nss_database
 from orchestrator.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
@@ -71,6 +72,8 @@ class Origin:
         self._installed = installed
         self._valid_for = valid_for
         self._upstream = upstream
+        self._host: Host
+        self._logs: Path
         self._running: dict[str, tuple[ServerProcess, Path]] = {}
         self._authority: LabAuthority | None = None
         self._index: SiteIndex | None = None
@@ -157,28 +160,40 @@ class Origin:
         Raises:
             DeviceError: one of them ended, or was not ready within 10 s.
         """
+        self._host, self._logs = host, logs
+        self._start(list(self.commands()))
+
+    def revive(self) -> list[str]:
+        """Start servers again that have ended by themselves; one sentence for each.
+
+        Raises:
+            DeviceError: one of them ended again, or was not ready within 10 s.
+        """
+        ended = [name for name, (process, _) in self._running.items() if process.poll() is not None]
+        self._start(ended)
+        return [f"origin: {name} had ended and was started again" for name in ended]
+
+    def _start(self, names: Sequence[str]) -> None:
         ready: dict[str, Callable[[int], bool]] = {
             "nginx": _nginx_listens,
             "dnsmasq": _dnsmasq_listens,
             "udp-echo": _echo_listens,
         }
-        for name, argv in self.commands().items():
-            log = logs / f"{name}.log"
-            self._running[name] = (host.spawn(argv, log=log), log)
+        commands = self.commands()
+        for name in names:
+            log = self._logs / f"{name}.log"
+            self._running[name] = (self._host.spawn(commands[name], log=log), log)
         deadline = time.monotonic() + _READY_TIMEOUT_S
-        for name, is_ready in ready.items():
-            while not is_ready(self._running[name][0].pid):
+        for name in names:
+            while not ready[name](self._running[name][0].pid):
                 self.check_alive()
                 if time.monotonic() > deadline:
                     raise DeviceError("origin", f"{name} does not listen after {_READY_TIMEOUT_S:g} s")
                 time.sleep(_POLL_S)
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a server has ended."""
-        for name, (process, log) in self._running.items():
-            code = process.poll()
-            if code is not None:
-                raise DeviceError("origin", f"{name} has ended ({code})", stderr=last_words(log))
+        """Raise DeviceError when servers have ended; the message names all of them."""
+        check_each(partial(_check_running, name, *running) for name, running in self._running.items())
 
     def stop(self) -> None:
         """Stop all servers."""
@@ -195,6 +210,11 @@ class Origin:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         nss_database(directory / ".pki" / "nssdb", self.ca_pem)
         return directory
+
+
+def _check_running(name: str, process: ServerProcess, log: Path) -> None:
+    if (code := process.poll()) is not None:
+        raise DeviceError("origin", f"{name} has ended ({code})", stderr=last_words(log))
 
 
 def _nginx_listens(pid: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.capture import CapturePoint
 from orchestrator.endpoints import Endpoints
+from orchestrator.errors import DeviceError, last_words
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.phone.counters import parse_netstat
@@ -98,6 +99,19 @@ class ProcessProxy:
             self.stop()
             self._session = dict(session)
             self.start()
+
+    def revive(self) -> list[str]:
+        """Start it again when it has ended by itself; one sentence. Raises DeviceError."""
+        if self._process is None or self._process.poll() is None:
+            return []
+        self.start()
+        return ["proxy: mpflex proxy had ended and was started again"]
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when it has ended by itself."""
+        if self._process is not None and (code := self._process.poll()) is not None:
+            words = last_words(self._logs / "proxy.log")
+            raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
 
     def status(self) -> Mapping[str, Any]:
         """Whether it runs."""

@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from orchestrator.errors import DeviceError, LabNotReadyError, last_words
+from orchestrator.errors import DeviceError, LabNotReadyError, check_each, last_words
 from orchestrator.installed import THIS_MACHINE, Installed
 from orchestrator.origin.certificates import Authority, LabAuthority
 from orchestrator.origin.host import ServerProcess
@@ -146,25 +147,24 @@ class RunningServices:
                 entry.running[name] = (self._host.spawn(argv, log=log), log)
         self._wait_until_ready(list(self._entries))
 
-    def revive(self, names: Sequence[str]) -> list[str]:
-        """Start programs of some services again that have ended by themselves, and wait until each answers.
+    def revive(self) -> list[str]:
+        """Start programs again that have ended by themselves, and wait until their services answer.
 
         Returns:
-            What was started again, a sentence each.
+            One sentence for each program.
 
         Raises:
             DeviceError: one ends again, or does not answer within 15 s.
         """
-        started = []
-        for name in names:
-            entry = self._entry(name)
+        started, names = [], []
+        for name, entry in self._entries.items():
             for program, (process, log) in entry.running.items():
                 if process.poll() is not None:
                     argv = entry.service.commands(entry.context)[program]
                     entry.running[program] = (self._host.spawn(argv, log=log), log)
-                    started.append(f"{name}: {program} had ended before and was started again")
-        if started:
-            self._wait_until_ready(names)
+                    started.append(f"{name}: {program} had ended and was started again")
+                    names.append(name)
+        self._wait_until_ready(names)
         return started
 
     def _wait_until_ready(self, names: Sequence[str]) -> None:
@@ -179,6 +179,10 @@ class RunningServices:
                     if time.monotonic() > deadline:
                         raise
                     time.sleep(_POLL_S)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when programs have ended; the message names all of them."""
+        check_each(partial(self._check_alive, name) for name in self._entries)
 
     def check(self, names: Sequence[str]) -> None:
         """Raise DeviceError when one of the services does not answer as it should."""
@@ -209,7 +213,8 @@ class RunningServices:
         return self._entries[name]
 
     def _check_alive(self, name: str) -> None:
-        for program, (process, log) in self._entries[name].running.items():
-            code = process.poll()
-            if code is not None:
+        def check(program: str, process: ServerProcess, log: Path) -> None:
+            if (code := process.poll()) is not None:
                 raise DeviceError(name, f"{program} has ended ({code})", stderr=last_words(log))
+
+        check_each(partial(check, program, *running) for program, running in self._entries[name].running.items())

@@ -2,11 +2,12 @@
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from orchestrator.errors import DeviceError, last_words
+from orchestrator.errors import DeviceError, check_each, last_words
 from orchestrator.lab.nodes import Node, NodeProcess
 from orchestrator.lab.ready import wait_ready
 from orchestrator.paths import RMNET, WLAN
@@ -52,10 +53,12 @@ class LinkemShaper:
         self._directory = directory
         self._wan_delay_ms = dict(wan_delay_ms)
         self._control = directory / "linkem.sock"
+        self._seed = 0
         self._processes: list[tuple[NodeProcess, Path]] = []
 
     def start(self, *, seed: int) -> None:
         """Start the emulator, every link open, and the probe server."""
+        self._seed = seed
         config = {
             "seed": seed,
             "links": [
@@ -72,16 +75,24 @@ class LinkemShaper:
         }
         path = self._directory / "linkem.json"
         path.write_text(json.dumps(config, indent=1))
-        log = self._directory / "linkem.log"
-        process = self._air.spawn(
-            [str(LINKEM.path()), "run", "--config", str(path), "--control", str(self._control)], log=log
-        )
+        self._spawn(self._air, "linkem", ["run", "--config", str(path), "--control", str(self._control)])
+        self._spawn(self._proxy, "probe-server", ["probe-server", "--listen", self._probe_server])
+
+    def _spawn(self, node: Node, name: str, arguments: Sequence[str]) -> None:
+        log = self._directory / f"{name}.log"
+        before = log.stat().st_size if log.exists() else 0
+        process = node.spawn([str(LINKEM.path()), *arguments], log=log)
         self._processes.append((process, log))
-        wait_ready(process, log, name="linkem")
-        log = self._directory / "probe-server.log"
-        process = self._proxy.spawn([str(LINKEM.path()), "probe-server", "--listen", self._probe_server], log=log)
-        self._processes.append((process, log))
-        wait_ready(process, log, name="linkem probe-server")
+        wait_ready(process, log, name=f"linkem: {name}" if name != "linkem" else name, since=before)
+
+    def revive(self) -> list[str]:
+        """Start both again, every link open, when one has ended by itself; one sentence. Raises DeviceError."""
+        ended = [log.stem for process, log in self._processes if process.poll() is not None]
+        if not ended:
+            return []
+        self.stop()
+        self.start(seed=self._seed)
+        return [f"linkem: {' and '.join(ended)} had ended and was started again"]
 
     def stop(self) -> None:
         """End emulator and probe server."""
@@ -138,13 +149,16 @@ class LinkemShaper:
 
     def check_alive(self) -> None:
         """Raise DeviceError when emulator or probe server has ended."""
-        for process, log in self._processes:
-            if (code := process.poll()) is not None:
-                raise DeviceError("linkem", f"{log.stem} has ended by itself ({code})", stderr=last_words(log))
+        check_each(partial(_check_running, process, log) for process, log in self._processes)
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
         return LinkProbe(self._phone, self._probe_server)(conditions)
+
+
+def _check_running(process: NodeProcess, log: Path) -> None:
+    if (code := process.poll()) is not None:
+        raise DeviceError("linkem", f"{log.stem} has ended by itself ({code})", stderr=last_words(log))
 
 
 def _directions(path: PathCondition) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from orchestrator.errors import check_each
 from orchestrator.shaper.protocol import PathMeasurement, Shaper
 from orchestrator.spec.path import OPEN, PathCondition
 
@@ -60,8 +61,7 @@ class SplitShaper:
 
     def check_alive(self) -> None:
         """See `Shaper`."""
-        self._emulator.check_alive()
-        self._tc.check_alive()
+        check_each([self._emulator.check_alive, self._tc.check_alive])
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """See `Shaper`."""

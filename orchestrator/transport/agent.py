@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.endpoints import Endpoints
-from orchestrator.errors import DeviceError
+from orchestrator.errors import DeviceError, last_words
 from orchestrator.lab.ready import wait_ready
 from orchestrator.machine import MachineProcess
 from orchestrator.phone import Phone
@@ -50,6 +50,7 @@ class Agent:
         self._log = logs / "agent.log"
         self._records = logs / "agent.jsonl"
         self._process: MachineProcess | None = None
+        self._stopped = False
         policy = {}
         if settings.policy is not None:
             # A copy beside the logs: what was in force stays with the cell.
@@ -94,8 +95,14 @@ class Agent:
                 raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
             time.sleep(_POLL_S)
 
+    def check_alive(self) -> None:
+        """Raise DeviceError when it has ended by itself."""
+        if self._process is not None and not self._stopped and (code := self._process.poll()) is not None:
+            raise DeviceError("mpflex agent", f"has ended by itself ({code})", stderr=last_words(self._log))
+
     def stop(self) -> None:
         """End it; connections that are still open are logged first."""
+        self._stopped = True
         if self._process is not None:
             self._process.stop()
             self._phone.bring(self._records)

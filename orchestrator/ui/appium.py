@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from orchestrator.errors import LabNotReadyError
+from orchestrator.errors import DeviceError, LabNotReadyError
 from orchestrator.ports import free_port
 from orchestrator.programs import APPIUM_DIR, NODE
 
@@ -71,6 +71,19 @@ class AppiumServer:
         except BaseException:
             self.stop()
             raise
+
+    def revive(self) -> list[str]:
+        """Start it again, at another port, when it has ended by itself; one sentence. Raises LabNotReadyError."""
+        if self._process is None or self._process.poll() is None:
+            return []
+        self.stop()
+        self.start()
+        return ["appium had ended and was started again"]
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when it has ended by itself."""
+        if self._process is not None and (code := self._process.poll()) is not None:
+            raise DeviceError("appium", f"has ended by itself ({code}); see {self.log}")
 
     def stop(self) -> None:
         """Stop it and what it has started: SIGTERM, then SIGKILL."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,7 @@ class ChromiumUi:
         wrapper: what started the browser.
         profile: its user data directory.
         screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
+        driver_port: where ChromeDriver listens, on the loopback interface.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class ChromiumUi:
         wrapper: Wrapper,
         profile: Path,
         screenshots: Path | None,
+        driver_port: int,
     ) -> None:
         self._driver = driver
         self._config = config
         self._wrapper = wrapper
         self._profile = profile
         self._screenshots = screenshots
+        self._driver_port = driver_port
         self._step_number = 0
         self._page_timeout_s = 0.0
 
@@ -177,6 +181,8 @@ class ChromiumUi:
             self._fail(what, error)
 
     def _fail(self, what: str, error: Exception) -> NoReturn:
+        if not _listens(self._driver_port):  # first: the browser ends with its driver
+            raise StepError(f"browser: {what}: chromedriver has ended") from error
         if self.browser_pid is None:
             raise StepError(f"browser: {what}: the browser has ended") from error
         kept = self._keep_step()
@@ -214,6 +220,12 @@ def kept_out_of_logs(driver: Remote) -> Iterator[None]:
         yield
     finally:
         connection.extra_headers = before
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), _EVIDENCE_TIMEOUT_S):
+        return True
+    return False
 
 
 def _first_line(error: Exception) -> str:

@@ -82,8 +82,15 @@ class ChromiumUiFactory:
                 init_args_for_pool_manager={"init_args_for_pool_manager": {"retries": False}},
             )
             try:
-                driver, profile = self._create(folder, wrapper, config, further, muted=not sound)
-                ui = ChromiumUi(driver, config=config, wrapper=wrapper, profile=profile, screenshots=self.screenshots)
+                driver, profile, port = self._create(folder, wrapper, config, further, muted=not sound)
+                ui = ChromiumUi(
+                    driver,
+                    config=config,
+                    wrapper=wrapper,
+                    profile=profile,
+                    screenshots=self.screenshots,
+                    driver_port=port,
+                )
                 try:
                     with kept_console(self.console, ui.console):
                         yield ui
@@ -98,17 +105,19 @@ class ChromiumUiFactory:
 
     def _create(
         self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
-    ) -> tuple[Remote, Path]:
-        """A session, and its profile."""
+    ) -> tuple[Remote, Path, int]:
+        """A session, its profile, and the port of its ChromeDriver."""
         if not CHROMIUM.version():  # ChromeDriver waits long for one that ends at once
             raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: asked for its version, it says none")
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
             profile = folder / f"profile-{attempt}"
-            options = AppiumOptions().load_capabilities(capabilities(wrapper.path, profile, further, muted=muted))
+            asked = capabilities(wrapper.path, profile, further, muted=muted)
+            options = AppiumOptions().load_capabilities(asked)
             config.timeout = _SESSION_TIMEOUT_S
             try:
-                return Remote(command_executor=self.server_url, options=options, client_config=config), profile
+                driver = Remote(command_executor=self.server_url, options=options, client_config=config)
+                return driver, profile, asked["appium:chromedriverPort"]
             except FAILURES as error:
                 problem = str(error).strip().splitlines()[0]
                 _kill(wrapper)

@@ -1,14 +1,14 @@
 """What goes wrong in the middle of a cell ends it in time, with a reason or a score, and with evidence.
 
-Servers that have died are in `test_messenger`, `test_social` and `test_sound`; a browser that has, in `test_run`.
+Services that have died are in `test_messenger`, `test_social` and `test_sound`; a browser that has, in `test_run`.
 """
 
 import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,64 @@ def test_servers_that_accept_and_never_answer(start_mplab: Start, tmp_path: Path
         assert {"logs/access.jsonl", "logs/nginx-error.log", "scenario.jsonl"} <= kept
         own = {"logs/turn.log", "logs/console-peer.jsonl", "screenshots-peer/end.png"}
         assert (own if name == "call" else {"logs/icecast.log"}) <= kept
+
+
+def kill_once_each(run: subprocess.Popen[str], tmp_path: Path, programs: Sequence[str]) -> list[str]:
+    """Kill one program of the lab in the scenario of each cell, in the order given; those that were killed."""
+    killed: list[str] = []
+    hit: set[str] = set()
+    while run.poll() is None:
+        lines = [line for file in tmp_path.glob("runs/*/events.jsonl") for line in whole_lines(file)]
+        steps = [e for e in map(json.loads, lines) if e["event"] == "cell_step" and e["step"] == "scenario"]
+        if len(killed) < len(programs) and steps and (cell := steps[-1]["cell"]) not in hit:
+            words = programs[len(killed)].split()
+            for process in psutil.Process(run.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    line = process.cmdline()
+                    if Path(line[0]).name.startswith(words[0]) and all(any(w in one for one in line) for w in words):
+                        process.kill()
+                        killed.append(" ".join(words))
+                        hit.add(cell)
+                        break
+        time.sleep(0.02)
+    return killed
+
+
+DIES = {
+    "linkem run": "linkem: linkem has ended by itself (-9)",
+    "nginx": "origin: nginx has ended (-9)",
+    "dnsmasq": "origin: dnsmasq has ended (-9)",
+    "mpflex proxy": "proxy: mpflex proxy has ended by itself (-9)",
+    "mpflex agent": "mpflex agent: has ended by itself (-9)",
+    "node appium": "appium: has ended by itself (-9)",
+    "chromedriver": "browser: opening ",
+}
+"""A program, by words of its command line → how the reason of the attempt begins in which it was killed."""
+
+
+def test_a_program_of_the_lab_that_dies_once_costs_no_cell(start_mplab: Start, tmp_path: Path) -> None:
+    path = Path(write(tmp_path, "{web: {sites: [news-1, shop-1, wiki]}}"))
+    path.write_text(path.read_text().replace("sptcp-wifi", "mpflex") + f"repetitions: {len(DIES) + 1}\n")
+    path.write_text(path.read_text().replace("retries: 0", "retries: 1"))  # agent and browsers are the cell's own
+    run = start_mplab("run", str(path), "--no-report")
+    killed = kill_once_each(run, tmp_path, list(DIES))
+    assert killed == list(DIES)
+    output, errors = run.communicate()
+    assert run.returncode == 0, output + errors
+    found = list(cells(only_run(tmp_path)).values())
+    assert [cell["outcome"] for cell in found] == ["ok"] * (len(DIES) + 1)
+    for cell, (program, begin) in zip(found, DIES.items(), strict=False):
+        first = cell["attempts"][0]
+        assert (first["outcome"], first["reason"].startswith(begin)) == ("failed", True), (program, first)
+    events = map(json.loads, whole_lines(only_run(tmp_path) / "events.jsonl"))
+    restored = [event["programs"] for event in events if event["event"] == "lab_restored"]
+    assert [one for programs in restored for one in programs] == [
+        "linkem: linkem had ended and was started again",
+        "origin: nginx had ended and was started again",
+        "origin: dnsmasq had ended and was started again",
+        "proxy: mpflex proxy had ended and was started again",
+        "appium had ended and was started again",
+    ]
 
 
 def files(folder: Path) -> set[str]:

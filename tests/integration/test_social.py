@@ -95,8 +95,10 @@ def test_an_upload_that_does_not_fit_is_scored_by_what_the_server_has(mplab: Mpl
     assert 0 < values["goodput"] < 1, "not what the browser has handed over, but what came through the path"
 
 
-def test_a_server_that_dies_in_the_middle_is_the_reason(start_mplab: Callable[..., Popen[str]], tmp_path: Path) -> None:
-    path = write(tmp_path / "dies.yaml", "facebook: {rounds: 20, think: 500 ms}", transport="sptcp-wifi", retries=0)
+def test_a_server_that_dies_is_named_and_the_cell_made_again(
+    start_mplab: Callable[..., Popen[str]], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "dies.yaml", "facebook: {rounds: 6, think: 500 ms}", transport="sptcp-wifi", retries=0)
     running = start_mplab("run", path, "--json", "--no-report")
 
     def in_the_first_round() -> bool:
@@ -106,12 +108,14 @@ def test_a_server_that_dies_in_the_middle_is_the_reason(start_mplab: Callable[..
     (server,) = [process for process in lab_processes() if _is_feed_of(process, tmp_path)]
     server.kill()
     running.communicate(timeout=120)
-    assert running.returncode == 1
+    assert running.returncode == 0
     run = only_run(tmp_path)
     (cell,) = cells(run).values()
-    assert cell["outcome"] == "failed"
-    assert "the app says: HTTP 502" in cell["reasons"][0]
-    directory = run / "cells" / cell["id"]
+    assert cell["outcome"] == "ok"
+    assert cell["attempts"][0]["reason"].startswith("feed: feed has ended (-9)")
+    assert "the app says: HTTP 502" in cell["attempts"][0]["reason"]
+    assert "feed: feed had ended and was started again" in cell["warnings"]
+    directory = run / "cells" / cell["id"] / "attempts" / "1"
     shown = {path.name for path in (directory / "screenshots").iterdir()}
     assert {"end.png", "end.html"} < shown
     assert (directory / "logs" / "console-phone.jsonl").is_file()

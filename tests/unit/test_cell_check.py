@@ -68,7 +68,7 @@ def test_a_scenario_may_find_a_cell_invalid_at_any_step(error: Exception, outcom
     cell: Any = Cell.__new__(Cell)
     cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
     cell._undo = UndoStack()
-    cell._causes = []
+    cell._causes, cell._agent = [], None
     cell._lab = SimpleNamespace(check_alive=lambda: None)
     undone = []
 
@@ -95,7 +95,8 @@ def test_a_part_of_the_lab_that_was_lost_is_named_before_what_the_cell_met() -> 
     ):
         cell: Any = Cell.__new__(Cell)
         cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
-        cell._undo, cell._causes, cell._lab = UndoStack(), [], SimpleNamespace(check_alive=lost)
+        cell._undo, cell._causes, cell._agent = UndoStack(), [], None
+        cell._lab = SimpleNamespace(check_alive=lost)
 
         def steps(error: Exception = error) -> None:
             raise error

@@ -125,6 +125,14 @@ class AdbServer:
         """End it."""
         self.stop()
 
+    def revive(self) -> list[str]:
+        """Start it again, at another port, when it does not answer; one sentence. Raises DeviceError."""
+        if self._process is None or self._answers():
+            return []
+        self.stop()
+        self._start()
+        return ["adb server had ended and was started again"]
+
     def stop(self) -> None:
         """End it; nothing when it does not run."""
         if self._process is None:

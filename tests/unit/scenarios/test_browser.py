@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ from appium.webdriver.client_config import AppiumClientConfig
 from selenium.common.exceptions import WebDriverException
 
 from orchestrator.cell import Cell
-from orchestrator.errors import LabNotReadyError, StepError
+from orchestrator.errors import DeviceError, LabNotReadyError, StepError
 from orchestrator.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
 from orchestrator.ui import AppState, Selector
 from orchestrator.ui import factory as factory_module
@@ -114,11 +115,18 @@ class BrokenDriver:
         """Nothing to do."""
 
 
-def broken_ui(wrapper: Any, screenshots: Path, error: Exception | None = None) -> tuple[ChromiumUi, BrokenDriver]:
+CHROMEDRIVER_SOCKET = socket.create_server(("127.0.0.1", 0))
+"""Listens, as ChromeDriver does."""
+
+
+def broken_ui(
+    wrapper: Any, screenshots: Path, error: Exception | None = None, listening: socket.socket | None = None
+) -> tuple[ChromiumUi, BrokenDriver]:
     driver: Any = BrokenDriver(error or WebDriverException("unknown error: net::ERR_FAILED\n  (Session info)"))
     config = AppiumClientConfig(remote_server_addr="http://127.0.0.1:1")
+    port = (listening or CHROMEDRIVER_SOCKET).getsockname()[1]
     return ChromiumUi(
-        driver, config=config, wrapper=wrapper, profile=screenshots.parent, screenshots=screenshots
+        driver, config=config, wrapper=wrapper, profile=screenshots.parent, screenshots=screenshots, driver_port=port
     ), driver
 
 
@@ -168,6 +176,44 @@ def test_a_browser_that_has_ended_is_not_asked_again(wrapper: Wrapper, tmp_path:
     with pytest.raises(StepError, match="browser: opening https://x/: the browser has ended"):
         ui.open("https://x/")
     assert not (tmp_path / "screenshots").exists()
+
+
+def test_a_chromedriver_that_has_ended_is_named(wrapper: Wrapper, tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        ui, _ = broken_ui(wrapper, tmp_path / "screenshots", WebDriverException("socket hang up"), silent)
+        with pytest.raises(StepError, match="browser: opening https://x/: chromedriver has ended"):
+            ui.open("https://x/")
+
+
+def test_an_appium_that_has_ended_is_named_and_started_again(tmp_path: Path) -> None:
+    main = tmp_path / "node_modules" / "appium" / "index.js"
+    main.parent.mkdir(parents=True)
+    main.write_text(READY_SERVER)
+    with AppiumServer(tmp_path / "log", appium_dir=tmp_path, node=Path(sys.executable)) as server:
+        server.check_alive()
+        assert server.revive() == []
+        assert server._process is not None
+        server._process.kill()
+        server._process.wait()
+        with pytest.raises(DeviceError, match=r"appium: has ended by itself \(-9\); see .*log"):
+            server.check_alive()
+        assert server.revive() == ["appium had ended and was started again"]
+        server.check_alive()
+
+
+READY_SERVER = """
+import http.server, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"value": {"ready": true}}')
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+"""Answers as Appium does when it is ready."""
 
 
 @pytest.mark.parametrize(

@@ -111,18 +111,20 @@ def test_life_of_a_service(tmp_path: Path) -> None:
         services.stop()
 
 
-def test_a_program_that_has_died_is_started_again_for_the_next_cell(tmp_path: Path) -> None:
+def test_a_program_that_has_died_is_started_again(tmp_path: Path) -> None:
     services = running(tmp_path, Pages())
     services.start(tmp_path)
     try:
-        assert services.revive(["pages"]) == []
+        assert services.revive() == []
         (process, _) = services._entries["pages"].running["pages"]
         process.stop()
         with pytest.raises(DeviceError, match="pages has ended"):
             services.check(["pages"])
-        assert services.revive(["pages"]) == ["pages: pages had ended before and was started again"]
+        with pytest.raises(DeviceError, match="pages has ended"):
+            services.check_alive()
+        assert services.revive() == ["pages: pages had ended and was started again"]
         services.check(["pages"])
-        assert services.revive(["pages"]) == []
+        assert services.revive() == []
     finally:
         services.stop()
 
