@@ -64,6 +64,32 @@ func (s *Source) take(in *input, until int64, b *Block) {
 	}
 }
 
+// firstInterface is the name of the interface of the first record.
+func (in *input) firstInterface() string { return in.file.Interfaces()[in.records[0].Iface].Name }
+
+// outOfPlace is how far a time stamp must lie from both its neighbours, in the
+// file and on the interface, that agree with each other, to be taken for damage.
+const outOfPlace = 3600e9
+
+// repair gives records with a damaged time stamp the one of the record before,
+// and returns how many there were. The last record of a file has no neighbour
+// that could tell.
+func (in *input) repair() (repaired int64) {
+	r := in.records
+	for i := 1; i+1 < len(r); i++ {
+		jump := r[i].TimeNS - r[i-1].TimeNS
+		if max(jump, -jump) <= outOfPlace || r[i].Iface != r[i-1].Iface || r[i].Iface != r[i+1].Iface {
+			continue
+		}
+		back := r[i+1].TimeNS - r[i].TimeNS
+		if across := jump + back; max(back, -back) > outOfPlace && max(across, -across) <= outOfPlace {
+			r[i].TimeNS = r[i-1].TimeNS
+			repaired++
+		}
+	}
+	return repaired
+}
+
 // other counts a frame that is no TCP segment.
 func (s *Source) other(from *iface, verdict packet.Verdict) {
 	if from.known {
@@ -98,6 +124,7 @@ func (s *Source) Warnings(w *tables.Warnings) {
 	w.FramesFragment += s.verdicts[packet.Fragment]
 	w.FramesUnknownLink += s.warnings.FramesUnknownLink
 	w.SegmentsFragmented += s.warnings.SegmentsFragmented
+	w.TimestampsRepaired += s.warnings.TimestampsRepaired
 	w.OptionsCut += s.warnings.OptionsCut
 	w.OptionsMalformed += s.warnings.OptionsMalformed
 }
