@@ -39,7 +39,7 @@ func write(tb testing.TB, name string, frames []frame) string {
 			b = enhanced(b, 0, f.timeNS, frameBytes(f), 42)
 			continue
 		}
-		b = enhanced(b, 0, f.timeNS, frameBytes(f), 1514)
+		b = enhanced(b, 0, f.timeNS, frameBytes(f), 1542)
 	}
 	return writeFile(tb, name, b)
 }
@@ -284,10 +284,12 @@ func TestWarnings(t *testing.T) {
 		changed(23, 17),                       // UDP
 		append(changed(12, 0x86)[:13], 0xdd),  // IPv6 and nothing behind
 		{12: 0x86, 13: 0xdd, 14: 0x60, 63: 0}, // IPv6, cut in its options
+		changed(23, 47),                       // GRE
+		changed(16, 0xff),                     // longer than its frame
 	} {
-		b = enhanced(b, 0, int64(i), f, 1514)
+		b = enhanced(b, 0, int64(i), f, 1542)
 	}
-	b = enhanced(b, 1, 99, segment, 1514)
+	b = enhanced(b, 1, 99, segment, 1542)
 	s := Open([]string{writeFile(t, "x.pcapng", b)}, Options{})
 	for range blocks(s) {
 	}
@@ -295,12 +297,12 @@ func TestWarnings(t *testing.T) {
 	s.Warnings(&got)
 	want := tables.Warnings{
 		FramesMalformed: 1, FramesTruncated: 2, FramesFragment: 1, FramesHidden: 1, FramesUnknownLink: 1,
-		SegmentsFragmented: 1, OptionsCut: 2, OptionsMalformed: 1,
+		SegmentsFragmented: 1, OptionsCut: 2, OptionsMalformed: 1, FramesTunnelled: 1, SegmentsOverlong: 1,
 	}
 	if got != want {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
-	if row := s.Files()[0]; row.Packets != 12 || row.TCP != 5 || !slices.Equal(row.Interfaces, []string{"wlan0", "mon0"}) {
+	if row := s.Files()[0]; row.Packets != 14 || row.TCP != 6 || !slices.Equal(row.Interfaces, []string{"wlan0", "mon0"}) {
 		t.Errorf("%+v", row)
 	}
 }
@@ -363,6 +365,7 @@ func TestTimeStampOutOfPlace(t *testing.T) {
 	}{
 		"ahead once":     {[]int64{hours, 2 * hours, hours + 5, hours + 6}, []int64{hours, hours, hours + 5, hours + 6}, 1},
 		"back once":      {[]int64{hours, 7, hours + 5, hours + 6}, []int64{hours, hours, hours + 5, hours + 6}, 1},
+		"ahead twice":    {[]int64{hours, 2 * hours, 2 * hours, hours + 6}, []int64{hours, hours, hours, hours + 6}, 2},
 		"ahead for good": {[]int64{hours, 2 * hours, 2*hours + 5}, []int64{hours, 2 * hours, 2*hours + 5}, 0},
 		"back for good":  {[]int64{hours, 7, 8}, []int64{hours, 7, 8}, 0},
 		"the last":       {[]int64{hours, hours + 1, 2 * hours}, []int64{hours, hours + 1, 2 * hours}, 0},

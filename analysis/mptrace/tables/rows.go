@@ -334,6 +334,10 @@ type Warnings struct {
 	FramesHidden      int64 `json:"frames_hidden,omitempty"`
 	FramesFragment    int64 `json:"frames_fragment,omitempty"`
 	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty"`
+	// Frames that carry other packets in a tunnel, in which nothing is looked for.
+	FramesTunnelled int64 `json:"frames_tunnelled,omitempty"`
+	// TCP segments whose IP header tells more bytes than the frame had.
+	SegmentsOverlong int64 `json:"segments_overlong,omitempty"`
 	// Frames whose time stamp did not fit those before and behind, which agree.
 	TimestampsRepaired int64 `json:"timestamps_repaired,omitempty"`
 	// TCP segments that were first fragments: the rest of their payload is not counted.
