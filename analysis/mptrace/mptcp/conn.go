@@ -71,6 +71,7 @@ type Sub struct {
 	removed     bool // REMOVE_ADDR named its address
 	ended       bool
 	firstNewDir uint8
+	resetBy     uint8      // while reset: who sent the RST
 	resetReason int16      // −1: none
 	joined      *joinState // of additional subflows
 	side        [2]side

@@ -9,14 +9,15 @@ import (
 // relative numbers: the data sequence number minus base. What every segment
 // needs comes first.
 type direction struct {
-	started bool
-	short   bool   // only 32-bit numbers were seen: base is a guess in its upper half
-	base    uint64 // data sequence number of relative number 0
-	edge    uint64 // the highest relative number seen
-	origin  uint64 // relative number of offset 0: 0, or unknownStart when the keys are not known
-	acked   uint64 // the highest DATA_ACK, relative
-	right   uint64 // right edge of the receive window, relative; 0: not known
-	holes   holes  // between origin and edge
+	started  bool
+	anywhere bool   // no data sequence number was seen: base means nothing
+	short    bool   // only 32-bit numbers were seen: base is a guess in its upper half
+	base     uint64 // data sequence number of relative number 0
+	edge     uint64 // the highest relative number seen
+	origin   uint64 // relative number of offset 0: 0, or unknownStart when the keys are not known
+	acked    uint64 // the highest DATA_ACK, relative
+	right    uint64 // right edge of the receive window, relative; 0: not known
+	holes    holes  // between origin and edge
 
 	unique    uint64
 	freshNS   int64 // latest new data, and payload
@@ -70,8 +71,17 @@ func (d *direction) startAnywhere(c *Conn, dir uint8) {
 		d.base, d.started = c.multi.idsn[dir]+1, true
 	default:
 		d.startUnknown(0)
-		d.short = true
+		d.short, d.anywhere = true, true
 	}
+}
+
+// firstByte is the relative number of the first byte of the data, as far as it
+// is known.
+func (d *direction) firstByte(c *Conn, dir uint8) uint64 {
+	if !c.multi.hasKey[dir] || d.anywhere {
+		return d.origin
+	}
+	return d.relative(c.multi.idsn[dir]+1, true)
 }
 
 func (d *direction) startUnknown(dsn uint64) {

@@ -127,6 +127,7 @@ func TestClosedConnectionsEnd(t *testing.T) {
 	fin := func(k *script) {
 		k.send(server, wifi, packet.ACK|packet.FIN, 201, 101, 0, dataFIN(k.first(keyS), 0, 1))
 		k.send(wifi, server, packet.ACK|packet.FIN, 101, 202, 0, dataFIN(k.first(keyC), 0, 1))
+		k.send(server, wifi, packet.ACK, 202, 102, 0)
 	}
 	fastclose := func(k *script) {
 		k.send(wifi, server, packet.RST|packet.ACK, 101, 201, 0, option(7, 0, byte(0), uint64(keyS)))

@@ -44,14 +44,15 @@ type Engine struct {
 	nowNS     int64 // of the last packet
 	nextID    int32
 	tokens    map[uint32]tokenOwner
-	orphans   map[uint32]*Conn // joins whose connection was not seen, by the token that they bear
-	waiting   queue            // connections without live subflows that may get another one
-	wakeNS    int64            // when the first of them has waited long enough
-	missed    int64            // of them, that ended early since the last flow began
-	rates     bool             // the table throughput is wanted
-	eventful  bool             // events are wanted, by the table or the observer
-	listening bool             // an observer or payload is served
-	interest  Interest         // of the observer
+	earlier   map[uint32][]tokenOwner // of tokens with several owners: those before the newest
+	orphans   map[uint32]*Conn        // joins whose connection was not seen, by the token that they bear
+	waiting   queue                   // connections without live subflows that may get another one
+	wakeNS    int64                   // when the first of them has waited long enough
+	missed    int64                   // of them, that ended early since the last flow began
+	rates     bool                    // the table throughput is wanted
+	eventful  bool                    // events are wanted, by the table or the observer
+	listening bool                    // an observer or payload is served
+	interest  Interest                // of the observer
 
 	spare  spares
 	spans  [2][]interval.Span // scratch
@@ -111,7 +112,7 @@ func (e *Engine) Add(seg *tcp.Segment) {
 	}
 	side := &s.side[dir]
 	side.heardNS = p.TimeNS
-	if p.Flags&rareFlags != 0 || p.Has&rareOptions != 0 || s.watch != 0 {
+	if p.Flags&rareFlags != 0 || p.Has&rareOptions != 0 || s.watch != 0 || seg.Resumed {
 		e.rare(s, dir, seg)
 	}
 	if (seg.Window == 0) != side.zeroWindow {
@@ -176,6 +177,9 @@ func total(spans []interval.Span) uint64 {
 func (e *Engine) leaveOut(seg *tcp.Segment) {
 	if seg.Late {
 		e.warnings.SegmentsLate++
+		if seg.Packet.Flags&packet.RST == 0 {
+			e.warnings.LateBytes += int64(seg.Packet.Payload)
+		}
 	} else {
 		e.warnings.SegmentsDuplicate++
 	}

@@ -47,12 +47,14 @@ const (
 	evHandover
 	evZeroWindow
 	evWindowOpen
+	evRSTIgnored
 	eventKinds
 )
 
 var eventNames = [eventKinds]string{
 	"syn", "established", "first-data", "fin", "rst", "mp-capable", "mp-join", "add-addr", "add-addr-echo", "remove-addr",
 	"mp-prio", "mp-fail", "mp-fastclose", "mp-tcprst", "infinite-mapping", "data-fin", "fallback", "handover", "zero-window", "window-open",
+	"rst-ignored",
 }
 
 // hasValue are the events with a value.
@@ -73,12 +75,15 @@ const (
 	noteNoDSS
 	noteFail
 	noteInfinite
+	noteNotExpected // of a RST
+	noteWentOn
 	notes
 )
 
 var noteTexts = [notes]string{
 	"", "SYN", "SYN, backup", "SYN/ACK", "SYN/ACK, backup", "ACK", "transient",
 	"handshake", "no-dss", "mp-fail", "infinite-mapping",
+	"its number was not expected", "the connection went on",
 }
 
 // note writes an event down and tells the observer of it.
@@ -93,12 +98,18 @@ func (e *Engine) note(s *Sub, ev event) {
 		c.eventRow(&ev, row)
 		e.observer.Event(s, row)
 	}
-	if e.out.Events != nil && len(c.events) < maxEvents {
-		if len(c.events) == cap(c.events) {
-			e.moreEvents(c)
-		}
-		c.events = append(c.events, ev)
+	e.keep(c, ev)
+}
+
+// keep keeps an event until the connection's rows are written.
+func (e *Engine) keep(c *Conn, ev event) {
+	if e.out.Events == nil || len(c.events) >= maxEvents {
+		return
 	}
+	if len(c.events) == cap(c.events) {
+		e.moreEvents(c)
+	}
+	c.events = append(c.events, ev)
 }
 
 const (

@@ -112,7 +112,7 @@ func (c *Conn) noDSS() bool {
 // its segments carry what plain TCP never has.
 func (e *Engine) upgrade(s *Sub, seg *tcp.Segment) bool {
 	c, has := s.Conn, seg.Packet.Has
-	if c.MPTCP || s.syn == synWhole || has&(packet.HasCapable|packet.HasDSS|packet.HasJoin) == 0 {
+	if c.MPTCP || s.syn == synWhole || has&packet.HasMPTCP == 0 {
 		return false
 	}
 	e.becomeMPTCP(c, -1)

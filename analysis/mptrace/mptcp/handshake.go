@@ -2,6 +2,7 @@ package mptcp
 
 import (
 	"crypto/hmac"
+	"slices"
 
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tcp"
@@ -17,6 +18,17 @@ func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 	if p.Flags&packet.SYN != 0 {
 		e.syn(s, dir, seg)
 	}
+	if seg.Resumed && s.reset {
+		s.reset, s.resetReason = false, -1
+		e.note(s, event{timeNS: e.nowNS, kind: evRSTIgnored, dir: s.resetBy, note: noteWentOn, address: -1, addressID: -1})
+	}
+	if seg.Ignored {
+		if s.over() { // answers to what was under way
+			return
+		}
+		e.note(s, event{timeNS: e.nowNS, kind: evRSTIgnored, dir: dir, note: noteNotExpected, address: -1, addressID: -1})
+		return
+	}
 	if p.Has&packet.HasSignal != 0 && (c.MPTCP || e.upgrade(s, seg)) {
 		e.signals(s, dir, seg)
 	}
@@ -27,7 +39,7 @@ func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 	}
 	if p.Flags&packet.RST != 0 {
 		if !s.reset {
-			s.reset = true
+			s.reset, s.resetBy = true, dir
 			e.happened(s, dir, evRST)
 		}
 	} else if p.Flags&packet.FIN != 0 && !s.side[dir].fin {
@@ -113,6 +125,11 @@ func (e *Engine) takeCapable(s *Sub, dir uint8, seg *tcp.Segment) {
 // token is the receiver's, so it tells which side opened the flow.
 func (e *Engine) join(seg *tcp.Segment, j *packet.Join) *Sub {
 	owner, ok := e.tokens[j.Token]
+	for _, earlier := range e.earlier[j.Token] {
+		if owner.conn.plain {
+			owner = earlier
+		}
+	}
 	c := owner.conn
 	if !ok || c.plain {
 		e.warnings.JoinUnknownToken++
@@ -208,16 +225,67 @@ func (e *Engine) noteJoin(s *Sub, dir uint8, o *packet.Join, what note) {
 }
 
 // verify compares an HMAC with the one that the keys make, when both are known.
+// When connections have the same token, the HMAC of the SYN/ACK tells which one
+// was joined.
 func (e *Engine) verify(s *Sub, dir uint8, got []byte) {
-	m, j := s.Conn.multi, s.joined
-	if !m.hasKey[Up] || !m.hasKey[Down] || !j.syn {
-		return
+	j := s.joined
+	sound, known := j.matches(s.Conn, dir, got)
+	if !sound && !j.ack {
+		for _, owner := range e.earlier[s.token()] {
+			if ok, _ := j.matches(owner.conn, dir, got); ok && owner.side == s.turn^1 {
+				e.rehome(s, owner.conn)
+				sound = true
+				break
+			}
+		}
 	}
-	want := joinHMAC(s.Conn.version, m.key[dir], m.key[1-dir], j.nonce[dir], j.nonce[1-dir])
-	if hmac.Equal(want[:len(got)], got) {
+	switch {
+	case sound:
 		j.sound = true
-		return
+	case known:
+		j.wrong = true
+		e.warnings.HMACMismatch++
 	}
-	j.wrong = true
-	e.warnings.HMACMismatch++
+}
+
+// matches compares the HMAC of a side with the one that the keys of a
+// connection make; known: there are keys to do so.
+func (j *joinState) matches(c *Conn, dir uint8, got []byte) (sound, known bool) {
+	m := c.multi
+	if m == nil || !m.hasKey[Up] || !m.hasKey[Down] || !j.syn {
+		return false, false
+	}
+	want := joinHMAC(c.version, m.key[dir], m.key[1-dir], j.nonce[dir], j.nonce[1-dir])
+	return hmac.Equal(want[:len(got)], got), true
+}
+
+// token is the one that a subflow bears: that of the side that did not open it.
+func (s *Sub) token() uint32 { return s.Conn.multi.token[s.turn^1] }
+
+// rehome gives a subflow, of which only the SYNs were seen, to another connection.
+func (e *Engine) rehome(s *Sub, to *Conn) {
+	from, id := s.Conn, s.ID
+	e.revive(to)
+	from.Subs = slices.DeleteFunc(from.Subs, func(other *Sub) bool { return other == s })
+	from.live--
+	if id == from.made-1 {
+		from.made--
+	}
+	s.Conn, s.ID = to, to.made
+	to.Subs = append(to.Subs, s)
+	to.made++
+	to.live++
+	to.lastNS = max(to.lastNS, e.nowNS)
+	from.events = slices.DeleteFunc(from.events, func(ev event) bool {
+		if ev.sub != id {
+			return false
+		}
+		ev.sub = s.ID
+		e.keep(to, ev)
+		return true
+	})
+	e.announce(s)
+	if from.live == 0 {
+		e.endOrWait(from)
+	}
 }

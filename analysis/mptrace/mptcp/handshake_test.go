@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"mplab/analysis/mptrace/packet"
@@ -282,5 +283,160 @@ func TestMalformedOption(t *testing.T) {
 	k.send(wifi, server, packet.ACK, 101, 201, 0, []byte{30, 5, 0x20, 7, 7})
 	if r := k.end(); len(r.Connections) != 1 || r.Connections[0].Fallback || r.Connections[0].Subflows != 1 || r.Warnings != (tables.Warnings{}) {
 		t.Errorf("%+v, %+v", r.Connections, r.Warnings)
+	}
+}
+
+// TestJoinOfOneOfTwoConnectionsWithTheSameToken: the HMAC tells which one.
+func TestJoinOfOneOfTwoConnectionsWithTheSameToken(t *testing.T) {
+	const otherKey = 0x7777
+	for name, c := range map[string]struct {
+		key  uint64 // the client's, of the connection that is joined
+		hmac string
+		want [2]int64 // bytes up
+	}{
+		"the earlier one": {keyC, "ok", [2]int64{120, 30}},
+		"the later one":   {otherKey, "ok", [2]int64{20, 130}},
+		"neither":         {5, "wrong", [2]int64{20, 130}},
+	} {
+		k := newScript(t, 1)
+		k.openMPTCP()
+		k.send(wifi, server, packet.ACK, 101, 201, 20, dss(k.first(keyC), 1, 20))
+		second := end{wifi.addr, 50000}
+		k.send(second, server, packet.SYN, 100, 0, 0, k.capable())
+		k.send(server, second, packet.SYN|packet.ACK, 200, 101, 0, k.capable(keyS))
+		k.send(second, server, packet.ACK, 101, 201, 0, k.capable(otherKey, keyS))
+		k.send(second, server, packet.ACK, 101, 201, 30, dss(k.first(otherKey), 1, 30))
+		offset := uint64(20)
+		if c.key != keyC {
+			offset = 30
+		}
+		first := k.first(c.key)
+		if c.key == 5 {
+			first = k.first(otherKey)
+		}
+		k.send(lte, server, packet.SYN, 300, 0, 0, joinSYN(k.token(keyS), 7, 2, 0))
+		k.send(server, lte, packet.SYN|packet.ACK, 400, 301, 0, joinSYNACK(joinHMAC(1, keyS, c.key, 8, 7), 8, 3, 0))
+		k.send(lte, server, packet.ACK, 301, 401, 0, joinACK(joinHMAC(1, c.key, keyS, 7, 8)))
+		k.send(lte, server, packet.ACK, 301, 401, 100, dss(first+offset, 1, 100))
+		r := k.end()
+		if len(r.Connections) != 2 || len(r.Subflows) != 3 || len(k.engine.tokens) != 0 {
+			t.Fatalf("%s: %+v, %d tokens left", name, r.Connections, len(k.engine.tokens))
+		}
+		joined := int32(1)
+		if c.key == keyC {
+			joined = 0
+		}
+		if got := [2]int64{r.Connections[0].BytesUp, r.Connections[1].BytesUp}; got != c.want {
+			t.Errorf("%s: %v bytes", name, got)
+		}
+		for _, s := range r.Subflows {
+			if s.Role == "additional" && (s.ConnectionID != joined || s.SubflowID != 1 || s.HMAC != c.hmac) {
+				t.Errorf("%s: %+v", name, s)
+			}
+		}
+		for _, ev := range r.Events {
+			if ev.Event == "mp-join" && (ev.ConnectionID != joined || ev.SubflowID != 1) {
+				t.Errorf("%s: %+v", name, ev)
+			}
+		}
+		if (r.Warnings.HMACMismatch > 0) != (c.hmac == "wrong") {
+			t.Errorf("%s: %+v", name, r.Warnings)
+		}
+	}
+}
+
+// TestDataOvertakesCapable: the first data counts though a data sequence signal
+// comes before the key.
+func TestDataOvertakesCapable(t *testing.T) {
+	for name, before := range map[string]func(k *script){
+		"64 bits": func(k *script) { k.send(wifi, server, packet.ACK, 201, 201, 320, dss(k.first(keyC)+100, 101, 320)) },
+		"32 bits": func(k *script) { k.send(wifi, server, packet.ACK, 201, 201, 320, dss32(k.first(keyC)+100, 101, 320)) },
+		"an infinite mapping": func(k *script) {
+			k.send(wifi, server, packet.ACK, 201, 201, 320, dss(k.first(keyC)+100, 101, 0))
+		},
+		"no signal": func(k *script) { k.send(wifi, server, packet.ACK, 201, 201, 320) },
+	} {
+		k := newScript(t, 1)
+		k.send(wifi, server, packet.SYN, 100, 0, 0, k.capable())
+		k.send(server, wifi, packet.SYN|packet.ACK, 200, 101, 0, k.capable(keyS))
+		before(k)
+		k.send(wifi, server, packet.ACK, 101, 201, 100, capableData(100))
+		k.send(server, wifi, packet.ACK, 201, 521, 0)
+		r := k.end()
+		if c := r.Connections[0]; c.BytesUp != 420 || r.Warnings.UnmappedBytes != 0 {
+			t.Errorf("%s: %d bytes, %+v", name, c.BytesUp, r.Warnings)
+		}
+		if d := direct(t, r, "mptcp", "up", -1); d.MissingBytes != 0 || d.UniqueBytes != 420 {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// TestResetOfAFlowWhoseBeginningIsMissing: what no plain connection has makes it MPTCP.
+func TestResetOfAFlowWhoseBeginningIsMissing(t *testing.T) {
+	k := newScript(t, 1)
+	k.send(server, wifi, packet.RST|packet.ACK, 201, 101, 0, option(8, 0, byte(2)))
+	r := k.end()
+	if c, s := r.Connections[0], r.Subflows[0]; c.Kind != "mptcp" || s.ResetReason != tables.Just(int32(2)) {
+		t.Errorf("%+v %+v", c, s)
+	}
+}
+
+// TestMappingThatComesAgain counts once, though its first copy was dropped from
+// memory in between.
+func TestMappingThatComesAgain(t *testing.T) {
+	k := newScript(t, 1)
+	k.openMPTCP()
+	const apart = 2000
+	for i := range uint32(fewMappings + 6) {
+		k.down(wifi, i*apart, apart/2, uint64(i*apart))
+	}
+	gap := dss(k.first(keyS)+1000, 1001, 1000)
+	k.send(server, wifi, packet.ACK, 201+1500, 101, 500, gap)
+	k.send(server, wifi, packet.ACK, 201+1000, 101, 500, gap)
+	if d := direct(t, k.end(), "tcp", "down", 0); d.Mappings != fewMappings+7 || d.UniqueBytes != 71*1000 {
+		t.Errorf("%d mappings, %d bytes", d.Mappings, d.UniqueBytes)
+	}
+}
+
+// TestRSTThatIsIgnored is told as an event, and does not end its subflow.
+func TestRSTThatIsIgnored(t *testing.T) {
+	k := newScript(t, 1)
+	k.openMPTCP()
+	k.down(wifi, 0, 100, 0)
+	k.ack(wifi, 100, 100)
+	k.send(server, wifi, packet.RST, 9, 0, 0, option(8, 0, byte(2)))
+	k.send(server, wifi, packet.RST, 301, 0, 0)
+	k.wait(100)
+	k.down(wifi, 100, 100, 100)
+	k.ack(wifi, 200, 200)
+	r := k.end()
+	var got []string
+	for _, ev := range r.Events {
+		if strings.HasPrefix(ev.Event, "rst") || ev.Event == "mp-tcprst" {
+			got = append(got, ev.Direction+" "+ev.Event+" "+ev.Detail)
+		}
+	}
+	if want := []string{"down rst-ignored its number was not expected", "down rst ", "down rst-ignored the connection went on"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if s := r.Subflows[0]; s.Closed != "open" || s.ResetBy != "" || s.ResetReason.Known || r.Connections[0].BytesDown != 200 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestLateBytes: payload behind the end of a connection is told of.
+func TestLateBytes(t *testing.T) {
+	k := newScript(t, 1)
+	shortLived(k)
+	k.open(wifi, server, 100, 200)
+	k.send(wifi, server, packet.RST, 101, 0, 0)
+	for range 4 {
+		k.wait(1000)
+		k.noise()
+	}
+	k.send(server, wifi, packet.ACK, 201, 101, 700)
+	if w := k.end().Warnings; w.SegmentsLate != 1 || w.LateBytes != 700 {
+		t.Errorf("%+v", w)
 	}
 }

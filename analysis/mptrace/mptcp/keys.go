@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 )
 
 // tokenAndIDSN derives the token, the first 32 bits of the key's hash, and the
@@ -46,6 +47,47 @@ type tokenOwner struct {
 	side uint8
 }
 
+// maxOwners bounds the connections with one token that are told apart.
+const maxOwners = 8
+
+// own makes a side of a connection the newest owner of its token.
+func (e *Engine) own(c *Conn, side uint8) {
+	token := c.multi.token[side]
+	if owner, ok := e.tokens[token]; ok {
+		earlier := e.earlier[token]
+		if len(earlier) == maxOwners {
+			earlier = slices.Delete(earlier, 0, 1)
+		}
+		if e.earlier == nil {
+			e.earlier = map[uint32][]tokenOwner{}
+		}
+		e.earlier[token] = append(earlier, owner)
+	}
+	e.tokens[token] = tokenOwner{c, side}
+}
+
+// disown releases a token of a connection.
+func (e *Engine) disown(c *Conn, token uint32) {
+	earlier, shared := e.earlier[token]
+	if shared {
+		earlier = slices.DeleteFunc(earlier, func(o tokenOwner) bool { return o.conn == c })
+	}
+	if e.tokens[token].conn == c {
+		if n := len(earlier); n > 0 {
+			e.tokens[token] = earlier[n-1]
+			earlier = earlier[:n-1]
+		} else {
+			delete(e.tokens, token)
+		}
+	}
+	switch {
+	case len(earlier) > 0:
+		e.earlier[token] = earlier
+	case shared:
+		delete(e.earlier, token)
+	}
+}
+
 // learn stores the key of a side and what follows from it: token and initial
 // data sequence number. The first key holds.
 func (e *Engine) learn(c *Conn, side uint8, key uint64) {
@@ -59,7 +101,7 @@ func (e *Engine) learn(c *Conn, side uint8, key uint64) {
 	m.key[side], m.hasKey[side] = key, true
 	m.token[side], m.idsn[side] = tokenAndIDSN(c.version, key)
 	m.hasToken[side] = true
-	e.tokens[m.token[side]] = tokenOwner{c, side}
+	e.own(c, side)
 }
 
 // forgetTokens releases what a connection that ends could be joined by.
@@ -71,9 +113,7 @@ func (e *Engine) forgetTokens(c *Conn) {
 		if !c.multi.hasToken[side] {
 			continue
 		}
-		if e.tokens[token].conn == c {
-			delete(e.tokens, token)
-		}
+		e.disown(c, token)
 		if c.orphan && e.orphans[token] == c {
 			delete(e.orphans, token)
 		}

@@ -57,7 +57,7 @@ func (h *half) expect() {
 func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 	p, s, d := seg.Packet, h.sub, h.data
 	if !d.started {
-		d.start(s.Conn, h.dir, p.DSN, p.DSS&packet.DSSMap64 != 0)
+		d.start(s.Conn, h.dir, p.DSN-h.passed(p.SSN), p.DSS&packet.DSSMap64 != 0)
 	}
 	dsn, size := d.relative(p.DSN, p.DSS&packet.DSSMap64 != 0), uint64(p.DSSLen)
 	if size == 0 || p.DSS&(packet.DSSFin|packet.DSSChecksum) != 0 {
@@ -84,6 +84,17 @@ func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 		}
 	}
 	e.addMapping(h, seg.Floor, lo, dsn, size)
+}
+
+// passed is how many bytes of the data lie before the first mapping seen. When
+// MP_CAPABLE with the key was overtaken, or lost, the subflow sequence number
+// tells it: until the data is acknowledged, the initial subflow carries all of it.
+func (h *half) passed(ssn uint32) uint64 {
+	const mostPassed = 1 << 20
+	if s := h.sub; s.Additional || !s.side[h.dir].hasISN || ssn == 0 || ssn > mostPassed {
+		return 0
+	}
+	return uint64(ssn - 1)
 }
 
 // oddMapping takes a mapping that is infinite, or has a DATA_FIN or a
@@ -143,7 +154,7 @@ func (e *Engine) capableMapping(s *Sub, dir uint8, seg *tcp.Segment, size uint64
 	h.isn, h.hasISN = uint32(side.isn), true
 	h.signals++
 	lo := seg.Lo + uint64(int64(int32(h.isn+1-uint32(seg.Lo))))
-	e.addMapping(h, seg.Floor, lo, d.origin, size)
+	e.addMapping(h, seg.Floor, lo, d.firstByte(s.Conn, dir), size)
 	h.expect()
 }
 
@@ -161,12 +172,20 @@ func (e *Engine) addMapping(h *half, floor, lo, dsn, size uint64) {
 	n := len(h.maps)
 	if n == 0 || h.maps[n-1].hi <= lo {
 		h.maps = append(h.maps, mapping{lo, lo + size, dsn})
-		h.mappings++
+		h.countNew(lo + size)
 		e.mapped(h, lo, lo+size, dsn)
 		return
 	}
 	e.tellMapping(h, dsn, size)
 	if e.insertMapping(h, lo, dsn, size) {
+		h.countNew(lo + size)
+	}
+}
+
+// countNew counts a mapping that ends at hi, unless it was forgotten and comes
+// again with a retransmission.
+func (h *half) countNew(hi uint64) {
+	if hi > h.forgotten {
 		h.mappings++
 	}
 }
@@ -259,6 +278,7 @@ func (h *half) forget(floor uint64) {
 		n = maxMappings / 8
 	}
 	if n > 0 {
+		h.forgotten = h.maps[n-1].hi
 		h.maps = slices.Delete(h.maps, 0, n)
 	}
 }

@@ -21,8 +21,9 @@ type half struct {
 	nextSeq  uint64 // where the last mapping ends, on the subflow and in the data
 	nextDSN  uint64
 
-	maps []mapping // ascending, disjoint; those whose bytes were all seen may be gone
-	sent sent
+	forgotten uint64    // where the last mapping ends that was dropped from maps
+	maps      []mapping // ascending, disjoint; those whose bytes were all seen may be gone
+	sent      sent
 
 	unmapped   interval.Set // payload whose mapping has not been seen (yet)
 	reinjected uint64       // bytes that another subflow carried before

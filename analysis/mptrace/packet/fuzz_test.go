@@ -61,7 +61,7 @@ func FuzzShortcuts(f *testing.F) {
 	f.Add(segmentWith(bytesOf(f, "01 01 08 0a 00 00 00 05 00 00 00 06 1e 0c 20 03 00 00 00 00 00 00 10 00 1e 03 51 00")), 0)
 	f.Fuzz(func(t *testing.T, frame []byte, wire int) {
 		var fast, slow Packet
-		if len(frame) == 0 || !decodePlain(frame, &fast) {
+		if len(frame) == 0 || !decodePlain(frame, wire, &fast) {
 			return
 		}
 		if v := decodeIPv4(frame, wire, &slow); v != TCP {

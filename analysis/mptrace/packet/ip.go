@@ -17,16 +17,17 @@ const (
 const mapped = 0xffff << 32
 
 // decodePlain decodes what almost every packet is: TCP over IPv4, without IP
-// options, fragments or doubts, captured to the end of the TCP options. It
-// returns false, and has changed nothing, when a packet is not so.
-func decodePlain(b []byte, p *Packet) bool {
+// options, fragments or doubts, captured to the end of the TCP options. wire is
+// its length on the wire. It returns false, and has changed nothing, when a
+// packet is not so.
+func decodePlain(b []byte, wire int, p *Packet) bool {
 	if len(b) < 40 {
 		return false
 	}
 	h := (*[40]byte)(b)
 	total, options := int(binary.BigEndian.Uint16(h[2:4])), 20+int(h[32]>>4)*4
 	if h[0] != 0x45 || h[9] != protoTCP || binary.BigEndian.Uint16(h[6:8])&0x3fff != 0 ||
-		options < 40 || options > total || options > len(b) {
+		options < 40 || options > total || options > len(b) || total > wire {
 		return false
 	}
 	p.Quirks = 0
@@ -44,7 +45,8 @@ func decodePlain(b []byte, p *Packet) bool {
 }
 
 // decodeIPv4 decodes an IPv4 packet; wire is its length on the wire, used
-// when the total length is zero (a segmentation-offload packet).
+// when the total length is zero (a segmentation-offload packet), or longer than
+// the frame (damage).
 func decodeIPv4(b []byte, wire int, p *Packet) Verdict {
 	if len(b) < 20 {
 		return Truncated
@@ -52,7 +54,8 @@ func decodeIPv4(b []byte, wire int, p *Packet) Verdict {
 	h := (*[20]byte)(b)
 	header := int(h[0]&15) * 4
 	total := int(binary.BigEndian.Uint16(h[2:4]))
-	if total == 0 {
+	damaged := total > wire
+	if total == 0 || damaged {
 		total = wire
 	}
 	if header < 20 || total < header {
@@ -69,6 +72,9 @@ func decodeIPv4(b []byte, wire int, p *Packet) Verdict {
 		return Truncated
 	}
 	p.Quirks = Quirk(fragment >> 13 & 1) // FirstFragment
+	if damaged {
+		p.Quirks |= LengthDamaged
+	}
 	p.IPID, p.TTL = binary.BigEndian.Uint16(h[4:6]), h[8]
 	p.Src = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[12:16]))}
 	p.Dst = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[16:20]))}
@@ -90,14 +96,22 @@ func decodeIPv6(b []byte, wire int, p *Packet) Verdict {
 	p.Src = Addr{binary.BigEndian.Uint64(h[8:16]), binary.BigEndian.Uint64(h[16:24])}
 	p.Dst = Addr{binary.BigEndian.Uint64(h[24:32]), binary.BigEndian.Uint64(h[32:40])}
 	p.Quirks, p.IPID, p.TTL = IPv6, 0, h[7]
-	if h[6] == protoTCP {
-		return decodeTCP(b[40:], total-40, p)
+	if h[6] != protoTCP {
+		return decodeExtended(b, total, wire, p)
 	}
-	return decodeExtended(b, total, p)
+	return decodeTCP(b[40:], p.within(total, wire)-40, p)
+}
+
+// within is the length of a packet, at most that of its frame.
+func (p *Packet) within(total, wire int) int {
+	if total > wire {
+		p.Quirks |= LengthDamaged
+	}
+	return min(total, wire)
 }
 
 // decodeExtended goes on behind an IPv6 header that TCP does not follow at once.
-func decodeExtended(b []byte, total int, p *Packet) Verdict {
+func decodeExtended(b []byte, total, wire int, p *Packet) Verdict {
 	next, at := b[6], 40
 	for next != protoTCP {
 		switch next {
@@ -129,6 +143,7 @@ func decodeExtended(b []byte, total int, p *Packet) Verdict {
 		next = b[at]
 		at += size
 	}
+	total = p.within(total, wire)
 	if at > total {
 		return Malformed
 	}

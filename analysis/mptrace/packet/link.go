@@ -33,6 +33,7 @@ const (
 	etherIPv4  = 0x0800
 	etherIPv6  = 0x86dd
 	etherPPPoE = 0x8864 // session stage, RFC 2516 §4
+	etherMPLS  = 0x8847 // and 0x8848 for multicast
 )
 
 // What linkHeader returns instead of a length.
@@ -55,10 +56,10 @@ func Decode(linkType int, frame []byte, origLen int, p *Packet) Verdict {
 		}
 	}
 	ip := frame[header:]
-	if decodePlain(ip, p) {
+	wire := max(origLen, len(frame)) - header
+	if decodePlain(ip, wire, p) {
 		return TCP
 	}
-	wire := max(origLen, len(frame)) - header
 	switch ip[0] >> 4 {
 	case 4:
 		return decodeIPv4(ip, wire, p)

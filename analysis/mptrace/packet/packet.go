@@ -66,6 +66,9 @@ const (
 	OptionsCut
 	// IPv6: the segment came in IPv6; IPID means nothing.
 	IPv6
+	// LengthDamaged: the IP header tells more bytes than the frame had on the
+	// wire; those of the frame count.
+	LengthDamaged
 )
 
 // Packet is a decoded TCP segment.

@@ -137,14 +137,17 @@ func TestDecode(t *testing.T) {
 		{"first fragment", 1500, change(t, ip4, "40 00  40 06", "20 00  40 06") + tcp, with(want4, 1460, FirstFragment, "")},
 		{"super-segment", 65535, change(t, ip4, "05 dc", "ff ff") + tcp, with(want4, 65495, 0, "")},
 		{"super-segment without length", 180000, change(t, ip4, "05 dc", "00 00") + tcp, with(want4, 179960, 0, "")},
+		{"more bytes than the frame had", 66, ip4 + tcp, with(want4, 26, LengthDamaged, "")},
+		{"IPv6, more bytes than the frame had", 70, ip6 + tcp, with(want6, 10, LengthDamaged, "")},
+		{"IPv6 jumbogram, more bytes than the frame had", 80, next("00", "00 00") + "06 00 c2 04 00 02 00 00" + tcp, with(want6, 12, LengthDamaged, "")},
 		{"IPv6", 74, ip6 + tcp, want6},
 		{"IPv6 super-segment without length", 180000, change(t, ip6, "00 22", "00 00") + tcp, with(want6, 179940, 0, "")},
 		{
-			"IPv6 jumbogram", 74, next("00", "00 00") + "06 00 c2 04 00 02 00 00" + tcp,
+			"IPv6 jumbogram", 0x20028, next("00", "00 00") + "06 00 c2 04 00 02 00 00" + tcp,
 			with(want6, 0x20000-28, 0, ""),
 		},
 		{
-			"IPv6 jumbogram, option behind padding", 74, next("00", "00 00") + "06 01 00 01 02 00 00 00 00 c2 04 00 02 00 00 00" + tcp,
+			"IPv6 jumbogram, option behind padding", 0x20028, next("00", "00 00") + "06 01 00 01 02 00 00 00 00 c2 04 00 02 00 00 00" + tcp,
 			with(want6, 0x20000-36, 0, ""),
 		},
 		{"IPv6 jumbo option beside a length", 82, next("00", "00 2a") + "06 00 c2 04 00 02 00 00" + tcp, want6},
@@ -198,6 +201,35 @@ func TestVerdicts(t *testing.T) {
 		var p Packet
 		if got := Decode(LinkEthernet, bytesOf(t, c.text), 1514, &p); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTunnelled(t *testing.T) {
+	ethernet6 := change(t, ethernet4, "08 00", "86 dd")
+	udp := func(port string) string {
+		return ethernet4 + change(t, ip4, "40 06", "40 11") + "\n9c 40 " + port + "00 08 00 00"
+	}
+	for _, c := range []struct {
+		name, text string
+		want       bool
+	}{
+		{"GRE", ethernet4 + change(t, ip4, "40 06", "40 2f"), true},
+		{"IPv4 in IPv4", ethernet4 + change(t, ip4, "40 06", "40 04"), true},
+		{"IPv6 in IPv4", ethernet4 + change(t, ip4, "40 06", "40 29"), true},
+		{"IPv4 in IPv6", ethernet6 + change(t, ip6, "06 3f", "04 3f"), true},
+		{"MPLS", change(t, ethernet4, "08 00", "88 47"), true},
+		{"VXLAN", udp("12 b5"), true},
+		{"GTP-U", udp("08 68"), true},
+		{"UDP", udp("00 35"), false},
+		{"UDP, cut", ethernet4 + change(t, ip4, "40 06", "40 11"), false},
+		{"ARP", "02 00 00 00 00 02 02 00 00 00 00 01 08 06 00 01", false},
+		{"ICMP", ethernet4 + change(t, ip4, "40 06", "40 01"), false},
+		{"IP, cut", ethernet4 + "45 00", false},
+		{"nothing", "", false},
+	} {
+		if got := Tunnelled(LinkEthernet, bytesOf(t, c.text)); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

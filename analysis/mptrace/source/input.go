@@ -37,7 +37,7 @@ func (s *Source) take(in *input, until int64, b *Block) {
 		p := &packets[n]
 		verdict := packet.Decode(from.link, r.Data, int(r.OrigLen), p)
 		if verdict != packet.TCP {
-			s.other(from, verdict)
+			s.other(from, verdict, r.Data)
 			if verdict == packet.Other && s.options.Answers {
 				s.answer(b, in, from.link, r, n)
 			}
@@ -47,7 +47,7 @@ func (s *Source) take(in *input, until int64, b *Block) {
 		if from.links != nil {
 			p.Iface = s.link(from, r.Data)
 		}
-		if p.Quirks&(packet.FirstFragment|packet.OptionsCut) != 0 || p.Has&packet.HasBad != 0 {
+		if p.Quirks&(packet.FirstFragment|packet.OptionsCut|packet.LengthDamaged) != 0 || p.Has&packet.HasBad != 0 {
 			s.odd(p)
 		}
 		if s.options.Rewrite != nil {
@@ -64,12 +64,54 @@ func (s *Source) take(in *input, until int64, b *Block) {
 	}
 }
 
+// firstInterface is the name of the interface of the first record.
+func (in *input) firstInterface() string { return in.file.Interfaces()[in.records[0].Iface].Name }
+
+const (
+	// outOfPlace is how far a time stamp must lie from those before and behind,
+	// on the same interface of the file, to be taken for damage.
+	outOfPlace = 3600e9
+	// mostOutOfPlace is how many may be so in turn. More are a clock that was set.
+	mostOutOfPlace = 8
+)
+
+// repair gives records with damaged time stamps the one of the record before
+// them, and returns how many there were. At the end of a file there is no record
+// behind that could tell.
+func (in *input) repair() (repaired int64) {
+	apart := func(a, b *capfile.Record) bool {
+		d := a.TimeNS - b.TimeNS
+		return max(d, -d) > outOfPlace
+	}
+	r := in.records
+	for i := 1; i+1 < len(r); i++ {
+		before := &r[i-1]
+		if !apart(&r[i], before) {
+			continue
+		}
+		for j := i; j < len(r) && j <= i+mostOutOfPlace && r[j].Iface == before.Iface; j++ {
+			if apart(&r[j], before) {
+				continue
+			}
+			for k := i; k < j; k++ {
+				r[k].TimeNS = before.TimeNS
+			}
+			repaired += int64(j - i)
+			break
+		}
+	}
+	return repaired
+}
+
 // other counts a frame that is no TCP segment.
-func (s *Source) other(from *iface, verdict packet.Verdict) {
-	if from.known {
-		s.verdicts[verdict]++
-	} else {
+func (s *Source) other(from *iface, verdict packet.Verdict, frame []byte) {
+	switch {
+	case !from.known:
 		s.warnings.FramesUnknownLink++
+	case verdict == packet.Other && packet.Tunnelled(from.link, frame):
+		s.warnings.FramesTunnelled++
+	default:
+		s.verdicts[verdict]++
 	}
 }
 
@@ -77,6 +119,9 @@ func (s *Source) other(from *iface, verdict packet.Verdict) {
 func (s *Source) odd(p *packet.Packet) {
 	if p.Quirks&packet.FirstFragment != 0 {
 		s.warnings.SegmentsFragmented++
+	}
+	if p.Quirks&packet.LengthDamaged != 0 {
+		s.warnings.SegmentsOverlong++
 	}
 	if p.Quirks&packet.OptionsCut != 0 {
 		s.warnings.OptionsCut++
@@ -98,6 +143,9 @@ func (s *Source) Warnings(w *tables.Warnings) {
 	w.FramesFragment += s.verdicts[packet.Fragment]
 	w.FramesUnknownLink += s.warnings.FramesUnknownLink
 	w.SegmentsFragmented += s.warnings.SegmentsFragmented
+	w.FramesTunnelled += s.warnings.FramesTunnelled
+	w.SegmentsOverlong += s.warnings.SegmentsOverlong
+	w.TimestampsRepaired += s.warnings.TimestampsRepaired
 	w.OptionsCut += s.warnings.OptionsCut
 	w.OptionsMalformed += s.warnings.OptionsMalformed
 }

@@ -7,10 +7,13 @@
 package source
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"mplab/analysis/mptrace/capfile"
 	"mplab/analysis/mptrace/packet"
@@ -33,7 +36,7 @@ type Options struct {
 type Source struct {
 	options  Options
 	rows     []tables.File
-	inputs   []*input // that are not read to their end, in the order of their names
+	inputs   []*input // that are not read to their end, in the order of begin
 	names    names
 	verdicts [packet.Verdicts]int64
 	warnings tables.Warnings // but for the verdicts
@@ -118,6 +121,9 @@ func given(name string, info os.FileInfo, names []string, infos []os.FileInfo) e
 // returns false, and an empty block, after the last.
 func (s *Source) Next(b *Block) bool {
 	s.release(b)
+	if s.fills == 0 {
+		s.begin()
+	}
 	s.fills++
 	if b.Packets == nil {
 		b.Packets = make([]packet.Packet, 0, blockSize)
@@ -130,6 +136,17 @@ func (s *Source) Next(b *Block) bool {
 		s.take(in, until, b)
 	}
 	return len(b.Packets) > 0 || len(b.Answers) > 0
+}
+
+// begin reads the beginning of all files and brings them into an order of their
+// own, by the interface and the first record. So the order in which they are
+// named does not matter where times are equal.
+func (s *Source) begin() {
+	s.inputs = slices.DeleteFunc(s.inputs, func(in *input) bool { return !s.read(in) })
+	slices.SortStableFunc(s.inputs, func(a, b *input) int {
+		return cmp.Or(cmp.Compare(a.firstInterface(), b.firstInterface()), cmp.Compare(a.head, b.head),
+			bytes.Compare(a.records[0].Data, b.records[0].Data))
+	})
 }
 
 // release takes back the pieces that a block holds.
@@ -148,7 +165,7 @@ func (s *Source) drop(piece *batch) {
 
 // earliest finds the input whose next record is the earliest, and the time up
 // to which its records come before those of all other inputs. Of equal times
-// that of the first input comes first.
+// that of the first input comes first, see begin.
 func (s *Source) earliest() (first *input, until int64) {
 	until = math.MaxInt64
 	for i := 0; i < len(s.inputs); i++ {
@@ -180,6 +197,7 @@ func (s *Source) read(in *input) bool {
 		piece := s.piece(in.size)
 		in.err = in.file.Read(&piece.Batch)
 		in.piece, in.records, in.at = piece, piece.Records, 0
+		s.warnings.TimestampsRepaired += in.repair()
 		in.row.Packets += int64(len(in.records))
 		if len(in.records) > 0 {
 			in.head = in.records[0].TimeNS

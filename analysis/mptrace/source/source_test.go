@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,14 @@ type frame struct {
 	segment uint32
 }
 
+// frameBytes is what a capture holds of a frame.
+func frameBytes(f frame) []byte {
+	if f.segment == 0 {
+		return []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1}
+	}
+	return bulkFrame(1, f.segment, false)
+}
+
 // write makes a capture of frames on one interface; ARP frames, which are no
 // segments, have segment 0.
 func write(tb testing.TB, name string, frames []frame) string {
@@ -27,10 +36,10 @@ func write(tb testing.TB, name string, frames []frame) string {
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
 	for _, f := range frames {
 		if f.segment == 0 {
-			b = enhanced(b, 0, f.timeNS, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1}, 42)
+			b = enhanced(b, 0, f.timeNS, frameBytes(f), 42)
 			continue
 		}
-		b = enhanced(b, 0, f.timeNS, bulkFrame(1, f.segment, false), 1514)
+		b = enhanced(b, 0, f.timeNS, frameBytes(f), 1542)
 	}
 	return writeFile(tb, name, b)
 }
@@ -48,9 +57,12 @@ func writeFile(tb testing.TB, name string, b []byte) string {
 func segmentOf(p *packet.Packet) uint32 { return (p.Seq - 1000) / 1448 }
 
 // merged is the order of segments that the description of merging asks for:
-// the earliest next frame, of equal ones that of the first file.
+// the earliest next frame, of equal ones that of the file that begins first.
 func merged(files [][]frame) (segments []uint32) {
-	files = slices.Clone(files)
+	files = slices.DeleteFunc(slices.Clone(files), func(f []frame) bool { return len(f) == 0 })
+	slices.SortStableFunc(files, func(a, b []frame) int {
+		return cmp.Or(cmp.Compare(a[0].timeNS, b[0].timeNS), bytes.Compare(frameBytes(a[0]), frameBytes(b[0])))
+	})
 	for {
 		first := -1
 		for i, f := range files {
@@ -272,10 +284,12 @@ func TestWarnings(t *testing.T) {
 		changed(23, 17),                       // UDP
 		append(changed(12, 0x86)[:13], 0xdd),  // IPv6 and nothing behind
 		{12: 0x86, 13: 0xdd, 14: 0x60, 63: 0}, // IPv6, cut in its options
+		changed(23, 47),                       // GRE
+		changed(16, 0xff),                     // longer than its frame
 	} {
-		b = enhanced(b, 0, int64(i), f, 1514)
+		b = enhanced(b, 0, int64(i), f, 1542)
 	}
-	b = enhanced(b, 1, 99, segment, 1514)
+	b = enhanced(b, 1, 99, segment, 1542)
 	s := Open([]string{writeFile(t, "x.pcapng", b)}, Options{})
 	for range blocks(s) {
 	}
@@ -283,12 +297,12 @@ func TestWarnings(t *testing.T) {
 	s.Warnings(&got)
 	want := tables.Warnings{
 		FramesMalformed: 1, FramesTruncated: 2, FramesFragment: 1, FramesHidden: 1, FramesUnknownLink: 1,
-		SegmentsFragmented: 1, OptionsCut: 2, OptionsMalformed: 1,
+		SegmentsFragmented: 1, OptionsCut: 2, OptionsMalformed: 1, FramesTunnelled: 1, SegmentsOverlong: 1,
 	}
 	if got != want {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
-	if row := s.Files()[0]; row.Packets != 12 || row.TCP != 5 || !slices.Equal(row.Interfaces, []string{"wlan0", "mon0"}) {
+	if row := s.Files()[0]; row.Packets != 14 || row.TCP != 6 || !slices.Equal(row.Interfaces, []string{"wlan0", "mon0"}) {
 		t.Errorf("%+v", row)
 	}
 }
@@ -311,5 +325,65 @@ func TestRewrite(t *testing.T) {
 	}
 	if seen != 600 {
 		t.Errorf("%d packets", seen)
+	}
+}
+
+// TestOrderOfFilesDoesNotMatter: records with equal times come in the same order
+// however the files are named.
+func TestOrderOfFilesDoesNotMatter(t *testing.T) {
+	one := write(t, "a.pcapng", []frame{{1000, 1}, {2000, 2}, {3000, 3}})
+	two := write(t, "b.pcapng", []frame{{1000, 11}, {2000, 12}, {3000, 13}})
+	other := bulk(t, "c.pcapng", "rmnet0", 2, 3, 1000)
+	var orders [][]uint32
+	for _, names := range [][]string{{one, two, other}, {other, two, one}, {two, other, one}} {
+		s := Open(names, Options{})
+		var order []uint32
+		for packets := range blocks(s) {
+			for _, p := range packets {
+				order = append(order, p.Seq, uint32(p.DstPort))
+			}
+		}
+		for i, name := range names {
+			if s.Files()[i].Name != name {
+				t.Errorf("%+v", s.Files())
+			}
+		}
+		orders = append(orders, order)
+	}
+	if !slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0], orders[2]) {
+		t.Errorf("%v", orders)
+	}
+}
+
+// TestTimeStampOutOfPlace: one that fits neither neighbour is repaired, a clock
+// that was set is not.
+func TestTimeStampOutOfPlace(t *testing.T) {
+	const hours = 10 * 3600e9
+	for name, c := range map[string]struct {
+		times, want []int64
+		repaired    int64
+	}{
+		"ahead once":     {[]int64{hours, 2 * hours, hours + 5, hours + 6}, []int64{hours, hours, hours + 5, hours + 6}, 1},
+		"back once":      {[]int64{hours, 7, hours + 5, hours + 6}, []int64{hours, hours, hours + 5, hours + 6}, 1},
+		"ahead twice":    {[]int64{hours, 2 * hours, 2 * hours, hours + 6}, []int64{hours, hours, hours, hours + 6}, 2},
+		"ahead for good": {[]int64{hours, 2 * hours, 2*hours + 5}, []int64{hours, 2 * hours, 2*hours + 5}, 0},
+		"back for good":  {[]int64{hours, 7, 8}, []int64{hours, 7, 8}, 0},
+		"the last":       {[]int64{hours, hours + 1, 2 * hours}, []int64{hours, hours + 1, 2 * hours}, 0},
+	} {
+		var frames []frame
+		for i, timeNS := range c.times {
+			frames = append(frames, frame{timeNS, uint32(i + 1)})
+		}
+		s := Open([]string{write(t, "a.pcapng", frames)}, Options{})
+		var got []int64
+		for packets := range blocks(s) {
+			for _, p := range packets {
+				got = append(got, p.TimeNS)
+			}
+		}
+		var w tables.Warnings
+		if s.Warnings(&w); !slices.Equal(got, c.want) || w.TimestampsRepaired != c.repaired {
+			t.Errorf("%s: %v, %+v", name, got, w)
+		}
 	}
 }

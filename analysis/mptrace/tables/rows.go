@@ -271,7 +271,7 @@ type Event struct {
 	SubflowID    int32        `json:"subflow_id" doc:"on which it was seen"`
 	TimeNS       int64        `json:"time_ns" unit:"ns" doc:"since 1970 UTC"`
 	Direction    string       `json:"direction" doc:"who sent it"`
-	Event        string       `json:"event" doc:"syn, established, first-data, fin, rst, mp-capable, mp-join, add-addr, add-addr-echo, remove-addr, mp-prio, mp-fail, mp-fastclose, mp-tcprst, infinite-mapping, data-fin, fallback, handover, zero-window, window-open"`
+	Event        string       `json:"event" doc:"syn, established, first-data, fin, rst, mp-capable, mp-join, add-addr, add-addr-echo, remove-addr, mp-prio, mp-fail, mp-fastclose, mp-tcprst, infinite-mapping, data-fin, fallback, handover, zero-window, window-open, rst-ignored (the receiver of the RST dropped it)"`
 	Address      string       `json:"address" doc:"of ADD_ADDR"`
 	Port         Maybe[int32] `json:"port" doc:"of ADD_ADDR"`
 	AddressID    Maybe[int32] `json:"address_id" doc:"of MP_JOIN, ADD_ADDR, REMOVE_ADDR, MP_PRIO"`
@@ -334,12 +334,20 @@ type Warnings struct {
 	FramesHidden      int64 `json:"frames_hidden,omitempty"`
 	FramesFragment    int64 `json:"frames_fragment,omitempty"`
 	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty"`
+	// Frames that carry other packets in a tunnel, in which nothing is looked for.
+	FramesTunnelled int64 `json:"frames_tunnelled,omitempty"`
+	// TCP segments whose IP header tells more bytes than the frame had.
+	SegmentsOverlong int64 `json:"segments_overlong,omitempty"`
+	// Frames whose time stamp did not fit those before and behind, which agree.
+	TimestampsRepaired int64 `json:"timestamps_repaired,omitempty"`
 	// TCP segments that were first fragments: the rest of their payload is not counted.
 	SegmentsFragmented int64 `json:"segments_fragmented,omitempty"`
 	// Packets that the capture holds twice.
 	SegmentsDuplicate int64 `json:"segments_duplicate,omitempty"`
 	// Packets of flows that were closed seconds before.
 	SegmentsLate int64 `json:"segments_late,omitempty"`
+	// Their payload, which is in no table.
+	LateBytes int64 `json:"late_bytes,omitempty"`
 	// TCP segments whose options the capture cut off, and those with an MPTCP option of no known form.
 	OptionsCut       int64 `json:"options_cut,omitempty"`
 	OptionsMalformed int64 `json:"options_malformed,omitempty"`

@@ -7,8 +7,10 @@ import (
 // A capture of several interfaces, or of one through which packets pass twice,
 // holds packets twice. A copy has all fields of the first, also the IPv4
 // identification, which a retransmission does not share. Where there is no
-// identification, copies follow within a millisecond, and only segments that
-// take sequence numbers are compared: equal acknowledgements may be meant.
+// identification, copies follow within a millisecond, only segments that take
+// sequence numbers are compared (equal acknowledgements may be meant), and the
+// flow must have had copies before: a capture that holds packets twice holds the
+// SYN twice, while a retransmission on a short path may come as soon.
 const (
 	copyNS       = 5e6
 	copyNoIDNS   = 1e6
@@ -41,8 +43,11 @@ func (r *recent) add(p *packet.Packet) {
 	i.payload, i.flags = p.Payload, p.Flags
 }
 
-// holds says whether p is a copy of a recent packet.
-func (r *recent) holds(p *packet.Packet) bool {
+// doubled says whether the capture may hold packets of a direction twice.
+func (f *Flow) doubled(dir uint8) bool { return f.duplicates > 0 || !f.half[dir].synSeen }
+
+// holds says whether p is a copy of a recent packet; see [Flow.doubled].
+func (r *recent) holds(p *packet.Packet, doubled bool) bool {
 	for k := range r.packets {
 		i := &r.packets[k]
 		if i.seq != p.Seq || i.ack != p.Ack || i.payload != p.Payload || i.flags != p.Flags ||
@@ -52,7 +57,7 @@ func (r *recent) holds(p *packet.Packet) bool {
 		if p.Has&packet.HasTimestamps != 0 && (i.tsVal != p.TSVal || i.tsEcr != p.TSEcr) {
 			continue
 		}
-		if isCopy(p, p.TimeNS-i.timeNS, i.id, i.checksum) {
+		if isCopy(p, p.TimeNS-i.timeNS, i.id, i.checksum, doubled) {
 			return true
 		}
 	}
@@ -66,16 +71,17 @@ func (f *Flow) repeatsSYN(dir uint8, p *packet.Packet) bool {
 	if p.Flags&packet.ACK != 0 && p.IPID == 0 && h.synAcks < peer.opens() {
 		return false
 	}
-	return h.syns > 0 && p.Seq == h.isn && p.Flags == h.synFlags && isCopy(p, p.TimeNS-h.synNS, h.synID, h.synChecksum)
+	doubled := f.duplicates > 0 || h.syns == 1 // else what came before was there once
+	return h.syns > 0 && p.Seq == h.isn && p.Flags == h.synFlags && isCopy(p, p.TimeNS-h.synNS, h.synID, h.synChecksum, doubled)
 }
 
 // isCopy compares what copies alone have in common.
-func isCopy(p *packet.Packet, sinceNS int64, id, checksum uint16) bool {
+func isCopy(p *packet.Packet, sinceNS int64, id, checksum uint16, doubled bool) bool {
 	if sinceNS < 0 || sinceNS > copyNS || id != p.IPID {
 		return false
 	}
 	if p.Quirks&packet.IPv6 != 0 || p.IPID == 0 {
-		if sinceNS > copyNoIDNS || (p.Payload == 0 && p.Flags&packet.SYN == 0) {
+		if !doubled || sinceNS > copyNoIDNS || (p.Payload == 0 && p.Flags&packet.SYN == 0) {
 			return false
 		}
 	}

@@ -12,7 +12,8 @@ type Flow struct {
 	SYNSeen bool        // the first packet was its SYN (or the SYN came late: changes)
 
 	queue     uint8
-	reset     bool  // a RST came before both FINs
+	reset     bool  // a RST came before both FINs, and the flow did not go on
+	settled   bool  // a RST was accepted as far as the capture can tell
 	resetBy   uint8 // direction of that RST
 	awaitsACK bool  // the SYN/ACK was seen, the third ACK was not
 	opened    bool  // Established, as soon as somebody asked
@@ -88,8 +89,8 @@ func (f *Flow) Established() bool {
 // carried says whether payload was seen, and segments outside of the handshake.
 func (s *stream) carried() bool { return s.windows > 0 && s.bytes > 0 }
 
-// Closed is "fin" when both sides sent FIN, "rst" when a RST came before that,
-// else "open".
+// Closed is "fin" when both sides sent FIN, "rst" when a RST ended the flow
+// before that, else "open".
 func (f *Flow) Closed() string {
 	switch {
 	case f.reset:

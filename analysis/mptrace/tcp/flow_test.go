@@ -40,6 +40,16 @@ func TestHandshake(t *testing.T) {
 			k.send(Up, ack, 0, 0, 0)
 		}, 1, 40000, true, true, 0, [2]int32{0, 1}, "open"},
 		{"SYN without answer", func(k *talk) { k.send(Up, syn, -1, 0, 0) }, 1, 40000, false, true, 0, [2]int32{}, "open"},
+		{"a third SYN/ACK right behind the second", func(k *talk) {
+			k.send(Up, syn, -1, 0, 0)
+			k.send(Up, syn, -1, 0, 0)
+			k.send(Down, synAck, -1, 0, 0, ident(0))
+			k.wait(1000 * ms)
+			k.send(Down, synAck, -1, 0, 0, ident(0))
+			k.now -= ms - 50e3
+			k.send(Down, synAck, -1, 0, 0, ident(0), func(p *packet.Packet) { p.Checksum-- })
+			k.send(Up, ack, 0, 0, 0)
+		}, 1, 40000, true, true, 0, [2]int32{1, 2}, "open"},
 		{"both of two SYNs answered at once", func(k *talk) {
 			k.send(Up, syn, -1, 0, 0)
 			k.send(Up, syn, -1, 0, 0)
@@ -137,7 +147,9 @@ func TestReuseOfTheFourTuple(t *testing.T) {
 			k.send(Down, synAck, -1, 0, 0)
 		}, 2},
 		{"turned round", func(k *talk) { k.open(); k.sendDown(10); k.isn[Down] = 5; k.send(Down, syn, -1, 0, 0) }, 2},
-		{"silent for an hour", func(k *talk) { k.open(); k.wait(3601e9); k.sendUp(10) }, 2},
+		{"silent for an hour", func(k *talk) { k.open(); k.wait(3601e9); k.sendUp(10) }, 1},
+		{"silent for an hour, with other numbers", func(k *talk) { k.open(); k.wait(3601e9); k.up(1e8, 10) }, 2},
+		{"silent for an hour, before a SYN", func(k *talk) { k.send(Up, syn, -1, 0, 0); k.wait(3601e9); k.send(Up, syn, -1, 0, 0) }, 2},
 		{"silent for most of an hour", func(k *talk) { k.open(); k.wait(3500e9); k.sendUp(10) }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,14 +173,26 @@ func TestEndOfFlows(t *testing.T) {
 		for i := range k.packets {
 			tracker.Add(&k.packets[i], &seg)
 		}
-		for i := range 3 { // the clock of the trace goes on
-			p := k.packets[0]
-			p.TimeNS, p.SrcPort = k.now+wait+int64(i)*2e9, 9
+		other := k.packets[0]
+		other.SrcPort = 9
+		tick := func(sinceNS int64) { // the clock of the trace goes on
+			p := other
+			p.TimeNS = k.now + sinceNS
 			tracker.Add(&p, &seg)
+		}
+		for since := int64(1000e9); since < wait; since += 1000e9 {
+			tick(since)
+		}
+		for i := range int64(3) {
+			tick(wait + i*2e9)
 		}
 		return ended
 	}
 	reset := func(k *talk) { k.send(Up, rst, 0, 0, 0) }
+	fins := func(k *talk) {
+		k.send(Up, fin, 0, 0, 0)
+		k.send(Down, fin, 0, 1, 0)
+	}
 	open := func(*talk) {}
 	for _, c := range []struct {
 		name  string
@@ -179,8 +203,12 @@ func TestEndOfFlows(t *testing.T) {
 		{"closed and kept", 5e8, (*talk).close, 0},
 		{"closed for seconds", 5e9, (*talk).close, 1},
 		{"reset for seconds", 5e9, reset, 1},
+		{"the last FIN is not acknowledged, for seconds", 60e9, fins, 0},
+		{"the last FIN is not acknowledged, for minutes", 130e9, fins, 1},
+		{"reset by a number ahead, for seconds", 60e9, func(k *talk) { k.send(Up, rst, 100, 0, 0) }, 0},
+		{"reset by a number beyond the window", 300e9, func(k *talk) { k.send(Up, rst, 1e9, 0, 0) }, 0},
 		{"open for minutes", 600e9, open, 0},
-		{"idle for an hour", 3601e9, open, 1},
+		{"idle for more than an hour", 4501e9, open, 1},
 	} {
 		if got := play(c.wait, c.end); got != c.ended {
 			t.Errorf("%s: %d ended, want %d", c.name, got, c.ended)

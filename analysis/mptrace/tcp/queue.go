@@ -54,24 +54,48 @@ func (t *Tracker) move(f *Flow, to uint8, nowNS int64) {
 // sweepEveryNS is the longest time of the trace between two sweeps.
 const sweepEveryNS = 1e9
 
+// timePasses ends flows now and then. When the clock jumps, or a single stamp is
+// out of place, that is no time in which flows were idle.
+func (t *Tracker) timePasses(nowNS int64) {
+	if jump := nowNS - t.nowNS; max(jump, -jump) > t.o.IdleNS {
+		t.jumpNS = nowNS
+		t.sweepNS = min(t.sweepNS, nowNS)
+	}
+	t.sweep(min(nowNS, t.nowNS))
+}
+
 // sweep ends the flows whose time is up. Each is looked at a few times per
 // IdleNS, so this costs next to nothing per packet.
 func (t *Tracker) sweep(nowNS int64) {
 	t.sweepNS = nowNS + min(sweepEveryNS, t.o.IdleNS/4, t.o.ClosedNS/4)
-	for f := t.queues[closed].head; f != nil && nowNS-f.queuedNS >= t.o.ClosedNS; f = t.queues[closed].head {
-		t.bury(f)
-	}
+	t.sweepClosed(nowNS)
 	for f := t.queues[buried].head; f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[buried].head {
 		t.forget(f)
 	}
 	for _, i := range [...]uint8{opening, oneSided, active} {
 		q := &t.queues[i]
 		for n := q.len; n > 0 && nowNS-q.head.queuedNS >= t.o.IdleNS/4; n-- {
-			if f := q.head; nowNS-f.LastNS >= t.o.IdleNS {
+			if f := q.head; nowNS-max(f.LastNS, t.jumpNS) >= t.o.IdleNS {
 				t.end(f)
 			} else {
 				t.move(f, i, nowNS)
 			}
+		}
+	}
+}
+
+// sweepClosed ends closed flows that had no packet for some time.
+func (t *Tracker) sweepClosed(nowNS int64) {
+	q := &t.queues[closed]
+	for n := q.len; n > 0 && nowNS-q.head.queuedNS >= t.o.ClosedNS; n-- {
+		f, keepNS := q.head, t.o.ClosedNS
+		if !f.over() {
+			keepNS = max(keepNS, unsettledNS)
+		}
+		if nowNS-f.LastNS >= keepNS {
+			t.bury(f)
+		} else {
+			t.move(f, closed, nowNS)
 		}
 	}
 }
@@ -121,11 +145,10 @@ func (t *Tracker) makeRoom() {
 // bury ends a flow that is closed and puts a stone in its place, so that what
 // comes late is not taken for a new flow.
 func (t *Tracker) bury(f *Flow) {
-	closedNS := f.queuedNS
 	t.end(f)
 	stone := &Flow{Ends: f.Ends, queue: buried}
 	t.table.insert(stone)
-	t.queues[buried].push(stone, closedNS)
+	t.queues[buried].push(stone, f.LastNS)
 }
 
 // forget removes the stone of a flow.

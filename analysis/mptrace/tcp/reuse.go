@@ -2,8 +2,8 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// reuseNS is how long after a connection was closed, or after its SYN when it
-// was established, a SYN with the same number can no longer belong to it.
+// reuseNS is how long after the last packet of a closed connection, or after the
+// SYN of an established one, a SYN with the same number can no longer belong to it.
 const reuseNS = 1e9
 
 // answerRange is how far the acknowledgement of a SYN/ACK may lie above the
@@ -36,7 +36,7 @@ func (f *Flow) reopenedBy(p *packet.Packet, dir uint8) bool {
 	switch {
 	case mine.synSeen && p.Seq != mine.isn:
 		return true
-	case f.queue == closed && p.TimeNS-f.queuedNS > reuseNS:
+	case f.queue == closed && p.TimeNS-f.LastNS > reuseNS:
 		return true
 	case mine.synSeen:
 		return f.Established() && p.TimeNS-mine.synNS > reuseNS

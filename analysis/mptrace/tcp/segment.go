@@ -66,7 +66,11 @@ type Segment struct {
 	Duplicate bool
 	// Late marks a packet of a flow that has ended. It counts nowhere, and Flow
 	// is none that was told before.
-	Late  bool
+	Late bool
+	// Ignored marks a RST that its addressee drops; Resumed the segment that
+	// shows that the flow was not ended by an earlier one.
+	Ignored, Resumed bool
+
 	Fresh Fresh
 	// All payload is fresh and below the highest sequence number seen. Hole: it
 	// was lost before the capture saw it and came again. Reordered: it was

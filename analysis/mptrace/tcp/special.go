@@ -38,7 +38,7 @@ func (t *Tracker) abort(f *Flow, p *packet.Packet, seg *Segment) {
 	h := &f.half[seg.Dir]
 	if f.streams[Up] != nil {
 		s := f.streams[seg.Dir]
-		if s.recent.holds(p) {
+		if s.recent.holds(p, f.doubled(seg.Dir)) {
 			seg.Duplicate = true
 			f.duplicates++
 			return
@@ -48,10 +48,7 @@ func (t *Tracker) abort(f *Flow, p *packet.Packet, seg *Segment) {
 	h.count(p)
 	h.rsts++
 	f.LastNS = max(f.LastNS, p.TimeNS)
-	if !f.reset && !(f.fins[Up] && f.fins[Down]) {
-		f.reset, f.resetBy = true, seg.Dir
-		t.move(f, closed, p.TimeNS)
-	}
+	t.takeReset(f, p, seg)
 }
 
 // synchronize takes a SYN.
@@ -73,6 +70,9 @@ func (t *Tracker) synchronize(f *Flow, p *packet.Packet, seg *Segment) {
 	h.isn, h.synSeen = p.Seq, true
 	h.synNS, h.synID, h.synChecksum, h.synFlags = p.TimeNS, p.IPID, p.Checksum, p.Flags
 	h.announce(p)
+	if f.reset && dir == f.resetBy && p.Flags&packet.ACK != 0 { // a second SYN was answered
+		t.unreset(f, p, seg)
+	}
 	if f.streams[Up] == nil {
 		if p.Payload == 0 {
 			return

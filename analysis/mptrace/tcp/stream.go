@@ -50,6 +50,9 @@ type stream struct {
 
 	sacks, dsacks, dupACKs int64 // that this direction sent
 
+	resetNS   int64  // the RST of this direction, while the flow is reset
+	resetEdge uint64 // the edge then
+
 	loss   *loss // nil as long as all goes well
 	recent recent
 }
@@ -154,7 +157,7 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 		}
 	}
 	inOrder := lo == s.edge && p.Payload != 0
-	if !inOrder && progress <= 0 && s.recent.holds(p) {
+	if !inOrder && progress <= 0 && s.recent.holds(p, f.doubled(dir)) {
 		seg.Duplicate = true
 		f.duplicates++
 		return
@@ -184,6 +187,9 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 	switch {
 	case progress > 0:
 		q.acknowledge(p, seg, uint32(progress))
+		if f.reset {
+			t.goesOn(f, p, seg)
+		}
 	case p.Payload == 0 && p.Flags&packet.FIN == 0:
 		s.idleACK(q, p, lo, progress)
 	}

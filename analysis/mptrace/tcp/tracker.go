@@ -11,7 +11,7 @@ type Options struct {
 	Samples          int                   // how many RTT samples a direction keeps at least before every second is dropped; default 1000, −1: all
 	MaxFlows         int                   // live flows before half-open and then idle ones are ended early; default 1<<16
 	IdleNS           int64                 // a flow without packets for so long has ended; default 1 hour
-	ClosedNS         int64                 // a closed flow is kept so long for what comes late; default 5 s
+	ClosedNS         int64                 // a closed flow is kept so long after its last packet; default 5 s
 	OnEnd            func(*Flow)           // a flow has ended: no segment of it comes any more; after that the tracker forgets it
 	OnRetransmission func(*Retransmission) // may come after later segments of the flow, never after its end; the argument is valid during the call
 }
@@ -20,6 +20,9 @@ const (
 	defaultMaxFlows = 1 << 16
 	defaultIdleNS   = 3600e9
 	defaultClosedNS = 5e9
+	// unsettledNS is how long a closed flow is kept of which something may still
+	// be sent again: Linux waits up to 120 s between two retransmissions.
+	unsettledNS = 130e9
 	// lateNS is how long after that packets of it are known as late.
 	lateNS = 120e9
 )
@@ -38,6 +41,7 @@ type Tracker struct {
 
 	nowNS   int64 // time of the packet before
 	sweepNS int64 // when flows are looked at next
+	jumpNS  int64 // time after the last jump of the clock: no flow was idle before
 	serial  uint64
 
 	blocks [8]packet.SACKBlock // scratch
@@ -61,8 +65,8 @@ func NewTracker(o Options) *Tracker {
 // their time; small disorder does no harm. seg points to p.
 func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 	now := p.TimeNS
-	if now >= t.sweepNS {
-		t.sweep(min(now, t.nowNS)) // a single stamp out of place ends nothing
+	if now >= t.sweepNS || now < t.nowNS-t.o.IdleNS {
+		t.timePasses(now)
 	}
 	t.nowNS = now
 	f := t.last
@@ -82,7 +86,7 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		}
 	}
 	first := false
-	if f == nil || now-f.LastNS > t.o.IdleNS || (p.Flags&packet.SYN != 0 && f.reusedBy(p, dir)) {
+	if f == nil || (now-f.LastNS > t.o.IdleNS && !f.continues(p, dir)) || (p.Flags&packet.SYN != 0 && f.reusedBy(p, dir)) {
 		if f != nil {
 			t.end(f)
 		}
@@ -119,6 +123,7 @@ func (seg *Segment) reset(p *packet.Packet, f *Flow, dir uint8, first bool) {
 	}
 	seg.Dir, seg.First, seg.Duplicate, seg.Late, seg.Fresh = dir, first, false, false, None
 	seg.Hole, seg.Reordered, seg.Cause = false, false, NotRetransmitted
+	seg.Ignored, seg.Resumed = false, false
 	seg.Lo, seg.Hi, seg.Ack, seg.Floor, seg.Acked, seg.Window = 0, 0, 0, 0, 0, 0
 }
 
