@@ -37,10 +37,15 @@ type outgoing struct {
 	base, end uint64
 }
 
+// full says whether the next byte needs another block.
+func (o *outgoing) full() bool {
+	return o.base&^(blockSize-1)+uint64(len(o.blocks))*blockSize <= o.end
+}
+
 // place returns where the next bytes go, at least one, with a reference to
 // their block; they count when end is set behind them.
 func (o *outgoing) place() ([]byte, *block) {
-	if o.base&^(blockSize-1)+uint64(len(o.blocks))*blockSize <= o.end {
+	if o.full() {
 		o.blocks = append(o.blocks, newBlock())
 	}
 	last := o.blocks[len(o.blocks)-1]

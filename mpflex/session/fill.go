@@ -246,9 +246,7 @@ func (s *Session) place(p *Path, b *batch, st *Stream, size int) {
 	}
 	s.put(p, b, st, lo, size, flags)
 	s.copyBudget = min(s.copyBudget+float64(size)*s.config.Reinjection.Share, copyBudgetMost)
-	if st.mayWrite() {
-		st.writable.Signal()
-	}
+	st.offer()
 }
 
 // put appends a message to a batch and to the path's list of them.

@@ -46,8 +46,10 @@ type Session struct {
 	ended        []pathEnd     // that were told; again when that may have been lost
 	unsent       int           // bytes of all streams that were not placed
 	received     int           // bytes of all streams that wait for their readers
-	memory       atomic.Int64  // what the budget is charged with
-	promised     int64         // of windows, see Budget
+	memory       atomic.Int64  // bytes that the account is charged with
+	refusals     int64         // streams that were refused and have not answered
+	hungry       []*Stream     // that wait for memory to send
+	relievedNS   int64         // when room was last made for them
 	pathless     time.Time     // since when there is no path; zero: there is one
 	copyBudget   float64       // bytes of tail copies that may be made
 	err          error
@@ -101,8 +103,8 @@ func (s *Session) Open() (*Stream, error) {
 		return nil, s.err
 	case len(s.streams) >= s.config.MaxStreams:
 		return nil, ErrStreams
-	case s.pressure() >= short:
-		s.config.Budget.refuse()
+	case s.config.Account.pressure() >= short:
+		s.config.Account.refuse()
 		return nil, ErrMemory
 	}
 	st := s.newStream(s.nextID)
@@ -162,13 +164,12 @@ func (s *Session) peerStream(id uint32) (*Stream, error) {
 		return nil, fmt.Errorf("%w: streams are opened without end", ErrProtocol)
 	}
 	st := s.newStream(id)
-	if len(s.streams) > s.config.MaxStreams {
-		st.abort(TooMany)
+	switch quota := s.config.Incoming; {
+	case s.config.Account.pressure() >= short:
+		s.refuse(st, NoMemory)
 		return nil, nil
-	}
-	if s.pressure() >= short {
-		s.config.Budget.refuse()
-		st.abort(NoMemory)
+	case len(s.streams) > s.config.MaxStreams, quota != nil && !quota.Take():
+		s.refuse(st, TooMany)
 		return nil, nil
 	}
 	s.accepted = append(s.accepted, st)
@@ -237,6 +238,12 @@ func (s *Session) end(why error, tell bool) {
 	if s.attached || lost > 0 {
 		s.tell(Event{Time: time.Now(), What: Over, Err: why, Streams: lost})
 	}
+	if s.config.Incoming != nil {
+		for range s.accepted { // nobody will
+			s.config.Incoming.Give()
+		}
+	}
+	s.accepted, s.hungry = nil, nil
 	s.config.Budget.leave(s)
 	paths := s.paths
 	s.paths = nil

@@ -86,6 +86,7 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 			}
 		}
 	}
+	busy = s.hunger(now) || busy
 	soon := s.lateAcks(now, lastAcks)
 	s.ping(now)
 	switch {
