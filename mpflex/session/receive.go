@@ -181,7 +181,7 @@ func (st *Stream) takeData(h frame.Header, b []byte, held *buffer) (bool, error)
 		return false, fmt.Errorf("%w: stream %d goes on behind its end", ErrProtocol, st.id)
 	}
 	if h.Flags&frame.Fin != 0 && !st.finSeen {
-		if n := len(st.in.later); n > 0 && st.in.later[n-1].hi() > hi || st.in.next > hi {
+		if last := st.in.later.last(); last != nil && last.hi() > hi || st.in.next > hi {
 			return false, fmt.Errorf("%w: stream %d ends before bytes that came", ErrProtocol, st.id)
 		}
 		st.finSeen, st.finAt = true, hi
