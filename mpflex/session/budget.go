@@ -272,6 +272,7 @@ func (s *Session) forget(st *Stream) {
 	delete(s.streams, st.id)
 	s.settled++
 	st.forgotten = true
+	st.group.streams--
 	if st.refused {
 		s.refusals--
 	}

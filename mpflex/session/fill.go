@@ -92,9 +92,28 @@ func (b *batch) encrypt(conn net.Conn, counter *Counter) error {
 func (s *Session) fill(p *Path, b *batch) bool {
 	b.reset()
 	s.fillControl(p, b)
-	for p.room > 0 && !b.full() && (s.fillDatagram(p, b) || s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b)) {
+	for p.room > 0 && !b.full() && s.fillNext(p, b) {
 	}
 	return b.size > 0
+}
+
+// fillNext takes a datagram or a message of a stream. While both wait, each gets
+// half of the path's bytes (deficit round robin); else datagrams go at once.
+func (s *Session) fillNext(p *Path, b *batch) bool {
+	size := b.size
+	if p.ahead <= 0 || len(p.copies) == 0 && !s.hasDatagrams() {
+		if s.fillDatagram(p, b) {
+			p.ahead += b.size - size
+			return true
+		}
+		p.ahead = 0
+	}
+	if s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b) {
+		p.ahead -= b.size - size
+		return true
+	}
+	p.ahead = 0
+	return s.fillDatagram(p, b)
 }
 
 // fillControl takes what is no data: of the path itself, and of the session

@@ -57,7 +57,9 @@ type Session struct {
 	tick         chan struct{} // there may be something to watch
 	watching     sync.WaitGroup
 	datagram     func(Datagram)
-	datagramTurn int // the group that is asked first for one
+	datagramTurn int           // the group that is asked first for one
+	datagramAge  time.Duration // see the constant
+	waiting      int64         // memory of datagrams that wait to be sent
 	totals       Counters
 	scratch      []*Path
 	views        []sched.Path // the same as schedulers see them
@@ -74,7 +76,7 @@ func New(role Role, c Config) (*Session, error) {
 	c.complete()
 	s := &Session{
 		config: c, role: role, begun: time.Now(), streams: map[uint32]*Stream{}, nextID: 1, done: make(chan struct{}),
-		tick: make(chan struct{}, 1), pathless: time.Now(),
+		tick: make(chan struct{}, 1), pathless: time.Now(), datagramAge: datagramAge,
 	}
 	if role == Proxy {
 		s.nextID = 2
@@ -247,8 +249,10 @@ func (s *Session) end(why error, tell bool) {
 	s.config.Budget.leave(s)
 	paths := s.paths
 	s.paths = nil
+	s.dropDatagrams()
 	for _, p := range paths {
 		p.state, p.goAway = gone, tell
+		s.dropCopies(p)
 		s.history.ends(p)
 		now := time.Now()
 		_ = p.link.TCP.SetWriteDeadline(now.Add(goAwayTimeout))

@@ -105,6 +105,7 @@ func (s *Session) newStream(id uint32) *Stream {
 	st := &Stream{
 		s: s, id: id, limit: uint64(s.config.InitialWindow), granted: uint64(s.config.InitialWindow), group: s.defaultGroup, linger: -1,
 	}
+	st.group.streams++
 	st.readable.L, st.writable.L = &s.mu, &s.mu
 	st.stats.Opened, st.movedNS = time.Now(), s.nowNS()
 	st.stillNS = st.movedNS
@@ -125,7 +126,13 @@ func (st *Stream) SetScheme(scheme *Scheme) {
 	defer st.s.mu.Unlock()
 	waiting := st.queued
 	st.leave()
-	if st.group = st.s.groupOf(scheme); waiting {
+	if !st.forgotten {
+		g := st.s.groupOf(scheme)
+		g.streams++
+		st.group.streams--
+		st.group = g
+	}
+	if waiting {
 		st.enter()
 	}
 }
