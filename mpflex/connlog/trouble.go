@@ -7,11 +7,15 @@ import (
 	"mplab/mpflex/session"
 )
 
-// Memory is the record of a shortage of memory for sessions.
+// Memory is the record of a shortage of memory for sessions, of one client at
+// the proxy.
 type Memory struct {
 	Event   string  `json:"event"` // "memory"
 	T       float64 `json:"t"`
-	Used    int64   `json:"used_bytes"`
+	Client  string  `json:"client,omitempty"`
+	Own     int64   `json:"client_used_bytes"`  // by the client's sessions, or the agent's
+	Share   int64   `json:"client_limit_bytes"` // that they may use now
+	Used    int64   `json:"used_bytes"`         // by all clients
 	Limit   int64   `json:"limit_bytes"`
 	Refused int64   `json:"streams_refused"` // from the start of the program
 	Reset   int64   `json:"streams_reset"`
@@ -19,7 +23,9 @@ type Memory struct {
 
 // NewMemory returns the record of a shortage.
 func NewMemory(s session.Shortage) Memory {
-	return Memory{Event: "memory", T: Unix(time.Now()), Used: s.Used, Limit: s.Limit, Refused: s.Refused, Reset: s.Reset}
+	return Memory{
+		Event: "memory", T: Unix(time.Now()), Client: s.Client, Own: s.Own, Share: s.Share, Used: s.Used, Limit: s.Limit, Refused: s.Refused, Reset: s.Reset,
+	}
 }
 
 // Listener is the record of connections that cannot be accepted for now.

@@ -35,7 +35,7 @@ const recordOverhead = 22
 type Options struct {
 	Identity *identity.Proxy
 	Session  session.Config
-	Budget   *session.Budget // of all sessions together; nil: each has one of its own
+	Budget   *session.Budget // of all sessions together, an account for each client; nil: each session has one of its own
 	Most     int             // sessions of a client at a time; default 16
 	// Connections and Streams count those of each client, and bound them; nil:
 	// there is no bound.
@@ -45,8 +45,9 @@ type Options struct {
 	// Begin is told of each new session, before its first stream; nil: nobody.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
-	// Refused is told of streams of a client that were reset by a bound; nil: nobody.
-	Refused func(client identity.Client, remote net.Addr, reason error)
+	// Refused is called for each stream that is reset because its client has too
+	// many. It must not block. nil: it is not called.
+	Refused func(client identity.Client, reason error)
 	// Watch is called, in a goroutine of its own, with each session; it must
 	// return soon after the session is done. nil: nobody watches.
 	Watch func(Held)
@@ -93,7 +94,7 @@ func New(o Options) *Server {
 		o.Log = func(Event) {}
 	}
 	if o.Refused == nil {
-		o.Refused = func(identity.Client, net.Addr, error) {}
+		o.Refused = func(identity.Client, error) {}
 	}
 	for _, quota := range []**identity.Quota{&o.Connections, &o.Streams} {
 		if *quota == nil {
@@ -303,7 +304,10 @@ func (d *Server) room(client identity.Client) bool {
 // begin makes a session and serves its streams.
 func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error) {
 	config := d.options.Session
-	config.Budget = d.options.Budget
+	if d.options.Budget != nil {
+		config.Account = d.account(client)
+	}
+	config.Incoming = places{d, client}
 	config.InitialWindow = int(attach.Settings.InitialWindow)
 	config.Log = func(e session.Event) { d.options.Log(Event{Event: e, Client: client.Name, Session: attach.Session}) }
 	s, err := session.New(session.Proxy, config)
@@ -324,7 +328,10 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 			if err != nil {
 				break
 			}
-			d.serve(client, st)
+			d.serving.Go(func() {
+				defer d.options.Streams.Give(client.ID)
+				d.options.Serve(d.ctx, client, st)
+			})
 		}
 		<-s.Done()
 		d.forget(h, attach.Session)
@@ -335,18 +342,35 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 	return h, nil
 }
 
-// serve serves a stream, or resets it when its client has too many.
-func (d *Server) serve(client identity.Client, st *session.Stream) {
-	if !d.options.Streams.Take(client.ID, 0) {
-		st.Abort(session.TooMany)
-		d.options.Refused(client, st.RemoteAddr(), fmt.Errorf("the client's limit of %d streams is reached", d.options.Streams.Most))
-		return
+// account returns the memory account of a client, which all its sessions share.
+// The server is locked.
+func (d *Server) account(client identity.Client) *session.Account {
+	for key, h := range d.sessions {
+		if key.Client == client.ID {
+			return h.session.Config().Account
+		}
 	}
-	d.serving.Go(func() {
-		defer d.options.Streams.Give(client.ID)
-		d.options.Serve(d.ctx, client, st)
-	})
+	return d.options.Budget.Account(client.Name)
 }
+
+// places counts the streams of a client, over all its sessions.
+type places struct {
+	server *Server
+	client identity.Client
+}
+
+// Take implements session.Quota.
+func (p places) Take() bool {
+	o := &p.server.options
+	if o.Streams.Take(p.client.ID, 0) {
+		return true
+	}
+	o.Refused(p.client, fmt.Errorf("the client's limit of %d streams is reached", o.Streams.Most))
+	return false
+}
+
+// Give implements session.Quota.
+func (p places) Give() { p.server.options.Streams.Give(p.client.ID) }
 
 // forget takes out a session that has ended.
 func (d *Server) forget(h *held, id wire.SessionID) {

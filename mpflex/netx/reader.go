@@ -21,12 +21,17 @@ func NewReader(conn *net.TCPConn) (*Reader, error) {
 
 // Read waits for bytes and reads as many as there are, and as fit into what take
 // gives, by one system call. When nothing was there, it tells by giveBack, and
-// take is called again later. The end of the stream is io.EOF.
+// take is called again later. Read returns 0 and no error when take gives no
+// memory. The end of the stream is io.EOF.
 func (r *Reader) Read(take func() [][]byte, giveBack func()) (int, error) {
 	var n int
 	var failure error
+	var none bool // take gave no memory
 	err := r.raw.Read(func(fd uintptr) bool {
 		to := take()
+		if none = len(to) == 0; none {
+			return true
+		}
 		for {
 			n, failure = unix.Readv(int(fd), to)
 			if failure != unix.EINTR {
@@ -44,6 +49,8 @@ func (r *Reader) Read(take func() [][]byte, giveBack func()) (int, error) {
 		return 0, err
 	case failure != nil:
 		return 0, os.NewSyscallError("readv", failure)
+	case none:
+		return 0, nil
 	case n == 0:
 		return 0, io.EOF
 	}

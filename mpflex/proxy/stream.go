@@ -21,9 +21,9 @@ import (
 )
 
 // openTimeout bounds how long a stream may take to say what it is for. Its later
-// bytes may have come over another path than the first ones, which wait for a
-// path that was lost.
-const openTimeout = 60 * time.Second
+// bytes can arrive before the first ones, which are sent again when their path
+// stalls.
+const openTimeout = 10 * time.Second
 
 // newSessions makes the server of the sessions of agents.
 func (p *Proxy) newSessions() {
@@ -32,7 +32,7 @@ func (p *Proxy) newSessions() {
 		Identity: p.known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus, Begin: p.begin,
 		Most: p.config.PerClient.Sessions, Connections: &p.connections, Streams: &identity.Quota{Most: p.config.PerClient.Streams},
 		Log: func(e downlink.Event) { p.log.Write(connlog.OfSession(e.Event, e.Session.String(), e.Client)) },
-		Refused: func(client identity.Client, _ net.Addr, reason error) {
+		Refused: func(client identity.Client, reason error) {
 			p.refused(client.Name, netip.AddrPort{}, reason)
 		},
 		Budget: session.NewBudget(p.config.Session.Budget(), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),

@@ -100,13 +100,11 @@ func (k *pair) stuck(streams int) []*Stream {
 		all = append(all, st)
 		go func() { _, _ = io.Copy(st, text(1, 8<<20)) }()
 	}
-	go func() {
-		for { // some are refused
-			if _, err := k.proxy.Accept(context.Background()); err != nil {
-				return
-			}
+	for range streams {
+		if _, err := k.proxy.Accept(context.Background()); err != nil {
+			k.t.Fatal(err)
 		}
-	}()
+	}
 	return all
 }
 
@@ -172,7 +170,9 @@ func TestHoarder(t *testing.T) {
 	const limit = 32 << 20
 	var told atomic.Int32
 	b := NewBudget(limit, func(Shortage) { told.Add(1) })
-	hoarder, other := newPairOf(t, Config{}, Config{Budget: b}, 2), newPairOf(t, Config{}, Config{Budget: b}, 2)
+	b.deadlock = 200 * time.Millisecond
+	hoarder := newPairOf(t, Config{}, Config{Account: b.Account("hoarder")}, 2)
+	other := newPairOf(t, Config{}, Config{Account: b.Account("other")}, 2)
 	most := peak(t, b)
 	streams := hoarder.stuck(100)
 	answers := map[string]func() io.Reader{}
@@ -205,14 +205,8 @@ func TestHoarder(t *testing.T) {
 	if told.Load() != 1 {
 		t.Errorf("a shortage was told %d times", told.Load())
 	}
-	if st, err := hoarder.agent.Open(); err != nil {
-		t.Error(err)
-	} else { // refused, with the reason
-		_, _ = st.Write([]byte("z"))
-		var reset *ResetError
-		if _, err := st.Read(make([]byte, 1)); !errors.As(err, &reset) || reset.Reason != NoMemory {
-			t.Errorf("%v", err)
-		}
+	if _, st := hoarder.stream("z"); st == nil {
+		t.Error("the session opens no stream any more")
 	}
 }
 
@@ -221,6 +215,136 @@ func (st *Stream) mu(f func()) {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
 	f()
+}
+
+// TestSessionsOfAClientShareAnAccount: they open streams until their half of the
+// budget is used up. Another client does not notice.
+func TestSessionsOfAClientShareAnAccount(t *testing.T) {
+	const limit = 16 << 20
+	b := NewBudget(limit, nil)
+	account := b.Account("hoarder")
+	open := int64(0)
+	for range 4 {
+		k := newPairOf(t, Config{}, Config{Account: account}, 1)
+		for {
+			st, err := k.agent.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = st.Write([]byte("x"))
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if _, err = k.proxy.Accept(ctx); err == nil {
+				open++
+			}
+			cancel()
+			if err == nil {
+				continue
+			}
+			var reset *ResetError
+			if _, err := st.Read(make([]byte, 1)); !errors.As(err, &reset) || reset.Reason != NoMemory {
+				t.Errorf("refused with %v", err)
+			}
+			break
+		}
+	}
+	if most := int64(limit / 2 / streamCost); open > most || open < most*3/4 {
+		t.Errorf("the sessions have %d streams, memory for half of the budget is %d", open, most)
+	}
+	other := newPairOf(t, Config{}, Config{Account: b.Account("other")}, 1)
+	for range 10 {
+		other.stream("x")
+	}
+}
+
+// TestBusySession: many streams leave less memory for buffers than their answers
+// need, all at once. All readers read, so all answers come: the session slows
+// down and resets nothing.
+func TestBusySession(t *testing.T) {
+	const streams, answer = 600, 2 * blockSize
+	const limit = streams * streamCost * 5 / 4 // a fifth is left, for 3 MB of 20 MB
+	agent, proxy := NewBudget(limit, nil), NewBudget(limit, nil)
+	k := newPairOf(t, Config{Budget: agent}, Config{Budget: proxy}, 2)
+	most := peak(t, proxy)
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for range streams {
+		for k.agent.config.Account.pressure() == short || k.proxy.config.Account.pressure() == short {
+			time.Sleep(time.Millisecond) // until the first bytes are acknowledged
+		}
+		st, other := k.stream("x")
+		all.Go(func() {
+			<-begin
+			_, _ = io.ReadFull(other, make([]byte, 1))
+			if _, err := io.Copy(other, text(uint64(st.ID()), answer)); err != nil {
+				t.Errorf("stream %d: answering: %v", st.ID(), err)
+			}
+			_ = other.Close()
+		})
+		all.Go(func() {
+			<-begin
+			_ = st.CloseWrite()
+			if n, err := io.Copy(io.Discard, st); n != answer || err != nil {
+				t.Errorf("stream %d: %d bytes, %v", st.ID(), n, err)
+			}
+			_ = st.Close()
+		})
+	}
+	close(begin)
+	all.Wait()
+	for name, b := range map[string]*Budget{"agent": agent, "proxy": proxy} {
+		if b.reset.Load() != 0 || b.refused.Load() != 0 {
+			t.Errorf("%s: %d streams were reset and %d refused", name, b.reset.Load(), b.refused.Load())
+		}
+	}
+	if most() > limit || most() < limit/10*9 {
+		t.Errorf("at most %d of %d bytes were used", most(), limit)
+	}
+}
+
+// TestStuckReadersGiveWay: downloads whose readers have stopped hold all memory
+// for what is sent. They are reset when they have stood still for long, and not
+// before; another stream of the same client then goes on.
+func TestStuckReadersGiveWay(t *testing.T) {
+	b := NewBudget(4<<20, nil)
+	b.standstill = 2 * time.Second
+	k := newPairOf(t, Config{Window: 64 << 10}, Config{Budget: b, Window: 64 << 10}, 1)
+	stream := func() (st, other *Stream) {
+		st, other = k.stream("x")
+		_, _ = io.ReadFull(other, make([]byte, 1))
+		return st, other
+	}
+	st, other := stream()
+	begun := time.Now()
+	var stuck []*Stream
+	for range 140 {
+		_, other := stream()
+		stuck = append(stuck, other)
+	}
+	for _, other := range stuck {
+		go func() { _, _ = io.Copy(other, text(1, 1<<20)) }()
+	}
+	full(t, k.agent)
+	if room := k.proxy.config.Account.roomOut(); room > 0 {
+		t.Fatalf("memory for %d bytes is left", room)
+	}
+	go func() {
+		_, _ = io.Copy(other, text(2, 1<<20))
+		_ = other.CloseWrite()
+	}()
+	if got, want := digest(t, st), digest(t, text(2, 1<<20)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	reset := 0
+	for _, st := range stuck {
+		st.mu(func() {
+			if st.reset != nil {
+				reset++
+			}
+		})
+	}
+	if took := time.Since(begun); reset == 0 || reset == len(stuck) || took < b.standstill {
+		t.Errorf("%d streams were reset within %v", reset, took)
+	}
 }
 
 // TestNoMemoryToOpen: a session opens no stream when its budget is used up, and
@@ -276,6 +400,7 @@ func TestSmallMessages(t *testing.T) {
 func TestMessagesFullOfGaps(t *testing.T) {
 	const limit = 8 << 20
 	b := NewBudget(limit, nil)
+	b.deadlock = 100 * time.Millisecond
 	s, conn := peer(t, Config{Budget: b})
 	most := peak(t, b)
 	go func() {

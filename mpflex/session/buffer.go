@@ -37,10 +37,15 @@ type outgoing struct {
 	base, end uint64
 }
 
+// full says whether the next byte needs another block.
+func (o *outgoing) full() bool {
+	return o.base&^(blockSize-1)+uint64(len(o.blocks))*blockSize <= o.end
+}
+
 // place returns where the next bytes go, at least one, with a reference to
 // their block; they count when end is set behind them.
 func (o *outgoing) place() ([]byte, *block) {
-	if o.base&^(blockSize-1)+uint64(len(o.blocks))*blockSize <= o.end {
+	if o.full() {
 		o.blocks = append(o.blocks, newBlock())
 	}
 	last := o.blocks[len(o.blocks)-1]
@@ -116,7 +121,7 @@ func (p *piece) join(next piece) bool {
 type incoming struct {
 	next    uint64  // all below has arrived
 	ready   []piece // the bytes below next that were not taken, in order
-	later   []piece // what lies behind a gap, ascending; none begins where another one does
+	later   pieces  // what lies behind a gap
 	waiting int     // bytes of both
 	memory  int     // that both take
 
@@ -151,9 +156,9 @@ func (in *incoming) add(p piece) bool {
 		return in.keep(p)
 	}
 	in.append(p)
-	n := 0
-	for n < len(in.later) && in.later[n].lo <= in.next {
-		late := in.later[n]
+	for first := in.later.first(); first != nil && first.lo <= in.next; first = in.later.first() {
+		late := *first
+		in.later.drop()
 		in.waiting -= len(late.data)
 		in.behind -= len(late.data)
 		in.memory -= late.cost()
@@ -162,9 +167,7 @@ func (in *incoming) add(p piece) bool {
 		} else {
 			late.held.free()
 		}
-		n++
 	}
-	in.later = slices.Delete(in.later, 0, n)
 	return true
 }
 
@@ -183,47 +186,40 @@ func (in *incoming) append(p piece) {
 
 // keep keeps a piece behind a gap, unless all of it is there.
 func (in *incoming) keep(p piece) bool {
-	i, same := slices.BinarySearchFunc(in.later, p.lo, func(p piece, lo uint64) int {
-		switch {
-		case p.lo < lo:
-			return -1
-		case p.lo > lo:
-			return 1
-		}
-		return 0
-	})
-	if i > 0 && in.later[i-1].hi() >= p.hi() {
+	place := in.later.search(p.lo)
+	before := in.later.before(place)
+	if before != nil && before.hi() >= p.hi() {
 		return false
 	}
-	if same {
-		if in.later[i].hi() >= p.hi() {
+	if same := in.later.get(place); same != nil && same.lo == p.lo {
+		if same.hi() >= p.hi() {
 			return false
 		}
-		in.waiting += len(p.data) - len(in.later[i].data)
-		in.behind += len(p.data) - len(in.later[i].data)
-		in.memory += p.cost() - in.later[i].cost()
-		in.later[i].held.free()
-		in.later[i] = p
+		in.waiting += len(p.data) - len(same.data)
+		in.behind += len(p.data) - len(same.data)
+		in.memory += p.cost() - same.cost()
+		same.held.free()
+		*same = p
 		return true
 	}
 	in.waiting += len(p.data)
 	in.behind += len(p.data)
-	if i > 0 && in.later[i-1].hi() == p.lo && in.later[i-1].join(p) {
+	if before != nil && before.hi() == p.lo && before.join(p) {
 		return true
 	}
 	in.memory += p.cost()
-	in.later = slices.Insert(in.later, i, p)
+	in.later.insert(place, p)
 	return true
 }
 
 // clear gives back everything.
 func (in *incoming) clear() {
-	for _, list := range [][]piece{in.ready, in.later} {
+	for _, list := range append(in.later.chunks, in.ready) {
 		for _, p := range list {
 			p.held.free()
 		}
 	}
-	in.ready, in.later, in.waiting, in.memory, in.behind = nil, nil, 0, 0, 0
+	in.ready, in.later, in.waiting, in.memory, in.behind = nil, pieces{}, 0, 0, 0
 }
 
 // buffer is memory for one received payload.

@@ -38,11 +38,22 @@ type Config struct {
 	PathTimeout   time.Duration // without any path for so long the session ends; default 60 s
 	Keepalive     time.Duration // how long a path may be silent while there are streams; default 15 s
 	Reinjection   Reinjection
-	Budget        *Budget // of memory, shared with other sessions; default: one of its own, of 512 MiB
+	Budget        *Budget  // of memory, shared with other sessions; default: one of its own, of 512 MiB
+	Account       *Account // of the client in a budget; default: the session may use all of Budget
+	// Incoming counts the streams that the other side opens, from their first
+	// frame on. Who accepts a stream gives its place back. It is called with the
+	// session locked and must not block. nil: they are not counted.
+	Incoming Quota
 	// Log is told what happens to the paths, and how the session ended: one event
 	// after the other in their order, in a goroutine of its own, which Close waits
 	// for. It may use the session, but not close it. nil: nobody is told.
 	Log func(Event)
+}
+
+// Quota bounds a number of streams.
+type Quota interface {
+	Take() bool
+	Give()
 }
 
 // Reinjection says which copies are made of messages that are late. The zero
@@ -80,6 +91,10 @@ func (c *Config) complete() {
 	if c.Budget == nil {
 		c.Budget = NewBudget(defaultBudget, nil)
 	}
+	if c.Account == nil {
+		c.Account = c.Budget.account("", 1)
+	}
+	c.Budget = c.Account.budget
 }
 
 func set[T comparable](value *T, otherwise T) {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"time"
 
 	"mplab/mpflex/frame"
 	"mplab/mpflex/sched"
@@ -15,13 +16,35 @@ type Datagram struct {
 	Payload     []byte
 }
 
-// mostDatagrams bounds how many of a scheme wait, and how many copies on a
-// path, mostWaiting the bytes of those of a scheme: later ones are dropped, as
-// on any full link.
 const (
-	mostDatagrams = 1024
-	mostWaiting   = 4 << 20
+	// mostWaiting bounds the memory of the datagrams of a session that wait to be
+	// sent, in bytes. The oldest one is dropped for a new one.
+	mostWaiting = 4 << 20
+	// datagramCost is the memory of a waiting datagram beside its bytes.
+	datagramCost = 256
+	// datagramAge is how long a datagram waits to be sent while others of its
+	// association wait behind it. Older ones are dropped, so that no queue lasts.
+	datagramAge = 100 * time.Millisecond
+	// datagramAgeMost is the same for the last one of its association.
+	datagramAgeMost = time.Second
 )
+
+// queued is a datagram that waits.
+type queued struct {
+	Datagram
+	number  uint32 // of a copy
+	sinceNS int64
+}
+
+// cost returns the memory that a waiting datagram takes.
+func (d *queued) cost() int64 { return int64(len(d.Payload)) + datagramCost }
+
+// flow are the waiting datagrams of an association, never none. The flows of a
+// group take turns.
+type flow struct {
+	association uint32
+	list        []queued
+}
 
 // OnDatagram sets who takes received datagrams. It is called by the reader of
 // a path and must not block; the payload is valid during the call.
@@ -33,7 +56,7 @@ func (s *Session) OnDatagram(take func(Datagram)) {
 
 // SendDatagram sends a datagram by a scheme, nil for the session's own. It says
 // whether the datagram waits to be sent: not without a path that the scheme
-// allows, and not when too many wait.
+// allows. Datagrams that wait may be dropped later, see Counters.
 func (s *Session) SendDatagram(d Datagram, scheme *Scheme) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,20 +67,81 @@ func (s *Session) SendDatagram(d Datagram, scheme *Scheme) bool {
 	if scheme != nil {
 		g = s.groupOf(scheme)
 	}
-	if len(g.datagrams) >= mostDatagrams || !slices.ContainsFunc(s.paths, g.allows) {
+	if !slices.ContainsFunc(s.paths, g.allows) {
 		return false
 	}
-	waiting := len(d.Payload)
-	for i := range g.datagrams {
-		waiting += len(g.datagrams[i].Payload)
-	}
-	if waiting > mostWaiting {
+	one := queued{Datagram: d, sinceNS: s.nowNS()}
+	if !s.makeRoom(one.cost()) {
+		s.totals.DatagramsDropped++
 		return false
 	}
-	d.Payload = slices.Clone(d.Payload)
-	g.datagrams = append(g.datagrams, d)
+	one.Payload = slices.Clone(d.Payload)
+	s.keepDatagram(one.cost())
+	if i := slices.IndexFunc(g.flows, func(f *flow) bool { return f.association == d.Association }); i >= 0 {
+		g.flows[i].list = append(g.flows[i].list, one)
+	} else {
+		g.flows = append(g.flows, &flow{d.Association, []queued{one}})
+	}
 	s.wake()
 	return true
+}
+
+// keepDatagram charges the memory of a waiting datagram; a negative number gives
+// it back.
+func (s *Session) keepDatagram(cost int64) {
+	s.waiting += cost
+	s.add(cost)
+}
+
+// mayHold returns how much memory the waiting datagrams of the session may take.
+func (s *Session) mayHold() int64 { return min(mostWaiting, s.config.Account.data()/8) }
+
+// makeRoom drops the oldest datagrams until another one may wait.
+func (s *Session) makeRoom(cost int64) bool {
+	for most := s.mayHold(); s.waiting+cost > most; {
+		var where *group
+		turn := 0
+		for _, g := range s.groups {
+			for i, f := range g.flows {
+				if where == nil || f.list[0].sinceNS < where.flows[turn].list[0].sinceNS {
+					where, turn = g, i
+				}
+			}
+		}
+		if where == nil {
+			return false
+		}
+		where.takeDatagram(s, turn)
+		s.totals.DatagramsDropped++
+	}
+	return true
+}
+
+// takeDatagram takes the first datagram of a flow out.
+func (g *group) takeDatagram(s *Session, turn int) queued {
+	f := g.flows[turn]
+	d := f.list[0]
+	f.list[0] = queued{}
+	if f.list = f.list[1:]; len(f.list) == 0 {
+		g.flows = slices.Delete(g.flows, turn, turn+1)
+	}
+	s.keepDatagram(-d.cost())
+	return d
+}
+
+// stale says whether the first datagram of a list has waited for too long.
+func (s *Session) stale(list []queued) bool {
+	age := time.Duration(s.nowNS() - list[0].sinceNS)
+	return age > s.datagramAge && len(list) > 1 || age > datagramAgeMost/datagramAge*s.datagramAge
+}
+
+// expire drops stale datagrams of the flow whose turn it is, and of those after
+// it when nothing of it is left.
+func (g *group) expire(s *Session) {
+	for len(g.flows) > 0 && s.stale(g.flows[0].list) {
+		g.takeDatagram(s, 0)
+		s.totals.DatagramsDropped++
+	}
 }
 
 // allows says whether a path may carry what has the scheme of the group.
@@ -68,36 +152,48 @@ func (g *group) allows(p *Path) bool {
 
 // hasDatagrams says whether some wait for their schemes.
 func (s *Session) hasDatagrams() bool {
-	return slices.ContainsFunc(s.groups, func(g *group) bool { return len(g.datagrams) > 0 })
+	return slices.ContainsFunc(s.groups, func(g *group) bool { return len(g.flows) > 0 })
 }
 
-// dropDatagrams drops those that no path that is left may carry.
+// dropDatagrams drops those that no path that is left may carry, all when the
+// session is over.
 func (s *Session) dropDatagrams() {
 	for _, g := range s.groups {
-		if !slices.ContainsFunc(s.paths, g.allows) {
-			g.datagrams, g.bearers = nil, nil
+		for len(g.flows) > 0 && !slices.ContainsFunc(s.paths, g.allows) {
+			g.takeDatagram(s, 0)
+			s.totals.DatagramsDropped++
 		}
 	}
 }
 
-// numbered is a datagram that goes over several paths, with its number.
-type numbered struct {
-	Datagram
-	number uint32
+// dropCopies drops the datagrams that wait for a path.
+func (s *Session) dropCopies(p *Path) {
+	for len(p.copies) > 0 {
+		s.takeCopy(p)
+	}
+}
+
+func (s *Session) takeCopy(p *Path) queued {
+	d := p.copies[0]
+	p.copies[0] = queued{}
+	p.copies = p.copies[1:]
+	s.keepDatagram(-d.cost())
+	return d
 }
 
 // fillDatagram takes one datagram, when a scheduler gives the path one.
 func (s *Session) fillDatagram(p *Path, b *batch) bool {
-	if len(p.copies) > 0 {
-		d := p.copies[0]
-		p.copies = p.copies[1:]
-		s.totals.DatagramCopies++
-		s.putDatagram(p, b, d.Datagram, d.number, frame.Again)
-		return true
+	for len(p.copies) > 0 {
+		stale := s.stale(p.copies)
+		if d := s.takeCopy(p); !stale {
+			s.totals.DatagramCopies++
+			s.putDatagram(p, b, d.Datagram, d.number, frame.Again)
+			return true
+		}
 	}
 	for i := range s.groups {
 		g := s.groups[(s.datagramTurn+i)%len(s.groups)]
-		if len(g.datagrams) == 0 {
+		if g.expire(s); len(g.flows) == 0 {
 			continue
 		}
 		bearers := s.bear(g)
@@ -109,18 +205,21 @@ func (s *Session) fillDatagram(p *Path, b *batch) bool {
 			}
 			continue
 		}
-		d := g.datagrams[0]
-		g.datagrams = g.datagrams[1:]
+		f := g.flows[0]
+		d := g.takeDatagram(s, 0)
+		if len(f.list) > 0 { // the next flow's turn
+			g.flows = append(slices.Delete(g.flows, 0, 1), f)
+		}
 		s.datagramTurn = (s.datagramTurn + i + 1) % len(s.groups)
 		s.totals.DatagramsOut++
-		var number uint32
 		var flags frame.Flags
 		if len(bearers) > 1 {
-			number, flags = s.datagramNumber, frame.Again
+			d.number, flags = s.datagramNumber, frame.Again
 			s.datagramNumber++
 			for _, q := range bearers {
-				if q != p && len(q.copies) < mostDatagrams {
-					q.copies = append(q.copies, numbered{d, number})
+				if q != p && s.waiting+d.cost() <= s.mayHold() {
+					q.copies = append(q.copies, d)
+					s.keepDatagram(d.cost())
 					if q.idle {
 						q.work.Signal()
 					}
@@ -128,7 +227,7 @@ func (s *Session) fillDatagram(p *Path, b *batch) bool {
 			}
 		}
 		g.bearers = g.bearers[:0]
-		s.putDatagram(p, b, d, number, flags)
+		s.putDatagram(p, b, d.Datagram, d.number, flags)
 		return true
 	}
 	return false
@@ -142,7 +241,7 @@ func (s *Session) bear(g *group) []*Path {
 		return g.bearers
 	}
 	views, paths := s.candidates(g.scheme)
-	message := sched.Message{Size: frame.HeaderSize + len(g.datagrams[0].Payload)}
+	message := sched.Message{Size: frame.HeaderSize + len(g.flows[0].list[0].Payload)}
 	g.bearers = readyOf(paths, g.scheme.Scheduler.Place(message, views), g.bearers[:0])
 	return g.bearers
 }

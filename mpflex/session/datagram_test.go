@@ -2,10 +2,14 @@ package session
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"mplab/mpflex/frame"
 	"mplab/mpflex/sched"
 )
 
@@ -13,6 +17,9 @@ import (
 // that was sent of them has.
 func (k *pair) arrivals(t *testing.T, n int, scheme *Scheme) []int {
 	t.Helper()
+	k.agent.mu.Lock()
+	k.agent.datagramAge = time.Minute // however slow this machine is
+	k.agent.mu.Unlock()
 	came := make(chan Datagram, 10*n)
 	k.proxy.OnDatagram(func(d Datagram) {
 		d.Payload = append([]byte(nil), d.Payload...)
@@ -153,5 +160,163 @@ func TestNumbers(t *testing.T) {
 		}
 		seen[number] = true
 		highest = max(highest, number)
+	}
+}
+
+// withPath runs f with a session that is locked and its path, which takes what
+// it is given and sends nothing, in virtual time.
+func withPath(t *testing.T, c Config, f func(t *testing.T, s *Session, p *Path)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Agent, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &Path{s: s, room: 1 << 30}
+		p.work.L = &s.mu
+		s.mu.Lock()
+		s.paths = []*Path{p}
+		f(t, s, p)
+		s.dropCopies(p)
+		s.paths = nil
+		s.mu.Unlock()
+		_ = s.Close()
+		if used := s.config.Budget.Used(); used != 0 {
+			t.Errorf("%d bytes are charged for a session that is over", used)
+		}
+	})
+}
+
+// send gives a locked session a datagram.
+func (s *Session) send(t *testing.T, association uint32, scheme *Scheme, payload []byte) {
+	t.Helper()
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if !s.SendDatagram(Datagram{Association: association, Payload: payload}, scheme) {
+		t.Error("a datagram was not taken")
+	}
+}
+
+// sent returns the payloads of datagrams in a batch.
+func (b *batch) sent() (all []string) {
+	for i := 1; i < len(b.bytes); i += 2 {
+		all = append(all, string(b.bytes[i]))
+	}
+	return all
+}
+
+// TestWaitingDatagramsAreBounded: however many schemes a session has, its waiting
+// datagrams are charged to the budget and take a bounded part of it. The oldest
+// ones are dropped.
+func TestWaitingDatagramsAreBounded(t *testing.T) {
+	const limit, schemes, each = 16 << 20, 64, 70
+	withPath(t, Config{Budget: NewBudget(limit, nil)}, func(t *testing.T, s *Session, p *Path) {
+		payload, most := make([]byte, 60_000), int64(0)
+		for i := range uint32(schemes) {
+			c := scheme(t, "single")
+			for range each {
+				s.send(t, i, c, payload)
+				most = max(most, s.config.Budget.Used())
+			}
+		}
+		if most > limit/8 || most < limit/10 {
+			t.Errorf("at most %d of %d bytes were used", most, limit)
+		}
+		if n := len(s.groups); n > schemes {
+			t.Errorf("%d groups", n)
+		}
+		n := s.totals.DatagramsDropped
+		var b batch
+		for b.reset(); s.fillDatagram(p, &b); b.reset() {
+			n++
+		}
+		if n != schemes*each {
+			t.Errorf("%d datagrams were dropped or sent, not %d", n, schemes*each)
+		}
+	})
+}
+
+// TestDatagramsOfALongQueue: a datagram waits 100 ms, the last one of its
+// association 1 s. Associations take turns.
+func TestDatagramsOfALongQueue(t *testing.T) {
+	withPath(t, Config{}, func(t *testing.T, s *Session, p *Path) {
+		wait := func(d time.Duration) {
+			s.mu.Unlock()
+			time.Sleep(d)
+			s.mu.Lock()
+		}
+		for i := range 5 {
+			s.send(t, 1, nil, fmt.Appendf(nil, "a%d", i))
+		}
+		wait(datagramAge + time.Millisecond)
+		for i := range 3 {
+			s.send(t, 1, nil, fmt.Appendf(nil, "b%d", i))
+		}
+		s.send(t, 2, nil, []byte("c"))
+		var b batch
+		for b.reset(); s.fillDatagram(p, &b); {
+		}
+		if got := fmt.Sprint(b.sent()); got != "[b0 c b1 b2]" {
+			t.Errorf("%s were sent", got)
+		}
+		for i := range 2 {
+			s.send(t, 1, nil, fmt.Appendf(nil, "d%d", i))
+		}
+		wait(datagramAge + time.Millisecond)
+		for b.reset(); s.fillDatagram(p, &b); {
+		}
+		if got := fmt.Sprint(b.sent()); got != "[d1]" {
+			t.Errorf("%s were sent", got)
+		}
+		s.send(t, 1, nil, []byte("e"))
+		wait(datagramAgeMost + time.Millisecond)
+		if b.reset(); s.fillDatagram(p, &b) {
+			t.Errorf("%s were sent after a second", b.sent())
+		}
+	})
+}
+
+// TestDatagramsAndStreamsShareAPath: while both wait, each has half of the bytes,
+// whatever the sizes; without the other one, each has all of them.
+func TestDatagramsAndStreamsShareAPath(t *testing.T) {
+	for _, size := range []int{100, 1200, 50_000} {
+		withPath(t, Config{}, func(t *testing.T, s *Session, p *Path) {
+			const total = 1 << 20 // bytes of each
+			st := &Stream{s: s, id: 1, group: s.defaultGroup, limit: 1 << 30}
+			for st.out.end < total {
+				place, held := st.out.place()
+				st.out.end += uint64(len(place))
+				held.drop()
+			}
+			st.enter()
+			for range 200_000 / size {
+				s.send(t, 1, nil, make([]byte, size))
+			}
+			var b batch
+			half := func() (datagrams, stream int64) {
+				before := p.stats
+				for b.reset(); s.hasDatagrams() && st.eager() && s.fillNext(p, &b); b.reset() {
+					b.drop()
+				}
+				return (p.stats.DatagramsOut - before.DatagramsOut) * int64(size+frame.HeaderSize), p.stats.BytesOut - before.BytesOut
+			}
+			datagrams, stream := half()
+			if diff := datagrams - stream; diff > 64<<10 || diff < -64<<10 || stream < 100_000 {
+				t.Errorf("datagrams of %d bytes: %d bytes of datagrams, %d of the stream", size, datagrams, stream)
+			}
+			for range 3 { // nothing is made up for later
+				b.reset()
+				if !s.fillNext(p, &b) || len(b.held) == 0 {
+					t.Error("the stream has nothing")
+				}
+				b.drop()
+			}
+			s.send(t, 1, nil, []byte("x"))
+			if b.reset(); !s.fillNext(p, &b) || len(b.held) > 0 {
+				t.Error("the next datagram waits for the stream")
+			}
+			st.out.clear()
+			st.reset = errors.New("over")
+		})
 	}
 }

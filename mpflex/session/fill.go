@@ -94,10 +94,29 @@ func (s *Session) fill(p *Path, b *batch) bool {
 	b.reset()
 	s.fillControl(p, b)
 	control := b.size
-	for p.room > 0 && !b.full() && (s.fillDatagram(p, b) || s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b)) {
+	for p.room > 0 && !b.full() && s.fillNext(p, b) {
 	}
 	b.payload = b.size > control
 	return b.size > 0
+}
+
+// fillNext takes a datagram or a message of a stream. While both wait, each gets
+// half of the path's bytes (deficit round robin); else datagrams go at once.
+func (s *Session) fillNext(p *Path, b *batch) bool {
+	size := b.size
+	if p.ahead <= 0 || len(p.copies) == 0 && !s.hasDatagrams() {
+		if s.fillDatagram(p, b) {
+			p.ahead += b.size - size
+			return true
+		}
+		p.ahead = 0
+	}
+	if s.fillLost(p, b) || s.fillLate(p, b) || s.fillData(p, b) || s.fillTail(p, b) {
+		p.ahead -= b.size - size
+		return true
+	}
+	p.ahead = 0
+	return s.fillDatagram(p, b)
 }
 
 // fillControl takes what is no data: of the path itself, and of the session
@@ -249,9 +268,7 @@ func (s *Session) place(p *Path, b *batch, st *Stream, size int) {
 	}
 	s.put(p, b, st, lo, size, flags)
 	s.copyBudget = min(s.copyBudget+float64(size)*s.config.Reinjection.Share, copyBudgetMost)
-	if st.mayWrite() {
-		st.writable.Signal()
-	}
+	st.offer()
 }
 
 // put appends a message to a batch and to the path's list of them.

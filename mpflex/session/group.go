@@ -19,9 +19,15 @@ type group struct {
 	queues [len(thresholds) + 1]queue // the last one's streams take turns
 	chosen []*Path                    // for the next message
 
-	datagrams []Datagram // with the scheme, to be sent
-	bearers   []*Path    // for the first of them
+	flows   []*flow // datagrams with the scheme, to be sent
+	bearers []*Path // for the first of them
+
+	streams int // that have the scheme
 }
+
+// mostGroups bounds how many schemes a session uses at a time. What has another
+// one goes by the session's own.
+const mostGroups = 1024
 
 // queue is streams that wait.
 type queue struct {
@@ -29,11 +35,17 @@ type queue struct {
 	used    int // messages that it had since a queue behind it had one
 }
 
+// groupOf returns the group of a scheme. A new one takes the place of those that
+// nothing uses any more.
 func (s *Session) groupOf(scheme *Scheme) *group {
 	for _, g := range s.groups {
 		if g.scheme == scheme {
 			return g
 		}
+	}
+	s.groups = slices.DeleteFunc(s.groups, func(g *group) bool { return g != s.defaultGroup && g.streams == 0 && len(g.flows) == 0 })
+	if len(s.groups) >= mostGroups {
+		return s.defaultGroup
 	}
 	g := &group{scheme: scheme}
 	s.groups = append(s.groups, g)

@@ -98,3 +98,38 @@ func TestStreamsThatLeave(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestSchemesThatNothingUses: a session gives back the groups of schemes that no
+// stream has any more, and bounds those in use.
+func TestSchemesThatNothingUses(t *testing.T) {
+	s, err := New(Agent, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // ends with the test
+	open := func() *Stream {
+		st, err := s.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.SetScheme(scheme(t, "single"))
+		return st
+	}
+	kept := open()
+	for range 5000 {
+		st := open()
+		st.mu(func() { s.forget(st) })
+	}
+	if n := len(s.groups); n > 3 {
+		t.Errorf("%d groups for the schemes of one stream", n)
+	}
+	for range mostGroups {
+		open()
+	}
+	if n := len(s.groups); n != mostGroups {
+		t.Errorf("%d groups", n)
+	}
+	if kept.group == s.defaultGroup || open().group != s.defaultGroup {
+		t.Error("another scheme than the last one is given up")
+	}
+}

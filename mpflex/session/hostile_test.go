@@ -218,3 +218,56 @@ func FuzzFrames(f *testing.F) {
 		_ = s.Close()
 	})
 }
+
+// few is a quota of streams.
+type few struct{ free atomic.Int64 }
+
+func (q *few) Take() bool {
+	if q.free.Load() == 0 {
+		return false
+	}
+	q.free.Add(-1)
+	return true
+}
+
+func (q *few) Give() { q.free.Add(1) }
+
+// TestStreamsCountFromTheirFirstFrame: streams are counted, and those above the
+// quota reset, before anybody accepts one. A session that ends gives back what
+// nobody has accepted.
+func TestStreamsCountFromTheirFirstFrame(t *testing.T) {
+	var quota few
+	quota.free.Store(3)
+	s, conn := peer(t, Config{Incoming: &quota})
+	for id := range uint32(5) {
+		if _, err := conn.Write(data(0, 2*id+1, 0, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for refused := 0; refused < 2; {
+		var b [frame.HeaderSize]byte
+		if _, err := io.ReadFull(conn, b[:]); err != nil {
+			t.Fatal(err)
+		}
+		h, err := frame.Parse(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(h.Size)); err != nil {
+			t.Fatal(err)
+		}
+		if h.Type == frame.Reset {
+			refused++
+			if h.Stream < 7 || Reason(h.Seq) != TooMany {
+				t.Errorf("stream %d is reset: %d", h.Stream, h.Seq)
+			}
+		}
+	}
+	if _, err := s.Accept(t.Context()); err != nil { // this one is ours
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if free := quota.free.Load(); free != 2 {
+		t.Errorf("%d of 3 places are free, 1 is with the stream that was accepted", free)
+	}
+}

@@ -1,7 +1,10 @@
 package session
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 )
 
 // FuzzIncoming: in whatever pieces the bytes of a stream come, what is ready is
@@ -60,11 +63,17 @@ func compare(t *testing.T, in *incoming, taken uint64, came map[uint64]bool) {
 		next = p.hi()
 		waiting, memory = waiting+len(p.data), memory+p.cost()
 	}
-	for i, p := range in.later {
-		if p.lo <= in.next || i > 0 && p.lo <= in.later[i-1].lo {
-			t.Fatalf("a later piece at %d, behind %d", p.lo, in.next)
+	last, n := in.next, 0
+	for _, p := range slices.Concat(in.later.chunks...) {
+		if p.lo <= last {
+			t.Fatalf("a later piece at %d, behind %d", p.lo, last)
 		}
+		last = p.lo
+		n++
 		waiting, memory, behind = waiting+len(p.data), memory+p.cost(), behind+len(p.data)
+	}
+	if n != in.later.n {
+		t.Fatalf("%d pieces are behind a gap, counted as %d", n, in.later.n)
 	}
 	if behind != in.behind {
 		t.Fatalf("%d bytes are behind a gap, counted as %d", behind, in.behind)
@@ -101,5 +110,61 @@ func TestWaitForTheOrder(t *testing.T) {
 	come(200, 50, 10)
 	if want := (20*6.0 + 10*4) / 60; in.waitedMS() != want {
 		t.Fatalf("%g ms, want %g", in.waitedMS(), want)
+	}
+}
+
+// fillBackwards gives a stream n bytes with a gap before each, the last one
+// first, and returns how long that takes.
+func fillBackwards(n int) time.Duration {
+	var in incoming
+	defer in.clear()
+	begun := time.Now()
+	for i := n; i > 0; i-- {
+		held := newBuffer(1)
+		in.add(piece{uint64(2 * i), held.b[:1], held})
+	}
+	return time.Since(begun)
+}
+
+// TestManyGaps: the time that a piece takes does not grow with the number of
+// gaps before it.
+func TestManyGaps(t *testing.T) {
+	const n, times = 4000, 32
+	fillBackwards(n * times) // the buffers are there from now on
+	few, many := time.Duration(0), fillBackwards(n*times)
+	for range times {
+		few += fillBackwards(n)
+	}
+	if many > 8*few {
+		t.Errorf("%d pieces behind gaps take %v, %d times %d pieces %v", n*times, many, times, n, few)
+	}
+}
+
+// TestPiecesInAnyOrder: many pieces that come in any order, some of them twice,
+// make the stream.
+func TestPiecesInAnyOrder(t *testing.T) {
+	const n = 5 * chunk
+	random := rand.New(rand.NewPCG(1, 2))
+	order := append(random.Perm(n), random.Perm(n)...)
+	order = append(order[slices.Index(order, 0)+1:], order[:slices.Index(order, 0)+1]...) // the first one comes late
+	var in incoming
+	defer func() { in.clear() }()
+	came := map[uint64]bool{}
+	for _, i := range order {
+		held := newBuffer(600) // too large to be joined
+		lo := uint64(600 * i)
+		for b := range uint64(600) {
+			held.b[b], came[lo+b] = byte((lo+b)*7+(lo+b)>>8), true
+		}
+		if !in.add(piece{lo, held.b[:600], held}) {
+			held.free()
+		}
+		if i%50 == 0 {
+			compare(t, &in, 0, came)
+		}
+	}
+	compare(t, &in, 0, came)
+	if in.next != 600*n || in.later.n != 0 {
+		t.Errorf("%d bytes came in order, %d pieces are left", in.next, in.later.n)
 	}
 }

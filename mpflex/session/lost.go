@@ -44,7 +44,8 @@ func (s *Session) lose(p *Path) {
 	}
 	p.sent = entries{}
 	s.lost = append(s.lost, p.twins...)
-	p.twins, p.copies = nil, nil
+	p.twins = nil
+	s.dropCopies(p)
 	s.dropDatagrams()
 	s.ends = slices.Clone(s.ended)
 	for _, st := range s.streams {

@@ -53,13 +53,14 @@ type Path struct {
 	minRTT   time.Duration
 	progress int64 // when delivery last grew, or something was written to an empty connection
 	stalled  bool
-	copied   int        // of sent: looked at for copies since the path is stalled
-	control  []byte     // frames for this path alone
-	twins    []entry    // messages that go over this path too
-	copies   []numbered // datagrams that go over this path too
-	taken    uint64     // bytes of frames that were read and done with
-	heardNS  int64      // when something was read
-	pingNS   int64      // when a ping was sent that was not answered; 0: none
+	copied   int      // of sent: looked at for copies since the path is stalled
+	control  []byte   // frames for this path alone
+	twins    []entry  // messages that go over this path too
+	copies   []queued // datagrams that go over this path too
+	ahead    int      // bytes that datagrams had before streams while both wait
+	taken    uint64   // bytes of frames that were read and done with
+	heardNS  int64    // when something was read
+	pingNS   int64    // when a ping was sent that was not answered; 0: none
 	pings    uint64
 	stats    PathStatus
 	over     chan struct{}

@@ -29,7 +29,9 @@ func (p *Path) readFrame(r *bufio.Reader) error {
 		}
 	}
 	s := p.s
-	s.config.Budget.wait()
+	if h.Type == frame.Data {
+		s.slow(h.Stream)
+	}
 	s.mu.Lock()
 	if err := s.err; err != nil {
 		s.mu.Unlock()
@@ -154,7 +156,7 @@ func (st *Stream) takeAck(acked, limit uint32) error {
 		return fmt.Errorf("%w: bytes of stream %d are acknowledged that were not sent", ErrProtocol, st.id)
 	}
 	if upTo > st.acked {
-		st.acked = upTo
+		st.acked, st.stillNS = upTo, st.s.nowNS()
 		if upTo >= st.out.end {
 			st.writable.Broadcast() // Flush waits for that
 		}
@@ -162,13 +164,11 @@ func (st *Stream) takeAck(acked, limit uint32) error {
 		st.charge()
 	}
 	if to := frame.Unwrap(st.limit, limit); to > st.limit {
-		st.limit = to
+		st.limit, st.stillNS = to, st.s.nowNS()
 		st.enter()
 		st.s.wake()
 	}
-	if st.mayWrite() {
-		st.writable.Signal()
-	}
+	st.offer()
 	st.settle()
 	return nil
 }
@@ -184,12 +184,15 @@ func (st *Stream) takeData(h frame.Header, b []byte, held *buffer) (bool, error)
 		return false, fmt.Errorf("%w: stream %d goes on behind its end", ErrProtocol, st.id)
 	}
 	if h.Flags&frame.Fin != 0 && !st.finSeen {
-		if n := len(st.in.later); n > 0 && st.in.later[n-1].hi() > hi || st.in.next > hi {
+		if last := st.in.later.last(); last != nil && last.hi() > hi || st.in.next > hi {
 			return false, fmt.Errorf("%w: stream %d ends before bytes that came", ErrProtocol, st.id)
 		}
 		st.finSeen, st.finAt = true, hi
 	}
 	before, waiting := st.in.next, st.in.waiting
+	if waiting == 0 {
+		st.stillNS = st.movedNS
+	}
 	st.in.account(st.movedNS)
 	kept := len(b) > 0 && st.in.add(piece{lo, b, held})
 	st.s.received += st.in.waiting - waiting

@@ -46,8 +46,10 @@ type Session struct {
 	ended        []pathEnd     // that were told; again when that may have been lost
 	unsent       int           // bytes of all streams that were not placed
 	received     int           // bytes of all streams that wait for their readers
-	memory       atomic.Int64  // what the budget is charged with
-	promised     int64         // of windows, see Budget
+	memory       atomic.Int64  // bytes that the account is charged with
+	refusals     int64         // streams that were refused and have not answered
+	hungry       []*Stream     // that wait for memory to send
+	relievedNS   int64         // when room was last made for them
 	pathless     time.Time     // since when there is no path; zero: there is one
 	copyBudget   float64       // bytes of tail copies that may be made
 	err          error
@@ -56,7 +58,9 @@ type Session struct {
 	looks        int           // how often watch looked
 	watching     sync.WaitGroup
 	datagram     func(Datagram)
-	datagramTurn int // the group that is asked first for one
+	datagramTurn int           // the group that is asked first for one
+	datagramAge  time.Duration // see the constant
+	waiting      int64         // memory of datagrams that wait to be sent
 	totals       Counters
 	scratch      []*Path
 	views        []sched.Path // the same as schedulers see them
@@ -73,7 +77,7 @@ func New(role Role, c Config) (*Session, error) {
 	c.complete()
 	s := &Session{
 		config: c, role: role, begun: time.Now(), streams: map[uint32]*Stream{}, nextID: 1, done: make(chan struct{}),
-		tick: make(chan struct{}, 1), pathless: time.Now(),
+		tick: make(chan struct{}, 1), pathless: time.Now(), datagramAge: datagramAge,
 	}
 	if role == Proxy {
 		s.nextID = 2
@@ -102,8 +106,8 @@ func (s *Session) Open() (*Stream, error) {
 		return nil, s.err
 	case len(s.streams) >= s.config.MaxStreams:
 		return nil, ErrStreams
-	case s.pressure() >= short:
-		s.config.Budget.refuse()
+	case s.config.Account.pressure() >= short:
+		s.config.Account.refuse()
 		return nil, ErrMemory
 	}
 	st := s.newStream(s.nextID)
@@ -163,13 +167,12 @@ func (s *Session) peerStream(id uint32) (*Stream, error) {
 		return nil, fmt.Errorf("%w: streams are opened without end", ErrProtocol)
 	}
 	st := s.newStream(id)
-	if len(s.streams) > s.config.MaxStreams {
-		st.abort(TooMany)
+	switch quota := s.config.Incoming; {
+	case s.config.Account.pressure() >= short:
+		s.refuse(st, NoMemory)
 		return nil, nil
-	}
-	if s.pressure() >= short {
-		s.config.Budget.refuse()
-		st.abort(NoMemory)
+	case len(s.streams) > s.config.MaxStreams, quota != nil && !quota.Take():
+		s.refuse(st, TooMany)
 		return nil, nil
 	}
 	s.accepted = append(s.accepted, st)
@@ -238,11 +241,19 @@ func (s *Session) end(why error, tell bool) {
 	if s.attached || lost > 0 {
 		s.tell(Event{Time: time.Now(), What: Over, Err: why, Streams: lost})
 	}
+	if s.config.Incoming != nil {
+		for range s.accepted { // nobody will
+			s.config.Incoming.Give()
+		}
+	}
+	s.accepted, s.hungry = nil, nil
 	s.config.Budget.leave(s)
 	paths := s.paths
 	s.paths = nil
+	s.dropDatagrams()
 	for _, p := range paths {
 		p.state, p.goAway = gone, tell
+		s.dropCopies(p)
 		s.history.ends(p)
 		now := time.Now()
 		_ = p.link.TCP.SetWriteDeadline(now.Add(goAwayTimeout))

@@ -62,7 +62,13 @@ func (st *Stream) awaitRoom() error {
 type reader struct{ io.Reader }
 
 // Read implements source.
-func (r reader) Read(take func() [][]byte, _ func()) (int, error) { return r.Reader.Read(take()[0]) }
+func (r reader) Read(take func() [][]byte, _ func()) (int, error) {
+	to := take()
+	if len(to) == 0 {
+		return 0, nil
+	}
+	return r.Reader.Read(to[0])
+}
 
 // place is where the next bytes of a stream go: the rest of its last block, and
 // blocks behind it that become the stream's when there is something in them.
@@ -73,14 +79,17 @@ type place struct {
 	to    [][]byte
 }
 
-// take returns memory, at least for a byte.
+// take returns memory, at least for a byte; nothing when there is none.
 func (p *place) take() [][]byte {
 	s := p.st.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.st.out.full() && s.config.Account.roomOut() <= 0 {
+		return nil
+	}
 	first, last := p.st.out.place()
 	p.last, p.to = last, append(p.to[:0], first)
-	for s.unsent < s.config.Memory && s.room(2) > 0 && len(p.to) < readBlocks {
+	for s.unsent < s.config.Memory && s.config.Account.room(2) > 0 && len(p.to) < readBlocks {
 		b := newBlock()
 		p.fresh, p.to = append(p.fresh, b), append(p.to, b.b[:])
 	}

@@ -19,6 +19,7 @@ type Counters struct {
 	DatagramsOut    int64 `json:"datagrams_out"`    // each once
 	DatagramsIn     int64 `json:"datagrams_in"`     // each once
 
+	DatagramsDropped   int64 `json:"datagrams_dropped"`   // that waited to be sent
 	DatagramCopies     int64 `json:"datagram_copies"`     // sent beside these
 	DatagramDuplicates int64 `json:"datagram_duplicates"` // received, and dropped
 }

@@ -92,7 +92,10 @@ type Stream struct {
 	readable, writable      sync.Cond
 	readTimeout, writeTimer *time.Timer
 	readLate, writeLate     bool
-	memory, promise         int64 // what the budget is charged with
+	charged                 charges
+	hungry                  bool  // waits in the session for memory
+	refused                 bool  // was never open
+	stillNS                 int64 // since when it has made no progress with what it holds
 	forgotten               bool  // by the session
 	stats                   StreamStatus
 	movedNS                 int64 // when a path last took or brought something of it
@@ -102,8 +105,10 @@ func (s *Session) newStream(id uint32) *Stream {
 	st := &Stream{
 		s: s, id: id, limit: uint64(s.config.InitialWindow), granted: uint64(s.config.InitialWindow), group: s.defaultGroup, linger: -1,
 	}
+	st.group.streams++
 	st.readable.L, st.writable.L = &s.mu, &s.mu
 	st.stats.Opened, st.movedNS = time.Now(), s.nowNS()
+	st.stillNS = st.movedNS
 	s.streams[id] = st
 	st.charge()
 	return st
@@ -121,18 +126,34 @@ func (st *Stream) SetScheme(scheme *Scheme) {
 	defer st.s.mu.Unlock()
 	waiting := st.queued
 	st.leave()
-	if st.group = st.s.groupOf(scheme); waiting {
+	if !st.forgotten {
+		g := st.s.groupOf(scheme)
+		g.streams++
+		st.group.streams--
+		st.group = g
+	}
+	if waiting {
 		st.enter()
 	}
 }
 
 // mayWrite says whether the stream takes another byte from the application.
 func (st *Stream) mayWrite() bool {
-	if st.out.end-st.out.base >= st.mayKeep() {
+	if st.out.end-st.out.base >= st.mayKeep() || st.out.full() && st.s.config.Account.roomOut() <= 0 {
 		return false
 	}
 	unsent := st.out.end - st.next
 	return unsent < unsentLeast || unsent < st.s.mayWait() && st.s.unsent < st.s.config.Memory
+}
+
+// offer wakes the writer if the stream takes another byte, or will as soon as
+// there is memory.
+func (st *Stream) offer() {
+	if st.mayWrite() {
+		st.writable.Signal()
+	} else if st.starves() {
+		st.starve()
+	}
 }
 
 // await waits until a byte may be written, with the session locked.
@@ -147,6 +168,8 @@ func (st *Stream) await() error {
 			return os.ErrDeadlineExceeded
 		case st.mayWrite():
 			return nil
+		case st.starves():
+			st.starve()
 		}
 		st.writable.Wait()
 	}
@@ -154,6 +177,9 @@ func (st *Stream) await() error {
 
 // added counts n bytes that were put in their place.
 func (st *Stream) added(n int, b *block) {
+	if st.out.base == st.out.end {
+		st.stillNS = st.s.nowNS()
+	}
 	st.out.end += uint64(n)
 	st.s.unsent += n
 	st.stats.BytesOut += int64(n)
@@ -309,6 +335,9 @@ func (st *Stream) awaitData() error {
 // consumed counts what the reader took and the memory that this freed, and
 // opens the window for more.
 func (st *Stream) consumed(n, memory int) {
+	if n > 0 {
+		st.stillNS = st.s.nowNS()
+	}
 	st.taken += uint64(n)
 	st.stats.BytesIn += int64(n)
 	if st.reset != nil {

@@ -89,6 +89,9 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 			}
 		}
 	}
+	if s.hunger(now) {
+		next = min(next, watchEvery)
+	}
 	return min(next, s.lateAcks(now, lastAcks), s.ping(now))
 }
 
