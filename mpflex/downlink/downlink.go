@@ -191,10 +191,12 @@ func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error)
 		seeOff(conn)
 		return nil, client.Fault(errors.New(status.String()))
 	}
-	if err := conn.SetDeadline(time.Time{}); err != nil {
-		return nil, err
+	_ = conn.SetDeadline(time.Time{})
+	path, err := h.session.Attach(link)
+	if err != nil {
+		h.session.GiveUp(link.ID, link.Incarnation) // the agent may have a path
 	}
-	return h.session.Attach(link)
+	return path, err
 }
 
 // drainTimeout bounds how long a connection that was answered is kept, so that a

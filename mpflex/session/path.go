@@ -111,6 +111,10 @@ func (s *Session) Attach(l Link) (*Path, error) {
 			former = other
 		}
 	}
+	if former != nil && former.link.Incarnation > l.Incarnation {
+		s.mu.Unlock()
+		return nil, errReplaced
+	}
 	p.heardNS, p.progress = s.nowNS(), s.nowNS()
 	p.room = p.space()
 	if l.Counter != nil {

@@ -58,6 +58,8 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 	case <-s.tick:
 	default:
 	}
+	now := s.nowNS()
+	s.overdue(now)
 	if len(s.paths) == 0 {
 		if time.Since(s.pathless) > s.config.PathTimeout {
 			go s.end(ErrNoPath, false)
@@ -65,7 +67,7 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 		}
 		return restEvery
 	}
-	now, busy := s.nowNS(), s.pending()
+	busy := s.pending()
 	for _, p := range s.paths {
 		if p.written == p.delivery {
 			continue
@@ -119,6 +121,7 @@ func (s *Session) stall(p *Path, now int64) {
 		return
 	}
 	p.stalled, p.copied = true, 0
+	s.repeatControl()
 	s.tell(p.event(Stalled, nil))
 	s.wake()
 }

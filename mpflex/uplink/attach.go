@@ -68,7 +68,7 @@ func (u *Uplink) secure(ctx context.Context, tcp *net.TCPConn) (session.Link, wi
 }
 
 // introduce says which path the connection is to be, and hears the answer.
-func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*session.Path, error) {
+func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (_ *session.Path, err error) {
 	u.mu.Lock()
 	fresh := !r.known
 	u.mu.Unlock()
@@ -88,6 +88,12 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	if err != nil {
 		return nil, err
 	}
+	refused := false
+	defer func() {
+		if err != nil && !refused { // the proxy may use the path
+			r.session.GiveUp(link.ID, link.Incarnation)
+		}
+	}()
 	if _, err := link.Conn.Write(b); err != nil {
 		return nil, err
 	}
@@ -96,6 +102,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	if errors.As(err, &skew) {
 		u.clock.Learn(skew)
 	}
+	refused = err == nil && answer.Status != wire.OK
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return nil, ErrNoAnswer
