@@ -12,7 +12,7 @@ import (
 	"mplab/mpflex/frame"
 )
 
-// halfAttach makes a connection a path of the proxy alone, as when the agent
+// halfAttach makes a connection a path at the proxy only, as when the agent
 // gives an attach up whose answer is under way. It returns both ends.
 func (k *pair) halfAttach(id uint8) (agent *net.TCPConn, proxy *Path) {
 	k.t.Helper()
@@ -51,7 +51,7 @@ func (s *Session) pass(d time.Duration) {
 
 // TestHalfAttached: the agent gives up an attach that the proxy has used. What
 // the agent's TCP acknowledged comes over the other path, when the agent says
-// so, and after a while when nobody does.
+// so, and after formerPatience without a path end.
 func TestHalfAttached(t *testing.T) {
 	for name, giveUp := range map[string]bool{"given up": true, "nobody says so": false} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func frames(t *testing.T, conn *net.TCPConn, last func(h frame.Header, payload [
 	}
 }
 
-// TestGiveUp: giving an attach up tells the other side that nothing was taken,
+// TestGiveUp: giving an attach up sends a path end with 0 bytes,
 // and sends the ends of streams again: their acknowledgements may be lost.
 func TestGiveUp(t *testing.T) {
 	s, conn := peer(t, Config{})

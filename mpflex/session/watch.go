@@ -165,7 +165,7 @@ func (s *Session) ping(now int64) {
 			if time.Duration(now-p.pingNS) > max(pingAnswer, 4*p.info.RTT) && time.Duration(now-p.heardNS) > pingAnswer {
 				go p.end(errSilent)
 			}
-		case time.Duration(now-p.heardNS) > s.config.Keepalive:
+		case time.Duration(now-p.heardNS) > p.link.Keepalive:
 			p.pingNS = now
 			p.pings++
 			p.control = frame.Header{Type: frame.Ping, Size: 8}.Append(p.control)

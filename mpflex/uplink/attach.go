@@ -120,6 +120,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (_ *
 	if reborn { // the proxy was restarted while paths were set up
 		return nil, errUnknown
 	}
+	r.session.SetPeer(session.Peer{InitialWindow: int(answer.Settings.InitialWindow), MaxStreams: int(answer.Settings.MaxStreams)})
 	if err := link.TCP.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}

@@ -17,10 +17,10 @@ import (
 	"mplab/mpflex/netx"
 )
 
-// cutter relays the first connection to a proxy, and cuts the others: of what
-// the proxy says it passes on as many bytes as the next step has, takes what
-// else comes for a while, and resets both ends. Behind the last step it relays
-// all. So the proxy's TCP knows bytes as delivered that the agent never sees.
+// cutter relays the first connection to a proxy, and cuts the others. It passes
+// on as many bytes of the proxy as the next step has, discards more bytes for
+// 300 ms, and resets both ends. After the last step it relays all. So the proxy's
+// TCP gets acknowledgements of bytes that the agent never reads.
 type cutter struct {
 	proxy    netip.AddrPort
 	steps    []int64
@@ -66,7 +66,7 @@ func (c *cutter) start(t *testing.T) netip.AddrPort {
 	return netx.AddrPort(listener.Addr())
 }
 
-// relay passes on what the proxy says on the nth connection.
+// relay passes on the bytes of the proxy on the nth connection.
 func (c *cutter) relay(near, far *net.TCPConn, n int) {
 	if n == 0 || n > len(c.steps) {
 		_, _ = io.Copy(near, far)

@@ -98,8 +98,8 @@ type run struct {
 
 // New returns an uplink whose session waits for Run.
 func New(o Options) (*Uplink, error) {
-	if len(o.Paths) == 0 || len(o.Paths) > 64 {
-		return nil, fmt.Errorf("%d paths; between 1 and 64 are needed", len(o.Paths))
+	if len(o.Paths) == 0 || len(o.Paths) > wire.MaxPaths {
+		return nil, fmt.Errorf("%d paths; between 1 and %d are needed", len(o.Paths), wire.MaxPaths)
 	}
 	if o.Log == nil {
 		o.Log = func(Event) {}
