@@ -17,6 +17,9 @@ import (
 // errUnknown: the proxy has no such session.
 var errUnknown = fmt.Errorf("%s any more: it was restarted, or the session was over for it", wire.UnknownSession)
 
+// errRecovered: the stalled path makes progress again and needs no replacement.
+var errRecovered = errors.New("the stalled path has recovered")
+
 // ErrNoAnswer: the proxy closed the connection instead of answering.
 var ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret)")
 
@@ -24,8 +27,10 @@ var ErrNoAnswer = errors.New("the proxy closed the connection without an answer 
 // of a record (RFC 8446 §5.2).
 const recordOverhead = 22
 
-// attach opens a connection on an interface and makes a path of it.
-func (u *Uplink) attach(ctx context.Context, r *run, i int) (*session.Path, error) {
+// attach opens a connection on an interface and makes a path of it. It returns
+// errRecovered when the path that it is to replace (nil: none) has recovered
+// before the proxy knows of the new connection.
+func (u *Uplink) attach(ctx context.Context, r *run, i int, before *session.Path) (*session.Path, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
 	options := u.options.Socket
@@ -38,6 +43,10 @@ func (u *Uplink) attach(ctx context.Context, r *run, i int) (*session.Path, erro
 	if err != nil {
 		netx.Abort(tcp)
 		return nil, err
+	}
+	if before != nil && !ended(before) && !before.Stalled() {
+		netx.Abort(tcp)
+		return nil, errRecovered
 	}
 	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

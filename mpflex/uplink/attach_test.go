@@ -15,6 +15,8 @@ import (
 
 	"mplab/mpflex/identity"
 	"mplab/mpflex/netx"
+	"mplab/mpflex/session"
+	"mplab/mpflex/testkit"
 )
 
 // cutter relays the first connection to a proxy, and cuts the others. It passes
@@ -165,5 +167,92 @@ func compareAll(got, want io.Reader) (total int64, err error) {
 		if err != nil {
 			return total, err
 		}
+	}
+}
+
+// TestRecoveredPathIsKept: a stalled path that recovers while another connection
+// is prepared is kept, and the connection is closed before its attach.
+func TestRecoveredPathIsKept(t *testing.T) {
+	proxy, _ := serveEcho(t, true)
+	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	accept := func() (near, far *net.TCPConn) {
+		_ = listener.SetDeadline(time.Now().Add(testkit.Patience))
+		near, err := listener.AcceptTCP()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if far, err = net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(proxy)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+		return near, far
+	}
+	events := make(chan string, 100)
+	o := Options{
+		Proxy: netx.AddrPort(listener.Addr()), Secret: testSecret, Paths: []Path{{}}, Session: session.Config{Keepalive: time.Hour},
+		Log: func(e Event) { events <- e.What },
+	}
+	if o.Private, err = identity.NewAgent(testSecret, identity.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	u, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { u.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	until := func(want string) {
+		t.Helper()
+		for {
+			select {
+			case got := <-events:
+				if got == want {
+					return
+				}
+				if got == session.Ended || got == session.Attached {
+					t.Fatalf("%s instead of %s", got, want)
+				}
+			case <-time.After(testkit.Patience):
+				t.Fatalf("did not come: %s", want)
+			}
+		}
+	}
+
+	near, far := accept()
+	var stopped sync.Mutex // held: nothing is relayed to the proxy
+	go func() { _, _ = io.Copy(near, far) }()
+	go func() {
+		chunk := make([]byte, 64<<10)
+		for n, err := 0, error(nil); err == nil; {
+			n, err = near.Read(chunk)
+			stopped.Lock()
+			_, _ = far.Write(chunk[:n])
+			stopped.Unlock()
+		}
+	}()
+	until(session.Attached)
+	st, err := u.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, st) }()
+	go func() { _, _ = io.Copy(st, rand.NewChaCha8([32]byte{2})) }()
+	stopped.Lock()
+	until(session.Stalled)
+	second, other := accept()
+	go func() { _, _ = io.Copy(other, second) }()
+	stopped.Unlock()
+	until(session.Recovered)
+	_ = other.SetReadDeadline(time.Now().Add(testkit.Patience))
+	_, _ = io.Copy(second, other) // until the agent has closed it
+	if status := u.Session().Status(); len(status.Paths) != 1 || status.Paths[0].Incarnation != 1 {
+		t.Errorf("%+v", status.Paths)
 	}
 }
