@@ -69,6 +69,10 @@ func (a *Agent) handle(ctx context.Context, f *flow) error {
 		request.Prepare = func(st *session.Stream) error { return a.rules.prepare(st, decision.Scheme) }
 	}
 	if f.reply != nil && a.uplink != nil { // opening a stream costs no round trip, so nor does this
+		if a.uplink.Session().Full() {
+			_ = f.answer(session.ErrStreams)
+			return session.ErrStreams
+		}
 		if err := f.answer(nil); err != nil {
 			return err
 		}

@@ -2,12 +2,14 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 
 	"mplab/mpflex/httpproxy"
 	"mplab/mpflex/netx"
+	"mplab/mpflex/session"
 	"mplab/mpflex/socks"
 )
 
@@ -43,6 +45,9 @@ func (a *Agent) connectHTTP(ctx context.Context, request httpproxy.Request, app 
 // replyStatus is what a client of the HTTP proxy is told of how a connection was
 // opened.
 func replyStatus(err error) int {
+	if errors.Is(err, session.ErrStreams) {
+		return http.StatusServiceUnavailable
+	}
 	switch replyCode(err) {
 	case socks.Succeeded:
 		return http.StatusOK

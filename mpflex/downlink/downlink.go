@@ -171,15 +171,15 @@ func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error)
 		return nil, err
 	}
 	link.ID, link.Incarnation, link.Name, link.Backup = attach.Path, attach.Incarnation, attach.Interface, attach.Backup
+	link.Keepalive = attach.Settings.KeepAlive
 	h, status, err := d.find(client, attach)
 	if err != nil {
 		return nil, client.Fault(err)
 	}
 	answer := wire.Attached{Status: status}
 	if status == wire.OK {
-		c := h.session.Config()
-		answer.Birth = h.birth
-		answer.Settings = wire.Settings{MaxStreams: uint32(c.MaxStreams), InitialWindow: uint32(c.InitialWindow), KeepAlive: c.Keepalive}
+		answer.Birth, answer.Settings = h.birth, d.settings(h.session.Config())
+		answer.Settings.KeepAlive = cmp.Or(attach.Settings.KeepAlive, answer.Settings.KeepAlive)
 	}
 	b, err := answer.Append(nil, client.Secret, binding, attach.Nonce)
 	if err != nil {
@@ -192,10 +192,22 @@ func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error)
 		seeOff(conn)
 		return nil, client.Fault(errors.New(status.String()))
 	}
-	if err := conn.SetDeadline(time.Time{}); err != nil {
-		return nil, err
+	_ = conn.SetDeadline(time.Time{})
+	path, err := h.session.Attach(link)
+	if err != nil {
+		h.session.GiveUp(link.ID, link.Incarnation) // the agent may have a path
 	}
-	return h.session.Attach(link)
+	return path, err
+}
+
+// settings returns the settings of an answer. The streams of a session are also
+// bounded by those of its client.
+func (d *Server) settings(c session.Config) wire.Settings {
+	streams := c.MaxStreams
+	if most := d.options.Streams.Most; most > 0 {
+		streams = min(streams, most)
+	}
+	return wire.Settings{MaxStreams: uint32(streams), InitialWindow: uint32(c.InitialWindow), KeepAlive: c.Keepalive}
 }
 
 // drainTimeout bounds how long a connection that was answered is kept, so that a
@@ -254,6 +266,8 @@ func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.S
 		return nil, wire.Draining, nil
 	case !d.options.Identity.Knows(client): // any more
 		return nil, 0, ErrRemoved
+	case attach.Path >= wire.MaxPaths:
+		return nil, wire.Bad, nil
 	case d.options.Connections.Over(client.ID):
 		return nil, wire.Limit, nil
 	case h == nil && !attach.Fresh:
@@ -308,12 +322,12 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 		config.Account = d.account(client)
 	}
 	config.Incoming = places{d, client}
-	config.InitialWindow = int(attach.Settings.InitialWindow)
 	config.Log = func(e session.Event) { d.options.Log(Event{Event: e, Client: client.Name, Session: attach.Session}) }
 	s, err := session.New(session.Proxy, config)
 	if err != nil {
 		return nil, err
 	}
+	s.SetPeer(session.Peer{InitialWindow: int(attach.Settings.InitialWindow), MaxStreams: int(attach.Settings.MaxStreams)})
 	if d.options.Begin != nil {
 		if err := d.options.Begin(client, attach.Session, s, attach.Settings.Schemes); err != nil {
 			_ = s.Close()

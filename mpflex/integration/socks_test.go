@@ -194,3 +194,25 @@ func TestSocksUsers(t *testing.T) {
 		t.Errorf("a password is in the log, or there is none: %v", err)
 	}
 }
+
+// TestSocksFull: a client hears of a session that has as many streams as the
+// proxy takes, instead of a connection that is reset.
+func TestSocksFull(t *testing.T) {
+	needLab(t)
+	startProxy(t, values{"session": values{"max_streams": 1}})
+	startAgent(t, withSocks(flex(false)))
+	serveOrigin(t, web, echo)
+	first, code := connectSocks(t, byAddress(2, 80), "")
+	if code != 0 {
+		t.Fatalf("the first stream: code %d", code)
+	}
+	say(t, first)
+	if _, code := connectSocks(t, byAddress(2, 80), ""); code != 1 {
+		t.Errorf("the second of one stream: code %d", code)
+	}
+	_ = first.Close()
+	eventually(t, "room for another stream", func() bool {
+		_, code := connectSocks(t, byAddress(2, 80), "")
+		return code == 0
+	})
+}

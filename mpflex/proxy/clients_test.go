@@ -93,7 +93,10 @@ func (r running) introduce(transport string, client, signedBy []byte, a *wire.At
 		conn, binding = secure, secure.Binding
 	}
 	a.Stamp()
-	a.Incarnation, a.Settings = max(a.Incarnation, 1), wire.Settings{MaxStreams: 10, InitialWindow: 65536}
+	a.Incarnation = max(a.Incarnation, 1)
+	if a.Settings.MaxStreams == 0 {
+		a.Settings = wire.Settings{MaxStreams: 10, InitialWindow: 65536}
+	}
 	message, err := a.Append(nil, signedBy, binding)
 	if err == nil {
 		_, err = conn.Write(message)
@@ -273,9 +276,12 @@ func TestClientWithoutMeasure(t *testing.T) {
 			}
 		})
 	}
-	streaming := &carrier.Dialer{Streams: p.uplink(t, eve, config.MPFlexPlain, session.Config{})}
-	if _, err := open(streaming, echo); err != nil { // while there is room for its path
-		t.Fatal(err)
+	var streaming [2]*carrier.Dialer // each obeys the proxy's bound by itself, both together exceed it
+	for i := range streaming {
+		streaming[i] = &carrier.Dialer{Streams: p.uplink(t, eve, config.MPFlexPlain, session.Config{})}
+		if _, err := open(streaming[i], echo); err != nil { // while there is room for its path
+			t.Fatal(err)
+		}
 	}
 	tcp := p.dialer(t, eve, config.TCP)
 	rounds(func(int) {
@@ -286,13 +292,13 @@ func TestClientWithoutMeasure(t *testing.T) {
 	for _, transport := range []string{config.MPFlex, config.MPFlexPlain} {
 		rounds(func(i int) { // paths of some sessions, of which nothing is read
 			conn, _, _ := p.introduce(transport, eve, eve, &wire.Attach{
-				Session: wire.SessionID{byte(i % 7)}, Path: byte(i), Fresh: true, Incarnation: uint32(i + 1),
+				Session: wire.SessionID{byte(i % 7)}, Path: byte(i % wire.MaxPaths), Fresh: true, Incarnation: uint32(i + 1),
 			})
 			held.keep(conn)
 		})
 	}
-	rounds(func(int) {
-		conn, err := streaming.Open(ctx, carrier.Request{Command: wire.Connect, Destination: echo})
+	rounds(func(i int) {
+		conn, err := streaming[i%len(streaming)].Open(ctx, carrier.Request{Command: wire.Connect, Destination: echo})
 		if err != nil {
 			return
 		}

@@ -27,12 +27,13 @@ const (
 )
 
 // Config are the settings of a session. Zero values stand for the defaults.
-// Window and InitialWindow are the same on both sides.
+// They bound the data that this side accepts. [Session.SetPeer] sets the bounds
+// of the other side.
 type Config struct {
 	Window        int           // bytes of a stream that may be under way before the reader has taken them; default 4 MiB
-	InitialWindow int           // the same, before the other side has said anything; default 256 KiB
+	InitialWindow int           // of Window, what the other side may send of a stream unasked; default 256 KiB
 	Memory        int           // received bytes of all streams that may wait before windows shrink; default 64 MiB
-	MaxStreams    int           // streams at a time; default 16384
+	MaxStreams    int           // streams at a time, those of this side included; default 16384
 	Scheduler     string        // of streams without a scheme of their own; see package sched
 	SendBuffer    int           // bytes that the TCP of each path is given without an acknowledgement, whatever its window (nikravesh2016 §4.3); 0: late binding
 	PathTimeout   time.Duration // without any path for so long the session ends; default 60 s
@@ -108,4 +109,10 @@ func set[T comparable](value *T, otherwise T) {
 type Scheme struct {
 	Scheduler sched.Scheduler
 	Paths     func(name string) (allowed, backup bool) // nil: all, none a backup
+}
+
+// Peer are the bounds of the other side, which this side must obey as a sender.
+type Peer struct {
+	InitialWindow int // bytes of each stream before its first acknowledgement
+	MaxStreams    int // streams of this side at a time
 }

@@ -33,6 +33,8 @@ func newPairOf(t testing.TB, agent, proxy Config, paths int) *pair {
 	if k.proxy, err = New(Proxy, proxy); err != nil {
 		t.Fatal(err)
 	}
+	k.agent.SetPeer(Peer{k.proxy.config.InitialWindow, k.proxy.config.MaxStreams})
+	k.proxy.SetPeer(Peer{k.agent.config.InitialWindow, k.agent.config.MaxStreams})
 	t.Cleanup(func() {
 		for _, s := range []*Session{k.agent, k.proxy} {
 			_ = s.Close()

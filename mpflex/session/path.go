@@ -17,12 +17,13 @@ import (
 type Link struct {
 	Conn        net.Conn // to read and write: TCP itself, or TLS over it
 	TCP         *net.TCPConn
-	Counter     *Counter // between Conn and TCP, when Conn is TLS
-	ID          uint8    // of the path, the same whenever it is set up again
-	Incarnation uint32   // counts how often it was
-	Name        string   // of the interface
-	Backup      bool     // used only when no other can be, by streams whose scheme does not name paths
-	Overhead    int      // bytes that Conn adds to each write
+	Counter     *Counter      // between Conn and TCP, when Conn is TLS
+	ID          uint8         // of the path, the same whenever it is set up again
+	Incarnation uint32        // counts how often it was
+	Name        string        // of the interface
+	Backup      bool          // used only when no other can be, by streams whose scheme does not name paths
+	Overhead    int           // bytes that Conn adds to each write
+	Keepalive   time.Duration // how long the path may be silent; 0: as Config has it
 }
 
 type pathState uint8
@@ -100,6 +101,7 @@ func (s *Session) Attach(l Link) (*Path, error) {
 		return nil, err
 	}
 	p.minRTT = p.info.RTT
+	set(&p.link.Keepalive, s.config.Keepalive)
 	p.stats.Attached, p.stats.CongestionControl = time.Now(), netx.Congestion(l.TCP)
 
 	s.mu.Lock()
@@ -112,6 +114,10 @@ func (s *Session) Attach(l Link) (*Path, error) {
 		if other.link.ID == l.ID {
 			former = other
 		}
+	}
+	if former != nil && former.link.Incarnation > l.Incarnation {
+		s.mu.Unlock()
+		return nil, errReplaced
 	}
 	p.heardNS, p.progress = s.nowNS(), s.nowNS()
 	p.room = p.space()

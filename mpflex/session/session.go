@@ -24,6 +24,8 @@ var (
 // used by several goroutines.
 type Session struct {
 	config Config
+	peer   Peer // guarded by mu
+	told   bool // SetPeer was called; guarded by mu
 	role   Role
 	begun  time.Time
 
@@ -77,7 +79,8 @@ func New(role Role, c Config) (*Session, error) {
 	c.complete()
 	s := &Session{
 		config: c, role: role, begun: time.Now(), streams: map[uint32]*Stream{}, nextID: 1, done: make(chan struct{}),
-		tick: make(chan struct{}, 1), pathless: time.Now(), datagramAge: datagramAge,
+		tick: make(chan struct{}, 1), pathless: time.Now(), peer: Peer{c.InitialWindow, c.MaxStreams},
+		datagramAge: datagramAge,
 	}
 	if role == Proxy {
 		s.nextID = 2
@@ -96,6 +99,32 @@ func New(role Role, c Config) (*Session, error) {
 	return s, nil
 }
 
+// SetPeer sets the bounds of the other side. Call it before the first Attach:
+// until then nothing is sent. Only the first call has an effect: the bounds of a
+// session do not change.
+func (s *Session) SetPeer(p Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told {
+		return
+	}
+	s.peer, s.told = p, true
+	for _, st := range s.streams {
+		st.limit = uint64(p.InitialWindow)
+	}
+}
+
+// Full reports whether Open fails with ErrStreams.
+func (s *Session) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.full()
+}
+
+func (s *Session) full() bool {
+	return len(s.streams) >= min(s.config.MaxStreams, s.peer.MaxStreams)
+}
+
 // Open makes a stream. It costs nothing: the other side learns of it with the
 // first bytes.
 func (s *Session) Open() (*Stream, error) {
@@ -104,7 +133,7 @@ func (s *Session) Open() (*Stream, error) {
 	switch {
 	case s.err != nil:
 		return nil, s.err
-	case len(s.streams) >= s.config.MaxStreams:
+	case s.full():
 		return nil, ErrStreams
 	case s.config.Account.pressure() >= short:
 		s.config.Account.refuse()

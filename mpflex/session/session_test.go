@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mplab/mpflex/frame"
 )
 
 // text is a source of bytes that are the same for the same seed.
@@ -129,6 +131,50 @@ func TestManyStreams(t *testing.T) {
 			t.Errorf("%d paths: %+v", paths, s)
 		}
 	}
+}
+
+// TestWindowsOfTheirOwn: each side sends by the window of the other, and accepts
+// by its own.
+func TestWindowsOfTheirOwn(t *testing.T) {
+	for _, windows := range [][2]int{{64 << 10, 512 << 10}, {512 << 10, 64 << 10}} {
+		k := newPairOf(t, Config{InitialWindow: windows[0]}, Config{InitialWindow: windows[1]}, 1)
+		go k.serve(map[string]func() io.Reader{digest(t, text(1, 2<<20)): func() io.Reader { return text(2, 2<<20) }})
+		k.exchange(1, 2<<20)
+		k.settled()
+	}
+}
+
+// TestOpenObeysTheOtherSide: a stream that the other side would refuse is not
+// opened.
+func TestOpenObeysTheOtherSide(t *testing.T) {
+	k := newPairOf(t, Config{}, Config{MaxStreams: 2}, 1)
+	first, _ := k.stream("1")
+	k.stream("2")
+	if _, err := k.agent.Open(); !errors.Is(err, ErrStreams) || !k.agent.Full() {
+		t.Errorf("%v", err)
+	}
+	first.Abort(Aborted)
+	await(t, k.agent, "the end of the stream", func() bool { return !k.agent.full() })
+	k.stream("3")
+}
+
+// TestKeepaliveOfThePath: a path is probed after the time that it was given, not
+// after that of the session.
+func TestKeepaliveOfThePath(t *testing.T) {
+	s, err := New(Proxy, Config{Keepalive: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	a, b := link(t)
+	defer a.Close()
+	if _, err := s.Attach(Link{Conn: b, TCP: b, Keepalive: 10 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(); err != nil {
+		t.Fatal(err)
+	}
+	frames(t, a, func(h frame.Header, _ []byte) bool { return h.Type == frame.Ping })
 }
 
 // TestSlowReader: a stream that nobody reads stops no other one.

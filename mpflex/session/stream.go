@@ -103,7 +103,7 @@ type Stream struct {
 
 func (s *Session) newStream(id uint32) *Stream {
 	st := &Stream{
-		s: s, id: id, limit: uint64(s.config.InitialWindow), granted: uint64(s.config.InitialWindow), group: s.defaultGroup, linger: -1,
+		s: s, id: id, limit: uint64(s.peer.InitialWindow), granted: uint64(s.config.InitialWindow), group: s.defaultGroup, linger: -1,
 	}
 	st.group.streams++
 	st.readable.L, st.writable.L = &s.mu, &s.mu

@@ -67,6 +67,8 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 	case <-s.tick:
 	default:
 	}
+	now := s.nowNS()
+	next := s.overdue(now)
 	if len(s.paths) == 0 {
 		left := s.config.PathTimeout - time.Since(s.pathless)
 		if left <= 0 {
@@ -75,7 +77,6 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 		}
 		return left
 	}
-	now, next := s.nowNS(), never
 	if s.pending() {
 		next = watchEvery
 	}
@@ -135,6 +136,7 @@ func (s *Session) stall(p *Path, now int64) {
 		return
 	}
 	p.stalled, p.copied = true, 0
+	s.repeatControl()
 	s.tell(p.event(Stalled, nil))
 	s.wake()
 }
@@ -185,7 +187,7 @@ func (s *Session) ping(now int64) time.Duration {
 		return next
 	}
 	for _, p := range s.paths {
-		left := s.config.Keepalive - time.Duration(now-p.heardNS)
+		left := p.link.Keepalive - time.Duration(now-p.heardNS)
 		if p.pingNS == 0 && left <= 0 {
 			p.pingNS = now
 			p.pings++

@@ -17,6 +17,9 @@ import (
 // errUnknown: the proxy has no such session.
 var errUnknown = fmt.Errorf("%s any more: it was restarted, or the session was over for it", wire.UnknownSession)
 
+// errRecovered: the stalled path makes progress again and needs no replacement.
+var errRecovered = errors.New("the stalled path has recovered")
+
 // ErrNoAnswer: the proxy closed the connection instead of answering.
 var ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret)")
 
@@ -24,8 +27,10 @@ var ErrNoAnswer = errors.New("the proxy closed the connection without an answer 
 // of a record (RFC 8446 §5.2).
 const recordOverhead = 22
 
-// attach opens a connection on an interface and makes a path of it.
-func (u *Uplink) attach(ctx context.Context, r *run, i int) (*session.Path, error) {
+// attach opens a connection on an interface and makes a path of it. It returns
+// errRecovered when the path that it is to replace (nil: none) has recovered
+// before the proxy knows of the new connection.
+func (u *Uplink) attach(ctx context.Context, r *run, i int, before *session.Path) (*session.Path, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
 	options := u.options.Socket
@@ -38,6 +43,10 @@ func (u *Uplink) attach(ctx context.Context, r *run, i int) (*session.Path, erro
 	if err != nil {
 		netx.Abort(tcp)
 		return nil, err
+	}
+	if before != nil && !ended(before) && !before.Stalled() {
+		netx.Abort(tcp)
+		return nil, errRecovered
 	}
 	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -68,7 +77,7 @@ func (u *Uplink) secure(ctx context.Context, tcp *net.TCPConn) (session.Link, wi
 }
 
 // introduce says which path the connection is to be, and hears the answer.
-func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*session.Path, error) {
+func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (_ *session.Path, err error) {
 	u.mu.Lock()
 	fresh := !r.known
 	u.mu.Unlock()
@@ -88,6 +97,12 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	if err != nil {
 		return nil, err
 	}
+	refused := false
+	defer func() {
+		if err != nil && !refused { // the proxy may use the path
+			r.session.GiveUp(link.ID, link.Incarnation)
+		}
+	}()
 	if _, err := link.Conn.Write(b); err != nil {
 		return nil, err
 	}
@@ -96,6 +111,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	if errors.As(err, &skew) {
 		u.clock.Learn(skew)
 	}
+	refused = err == nil && answer.Status != wire.OK
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return nil, ErrNoAnswer
@@ -113,6 +129,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (*se
 	if reborn { // the proxy was restarted while paths were set up
 		return nil, errUnknown
 	}
+	r.session.SetPeer(session.Peer{InitialWindow: int(answer.Settings.InitialWindow), MaxStreams: int(answer.Settings.MaxStreams)})
 	if err := link.TCP.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}

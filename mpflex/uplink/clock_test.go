@@ -28,10 +28,11 @@ func serveEcho(t *testing.T, private bool) (proxy netip.AddrPort, refusals func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := downlink.New(downlink.Options{Identity: known, Serve: func(_ context.Context, _ identity.Client, st *session.Stream) {
+	serve := func(_ context.Context, _ identity.Client, st *session.Stream) {
 		_, _ = io.Copy(st, st)
 		_ = st.Close()
-	}})
+	}
+	server := downlink.New(downlink.Options{Identity: known, Serve: serve, Session: session.Config{Scheduler: "roundrobin"}})
 	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package uplink
 
 import (
+	"errors"
 	"sync"
 
 	"mplab/mpflex/session"
@@ -47,5 +48,8 @@ func (u *Uplink) watch(r *run) (wait func()) {
 func (u *Uplink) note(r *run, i int, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if errors.Is(err, errRecovered) {
+		err = nil
+	}
 	r.failures[i] = err
 }

@@ -98,8 +98,8 @@ type run struct {
 
 // New returns an uplink whose session waits for Run.
 func New(o Options) (*Uplink, error) {
-	if len(o.Paths) == 0 || len(o.Paths) > 64 {
-		return nil, fmt.Errorf("%d paths; between 1 and 64 are needed", len(o.Paths))
+	if len(o.Paths) == 0 || len(o.Paths) > wire.MaxPaths {
+		return nil, fmt.Errorf("%d paths; between 1 and %d are needed", len(o.Paths), wire.MaxPaths)
 	}
 	if o.Log == nil {
 		o.Log = func(Event) {}
@@ -201,6 +201,8 @@ func (u *Uplink) keepAll(ctx context.Context, r *run) {
 func (u *Uplink) keep(ctx context.Context, r *run, i int) {
 	var held *lease // of the path that is attached, also while another connection is tried
 	defer func() { held.done() }()
+	var path *session.Path // that is attached
+	var attached time.Time
 	for pause := firstPause; ctx.Err() == nil; {
 		use, unfit := u.devices.use(ctx, u.options.Paths[i].Device)
 		if unfit != nil {
@@ -210,9 +212,12 @@ func (u *Uplink) keep(ctx context.Context, r *run, i int) {
 			pause = firstPause
 			continue
 		}
-		path, err := u.attach(use, r, i)
-		u.note(r, i, err)
-		if err != nil {
+		next, err := u.attach(use, r, i, path)
+		switch u.note(r, i, err); {
+		case errors.Is(err, errRecovered):
+			use.release()
+			use = held
+		case err != nil:
 			if errors.Is(err, errUnknown) {
 				r.session.End(errUnknown) // keepAll sees it
 				use.release()
@@ -220,17 +225,17 @@ func (u *Uplink) keep(ctx context.Context, r *run, i int) {
 			}
 			pause = u.tryLater(ctx, use, r, i, err, pause)
 			continue
+		default:
+			held.done()
+			held, path, attached = use, next, time.Now()
+			u.bind(use, i, path)
 		}
-		held.done()
-		held = use
-		u.bind(use, i, path)
-		attached := time.Now()
 		u.hold(ctx, r, i, path)
 		if !ended(path) {
 			continue // it is stalled
 		}
 		held.done()
-		held = nil
+		held, path = nil, nil
 		if lost(use) || time.Since(attached) >= lastingTime {
 			pause = firstPause
 			continue

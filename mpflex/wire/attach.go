@@ -70,6 +70,9 @@ type Attach struct {
 	Settings Settings
 }
 
+// MaxPaths is how many paths a session may have, numbered from 0.
+const MaxPaths = 64
+
 // Stamp dates the attach now and gives it a fresh nonce. An attach is sent once.
 func (a *Attach) Stamp() {
 	a.Time = time.Now()

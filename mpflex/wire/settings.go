@@ -23,14 +23,15 @@ const settingsSize = 4 + 4 + 4 + 2
 // asks for. Those of a session are the ones with which it was made; KeepAlive
 // is taken from each attach for its path.
 type Settings struct {
-	// MaxStreams is how many streams the other side may have open at a time,
-	// 1 to MaxStreams.
+	// MaxStreams is how many streams the receiver of the message may have open at
+	// a time, 1 to MaxStreams.
 	MaxStreams uint32
-	// InitialWindow is how many bytes of each stream the other side may send
-	// before it is given more, MinWindow to MaxWindow.
+	// InitialWindow is how many bytes of each stream the receiver of the message
+	// may send before the first acknowledgement, MinWindow to MaxWindow.
 	InitialWindow uint32
-	// KeepAlive is after what silence a path with open streams is probed, to
-	// the millisecond, MinKeepAlive to MaxKeepAlive; 0: never.
+	// KeepAlive is the silence after which either side probes a path with open
+	// streams, to the millisecond, MinKeepAlive to MaxKeepAlive. The agent
+	// decides; the answer repeats it. 0 in an attach: each side has its own.
 	KeepAlive time.Duration
 	// Schemes is what the agent's labels mean, at most MaxSchemes bytes that
 	// mean nothing to this package.
