@@ -45,7 +45,8 @@ type Options struct {
 	// Begin is told of each new session, before its first stream; nil: nobody.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
-	// Refused is told of streams of a client that were reset by a bound; nil: nobody.
+	// Refused is told of streams of a client that were reset by a bound, with the
+	// address that a path of its session comes from; nil: nobody.
 	Refused func(client identity.Client, remote net.Addr, reason error)
 	// Watch is called, in a goroutine of its own, with each session; it must
 	// return soon after the session is done. nil: nobody watches.
@@ -339,7 +340,7 @@ func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error
 func (d *Server) serve(client identity.Client, st *session.Stream) {
 	if !d.options.Streams.Take(client.ID, 0) {
 		st.Abort(session.TooMany)
-		d.options.Refused(client, st.RemoteAddr(), fmt.Errorf("the client's limit of %d streams is reached", d.options.Streams.Most))
+		d.options.Refused(client, st.Session().RemoteAddr(), fmt.Errorf("the client's limit of %d streams is reached", d.options.Streams.Most))
 		return
 	}
 	d.serving.Go(func() {

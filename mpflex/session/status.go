@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"net"
 	"slices"
 	"time"
 )
@@ -160,6 +161,16 @@ func (s *Session) Streams() []StreamStatus {
 		return 1
 	})
 	return list
+}
+
+// RemoteAddr is the other side's address of a path; nil when there is no path.
+func (s *Session) RemoteAddr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.paths) == 0 {
+		return nil
+	}
+	return s.paths[0].link.TCP.RemoteAddr()
 }
 
 // Status tells what the path did, also after its end.
