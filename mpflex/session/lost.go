@@ -87,7 +87,7 @@ func (s *Session) tookAll(p *Path) {
 	if !p.goAway {
 		_ = p.link.TCP.SetLinger(0)
 	}
-	_ = p.conn.Close()
+	_ = p.link.TCP.Close()
 }
 
 // pathEnded takes what the other side took of a path.

@@ -292,7 +292,7 @@ func (p *Path) write() {
 	if tell && failure == nil && p.farewell() == nil {
 		return // the reader closes
 	}
-	_ = p.conn.Close()
+	_ = p.link.TCP.Close()
 	p.once.Do(func() { close(p.over) })
 }
 
