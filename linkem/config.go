@@ -16,7 +16,7 @@ import (
 const (
 	DefaultQueueBytes = 150_000 // of a rate-limited direction whose queue is not given
 
-	maxRateKbps      = 10_000_000 // 10 Gbit/s
+	maxRateKbps      = 500_000 // measured: docs/linkem.md, Limits
 	minRateKbps      = 1
 	maxDelayMs       = 60_000
 	minQueueBytes    = 1_500 // one full packet, or nothing would ever pass
@@ -228,6 +228,9 @@ func traceInto(target *Params) func(string, json.RawMessage) error {
 		if err != nil {
 			return fieldErrorf(path, "%v", err)
 		}
+		if mean := opportunities.Summarise().MeanKbps; mean > maxRateKbps {
+			return fieldErrorf(path, "must offer at most %d kbit/s in the mean, found %s", maxRateKbps, plain(mean))
+		}
 		target.opportunities = opportunities
 		return nil
 	}
@@ -294,11 +297,7 @@ func (q Queue) withDefaults() Queue {
 
 func prefixesInto(target map[netip.Prefix]float64) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
-		var entries map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &entries); err != nil || entries == nil {
-			return fieldErrorf(path, "must be an object {\"prefix\": milliseconds, …}, found %s", excerpt(raw))
-		}
-		for _, text := range sortedKeys(entries) {
+		return eachMember(path, raw, func(text string, value json.RawMessage) error {
 			field := fmt.Sprintf("%s[%q]", path, text)
 			prefix, err := netip.ParsePrefix(text)
 			if err != nil {
@@ -307,13 +306,16 @@ func prefixesInto(target map[netip.Prefix]float64) func(string, json.RawMessage)
 			if prefix != prefix.Masked() {
 				return fieldErrorf(field, "has bits after the prefix; did you mean %s?", prefix.Masked())
 			}
+			if _, twice := target[prefix]; twice {
+				return fieldErrorf(field, "given twice")
+			}
 			var delayMs float64
-			if err := numberInto(&delayMs, 0, maxDelayMs)(field, entries[text]); err != nil {
+			if err := numberInto(&delayMs, 0, maxDelayMs)(field, value); err != nil {
 				return err
 			}
 			target[prefix] = delayMs
-		}
-		return nil
+			return nil
+		})
 	}
 }
 

@@ -45,7 +45,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{up(`{"rate":1}`), "links[0].up.rate: unknown field; allowed are delay_ms, duplicate_percent, jitter_distribution, jitter_ms, loss_model, loss_percent, queue, rate_kbps, reorder_percent, trace"},
 		{up(`{"Rate_kbps":1}`), "links[0].up.Rate_kbps: unknown field"},
 		{up(`{"rate_kbps":1,"rate_kbps":2}`), "links[0].up.rate_kbps: given twice"},
-		{up(`{"rate_kbps":-1}`), "links[0].up.rate_kbps: must be from 0 to 10000000, found -1"},
+		{up(`{"rate_kbps":-1}`), "links[0].up.rate_kbps: must be from 0 to 500000, found -1"},
+		{up(`{"rate_kbps":500001}`), "links[0].up.rate_kbps: must be from 0 to 500000, found 500001"},
 		{up(`{"rate_kbps":0.5}`), "links[0].up.rate_kbps: must be 0 (unlimited) or at least 1, found 0.5"},
 		{up(`{"rate_kbps":"1"}`), `links[0].up.rate_kbps: must be a number, found "1"`},
 		{up(`{"rate_kbps":null}`), "links[0].up.rate_kbps: must be a number, found null"},
@@ -78,6 +79,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.1":1}}]}`, `links[0].delay_by_prefix["10.0.0.1"]: must be an address prefix`},
 		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.1/8":1}}]}`, "did you mean 10.0.0.0/8?"},
 		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.0/8":-1}}]}`, "must be from 0 to 60000, found -1"},
+		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":{"10.0.0.0/8":1,"10.0.0.0/8":2}}]}`, `links[0].delay_by_prefix["10.0.0.0/8"]: given twice`},
+		{`{"links":[{"name":"w","a":"x","b":"y","up":{},"down":{},"delay_by_prefix":[]}]}`, `links[0].delay_by_prefix: must be an object`},
 	} {
 		if _, err := ParseConfig([]byte(c.config)); err == nil || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s:\n got  %v\n want %s", c.config, err, c.message)

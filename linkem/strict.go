@@ -34,37 +34,48 @@ func checkSyntax(raw []byte) error {
 
 // readObject reads a JSON object strictly: a key that is unknown, given twice or missing though required is an error.
 func readObject(path string, raw json.RawMessage, allowed fields, required ...string) error {
+	seen := map[string]bool{}
+	err := eachMember(path, raw, func(key string, value json.RawMessage) error {
+		read, known := allowed[key]
+		switch {
+		case !known:
+			return fieldErrorf(join(path, key), "unknown field; allowed are %s", strings.Join(sortedKeys(allowed), ", "))
+		case seen[key]:
+			return fieldErrorf(join(path, key), "given twice")
+		}
+		seen[key] = true
+		return read(join(path, key), value)
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range required {
+		if !seen[key] {
+			return fieldErrorf(join(path, key), "missing")
+		}
+	}
+	return nil
+}
+
+// eachMember calls take for each member of a JSON object in order, also for a key that is there again.
+func eachMember(path string, raw json.RawMessage, take func(key string, value json.RawMessage) error) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	token, err := decoder.Token()
 	if err != nil || token != json.Delim('{') {
 		return fieldErrorf(path, "must be an object {…}, found %s", excerpt(raw))
 	}
-	seen := map[string]bool{}
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
 			return fieldErrorf(path, "not valid JSON: %v", err)
 		}
 		key, _ := token.(string)
-		read, known := allowed[key]
-		if !known {
-			return fieldErrorf(join(path, key), "unknown field; allowed are %s", strings.Join(sortedKeys(allowed), ", "))
-		}
-		if seen[key] {
-			return fieldErrorf(join(path, key), "given twice")
-		}
-		seen[key] = true
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
 			return fieldErrorf(join(path, key), "not valid JSON: %v", err)
 		}
-		if err := read(join(path, key), value); err != nil {
+		if err := take(key, value); err != nil {
 			return err
-		}
-	}
-	for _, key := range required {
-		if !seen[key] {
-			return fieldErrorf(join(path, key), "missing")
 		}
 	}
 	return nil

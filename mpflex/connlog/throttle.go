@@ -3,6 +3,8 @@ package connlog
 import (
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // How often a Throttle lets something through.
@@ -15,27 +17,22 @@ const (
 // Throttle is full.
 type Throttle struct {
 	mu         sync.Mutex
-	spent      int
-	filled     time.Time // when the last token came back
+	bucket     *rate.Limiter // nil before the first Take
 	suppressed uint64
 }
 
-// Take tells whether a record may be written now, and how many were not since
+// Take reports whether a record may be written now, and how many were not since
 // the last one that was.
 func (t *Throttle) Take(now time.Time) (suppressed uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.spent == 0 {
-		t.filled = now
-	} else if came := int(now.Sub(t.filled) / ThrottlePause); came > 0 {
-		t.spent = max(t.spent-came, 0)
-		t.filled = t.filled.Add(time.Duration(came) * ThrottlePause)
+	if t.bucket == nil {
+		t.bucket = rate.NewLimiter(rate.Every(ThrottlePause), ThrottleBurst)
 	}
-	if t.spent == ThrottleBurst {
+	if !t.bucket.AllowN(now, 1) {
 		t.suppressed++
 		return 0, false
 	}
-	t.spent++
 	suppressed, t.suppressed = t.suppressed, 0
 	return suppressed, true
 }

@@ -46,8 +46,9 @@ type Options struct {
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
 	// Refused is called for each stream that is reset because its client has too
-	// many. It must not block. nil: it is not called.
-	Refused func(client identity.Client, reason error)
+	// many, with the address that the session's first path came from. It must not
+	// block. nil: it is not called.
+	Refused func(client identity.Client, remote net.Addr, reason error)
 	// Watch is called, in a goroutine of its own, with each session; it must
 	// return soon after the session is done. nil: nobody watches.
 	Watch func(Held)
@@ -172,7 +173,7 @@ func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error)
 	}
 	link.ID, link.Incarnation, link.Name, link.Backup = attach.Path, attach.Incarnation, attach.Interface, attach.Backup
 	link.Keepalive = attach.Settings.KeepAlive
-	h, status, err := d.find(client, attach)
+	h, status, err := d.find(client, conn.RemoteAddr(), attach)
 	if err != nil {
 		return nil, client.Fault(err)
 	}
@@ -256,7 +257,7 @@ func (v *visit) introduce(conn net.Conn, binding wire.Binding) (wire.Attach, ide
 
 // find finds the session of an attach, or makes it. After an error there is no
 // answer.
-func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.Status, error) {
+func (d *Server) find(client identity.Client, remote net.Addr, attach wire.Attach) (*held, wire.Status, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := client.Key(attach.Session)
@@ -277,7 +278,7 @@ func (d *Server) find(client identity.Client, attach wire.Attach) (*held, wire.S
 			return nil, wire.Limit, nil
 		}
 		var err error
-		if h, err = d.begin(client, attach); err != nil {
+		if h, err = d.begin(client, remote, attach); err != nil {
 			return nil, wire.Bad, nil
 		}
 		d.sessions[key] = h
@@ -316,12 +317,12 @@ func (d *Server) room(client identity.Client) bool {
 }
 
 // begin makes a session and serves its streams.
-func (d *Server) begin(client identity.Client, attach wire.Attach) (*held, error) {
+func (d *Server) begin(client identity.Client, remote net.Addr, attach wire.Attach) (*held, error) {
 	config := d.options.Session
 	if d.options.Budget != nil {
 		config.Account = d.account(client)
 	}
-	config.Incoming = places{d, client}
+	config.Incoming = places{d, client, remote}
 	config.Log = func(e session.Event) { d.options.Log(Event{Event: e, Client: client.Name, Session: attach.Session}) }
 	s, err := session.New(session.Proxy, config)
 	if err != nil {
@@ -371,6 +372,7 @@ func (d *Server) account(client identity.Client) *session.Account {
 type places struct {
 	server *Server
 	client identity.Client
+	remote net.Addr // of the session's first path
 }
 
 // Take implements session.Quota.
@@ -379,7 +381,7 @@ func (p places) Take() bool {
 	if o.Streams.Take(p.client.ID, 0) {
 		return true
 	}
-	o.Refused(p.client, fmt.Errorf("the client's limit of %d streams is reached", o.Streams.Most))
+	o.Refused(p.client, p.remote, fmt.Errorf("the client's limit of %d streams is reached", o.Streams.Most))
 	return false
 }
 

@@ -66,12 +66,24 @@ func (c *Client) once(at time.Time, nonce [wire.NonceSize]byte) error {
 	return nil
 }
 
-// Fault is an error with the client's name, if it has one.
+// FaultError is an error with the name of the client that caused it.
+type FaultError struct {
+	Client string
+	Err    error
+}
+
+// Error implements error.
+func (e *FaultError) Error() string { return fmt.Sprintf("client %q: %v", e.Client, e.Err) }
+
+// Unwrap returns the error without the name.
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// Fault returns a FaultError of the client, or err if the client has no name.
 func (c *Client) Fault(err error) error {
 	if c.Name == "" {
 		return err
 	}
-	return fmt.Errorf("client %q: %w", c.Name, err)
+	return &FaultError{c.Name, err}
 }
 
 // crowded tells that a connection was closed for a newer one.

@@ -354,7 +354,7 @@ func TestClientWithoutMeasure(t *testing.T) {
 	for _, limit := range []string{"of 24 connections", "of 30 streams"} { // the log tells of ten refusals a second
 		testkit.Eventually(t, "the log says that the limit "+limit+" is reached", func() bool {
 			return slices.ContainsFunc(records[connlog.Refusal](t, p, "refused"), func(r connlog.Refusal) bool {
-				return strings.Contains(r.Reason, limit) && r.Client == "eve"
+				return strings.Contains(r.Reason, limit) && r.Client == "eve" && r.Remote.Addr().IsLoopback()
 			})
 		})
 	}
@@ -409,5 +409,26 @@ func TestOwnListenerIsNoDestination(t *testing.T) {
 	var answer *carrier.StatusError
 	if !errors.As(err, &answer) || answer.Status != wire.Denied {
 		t.Error(err)
+	}
+}
+
+// TestRefusalsNameTheClient: streams beyond a limit and paths that are refused are
+// logged with the client's name and address.
+func TestRefusalsNameTheClient(t *testing.T) {
+	echo := testkit.Echo(t)
+	p := start(t, func(c *config.Proxy) { c.PerClient.Streams = 1 }, "alice", "bob")
+	d := p.dialer(t, secretOf("alice"), config.MPFlex)
+	for range 2 {
+		_, _ = open(d, echo)
+	}
+	if status, err := p.attach(t, config.MPFlex, secretOf("bob"), secretOf("bob"), wire.Attach{Session: wire.SessionID{1}}); err != nil || status != wire.UnknownSession {
+		t.Fatal(status, err)
+	}
+	for client, reason := range map[string]string{"alice": "the client's limit of 1 streams is reached", "bob": wire.UnknownSession.String()} {
+		testkit.Eventually(t, "the refusal of "+client, func() bool {
+			return slices.ContainsFunc(records[connlog.Refusal](t, p, "refused"), func(r connlog.Refusal) bool {
+				return strings.Contains(r.Reason, reason) && r.Client == client && r.Remote.Addr().IsLoopback() && r.Remote.Port() != 0
+			})
+		})
 	}
 }

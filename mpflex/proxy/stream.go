@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"time"
 
 	"mplab/mpflex/carrier"
@@ -32,8 +31,8 @@ func (p *Proxy) newSessions() {
 		Identity: p.known, Session: p.config.Session.Config(), Serve: p.serveStream, Watch: p.logStatus, Begin: p.begin,
 		Most: p.config.PerClient.Sessions, Connections: &p.connections, Streams: &identity.Quota{Most: p.config.PerClient.Streams},
 		Log: func(e downlink.Event) { p.log.Write(connlog.OfSession(e.Event, e.Session.String(), e.Client)) },
-		Refused: func(client identity.Client, reason error) {
-			p.refused(client.Name, netip.AddrPort{}, reason)
+		Refused: func(client identity.Client, remote net.Addr, reason error) {
+			p.refused(client.Name, netx.AddrPort(remote), reason)
 		},
 		Budget: session.NewBudget(p.config.Session.Budget(), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),
 	})
@@ -46,7 +45,12 @@ func (p *Proxy) takePath(ctx context.Context, conn *net.TCPConn, transport strin
 		err = p.sessions.Take(ctx, conn, transport == config.MPFlex)
 	}
 	if err != nil {
-		p.refused("", netx.AddrPort(conn.RemoteAddr()), err)
+		var fault *identity.FaultError
+		client := ""
+		if errors.As(err, &fault) {
+			client = fault.Client
+		}
+		p.refused(client, netx.AddrPort(conn.RemoteAddr()), err)
 		_ = conn.Close()
 	}
 }

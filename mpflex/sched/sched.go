@@ -67,8 +67,8 @@ type Pinned interface {
 
 var registry = map[string]func() Scheduler{}
 
-// register makes a scheduler known; each file of one calls it.
-func register(name string, make func() Scheduler) { registry[name] = make }
+// register makes a scheduler known by its constructor; each file of one calls it.
+func register(name string, create func() Scheduler) { registry[name] = create }
 
 // Default is the name of the scheduler that is used where none is asked for.
 const Default = "earliest"
@@ -78,8 +78,8 @@ func New(name string) (Scheduler, error) {
 	if name == "" {
 		name = Default
 	}
-	if make, ok := registry[name]; ok {
-		return make(), nil
+	if create, ok := registry[name]; ok {
+		return create(), nil
 	}
 	return nil, fmt.Errorf("no scheduler %q; there are %s", name, strings.Join(Names(), ", "))
 }

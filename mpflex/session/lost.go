@@ -108,7 +108,7 @@ func (s *Session) tookAll(p *Path) {
 	if !p.goAway {
 		_ = p.link.TCP.SetLinger(0)
 	}
-	_ = p.conn.Close()
+	_ = p.link.TCP.Close()
 }
 
 // sendEnd sends a path end, and again whenever it may have been lost.

@@ -299,7 +299,7 @@ func (p *Path) write() {
 	if tell && failure == nil && p.farewell() == nil {
 		return // the reader closes
 	}
-	_ = p.conn.Close()
+	_ = p.link.TCP.Close()
 	p.once.Do(func() { close(p.over) })
 }
 
@@ -404,13 +404,15 @@ var (
 	errThere    = errors.New("it has ended at the other side")
 )
 
-// rateMax is the highest delivery rate of the last seconds.
+// rateMax is the highest delivery rate, in bytes a second. A sample that comes more
+// than rateMemory after the highest one replaces it, by the second highest or itself.
+// Without samples, which a path gives only at its full rate, it stays as it is.
 type rateMax struct {
 	best, next     float64
 	bestNS, nextNS int64
 }
 
-// rateMemory is how long a rate counts.
+// rateMemory is for how long no later sample replaces a higher rate.
 const rateMemory = int64(10 * time.Second)
 
 func (r *rateMax) add(nowNS int64, rate float64) {

@@ -227,9 +227,9 @@ func (s *Session) watchOver() {
 	}
 }
 
-// Close ends the session: all streams are reset, and the paths closed. All
-// events have been told when it returns, and nothing is left; that takes up to
-// 0.5 s when the other side is silent.
+// Close ends the session: it resets all streams and closes the paths. When it returns,
+// all events are reported and nothing of the session is left. It takes up to 0.5 s
+// (goAwayTimeout + farewellTime) when the other side is silent.
 func (s *Session) Close() error {
 	s.End(ErrClosed)
 	s.watching.Wait()

@@ -173,3 +173,28 @@ func TestFlush(t *testing.T) {
 		t.Error("all has arrived, and it waits")
 	}
 }
+
+// Close is not held up by a path with TLS whose TCP takes nothing any more: the alert
+// with which TLS ends would wait for 5 s.
+func TestCloseWithFullSendBuffer(t *testing.T) {
+	s, err := New(Proxy, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, near := link(t)
+	defer far.Close()
+	there, here := &Counter{Conn: far}, &Counter{Conn: near}
+	_, conn := private(t, there, here)
+	if _, err := s.Attach(Link{Conn: conn, TCP: near, Counter: here, Incarnation: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n > 0; {
+		_ = near.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+		n, _ = near.Write(make([]byte, 1<<20))
+	}
+	began := time.Now()
+	_ = s.Close()
+	if after := time.Since(began); after > 3*time.Second {
+		t.Errorf("Close took %v", after)
+	}
+}

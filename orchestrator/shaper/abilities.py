@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from orchestrator.spec.abilities import Abilities
 
-LINKEM = Abilities("the link emulator of the virtual lab", disciplines=("drop-tail", "codel", "fq_codel"))
+LINKEM = Abilities(
+    "the link emulator of the virtual lab", disciplines=("drop-tail", "codel", "fq_codel"), rate_kbps=500_000.0
+)
 """As docs/linkem.md has it."""
 
 TC = Abilities(

@@ -60,6 +60,9 @@ def _refused(way: Direction, shaper: Abilities) -> Iterator[str]:
         yield f"{shaper.title} has no queue discipline '{queue.discipline}'; it has: {known}"
     if way.trace is not None and not shaper.traces:
         yield f"{shaper.title} cannot play packet-delivery traces (trace {way.trace.name})"
+    elif way.trace is not None and (mean := way.trace.profile().mean_kbps) > shaper.rate_kbps:
+        most = format_rate(shaper.rate_kbps)
+        yield f"trace {way.trace.name} offers {format_rate(mean)} in the mean: {shaper.title} can give at most {most}"
     if way.rate_kbps is not None and not shaper.lowest_rate_kbps <= way.rate_kbps <= shaper.rate_kbps:
         least, most = format_rate(shaper.lowest_rate_kbps), format_rate(shaper.rate_kbps)
         yield f"rate {format_rate(way.rate_kbps)}: {shaper.title} can give {least} to {most}"

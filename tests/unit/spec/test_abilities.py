@@ -22,7 +22,7 @@ def refused(directory: Path, wifi: str, *changes: str) -> list[str]:
 
 
 def test_what_linkem_can_do_is_not_refused(tmp_path: Path) -> None:
-    keys = "down: {rate: 10 Gbit/s, loss: {p: 1 %, r: 9 %}, duplicate: 1 %, queue: {discipline: fq_codel}}"
+    keys = "down: {rate: 500 Mbit/s, loss: {p: 1 %, r: 9 %}, duplicate: 1 %, queue: {discipline: fq_codel}}"
     assert refused(tmp_path, f"{{{keys}, up: unlimited, rtt: 60 s, reorder: 1 %, queue: 60 MB}}") == []
 
 
@@ -35,12 +35,12 @@ def test_what_linkem_can_do_is_not_refused(tmp_path: Path) -> None:
             "it has: drop-tail, codel, fq_codel",
         ),
         (
-            "{down: 1 Mbit/s, up: 20 Gbit/s, rtt: 9 ms}",
-            "wifi, up: rate 20 Gbit/s: the link emulator of the virtual lab can give 1 kbit/s to 10 Gbit/s",
+            "{down: 1 Mbit/s, up: 501 Mbit/s, rtt: 9 ms}",
+            "wifi, up: rate 501 Mbit/s: the link emulator of the virtual lab can give 1 kbit/s to 500 Mbit/s",
         ),
         (
             "{down: 0.5 kbit/s, up: 1 Mbit/s, rtt: 9 ms}",
-            "wifi, down: rate 0.5 kbit/s: the link emulator of the virtual lab can give 1 kbit/s to 10 Gbit/s",
+            "wifi, down: rate 0.5 kbit/s: the link emulator of the virtual lab can give 1 kbit/s to 500 Mbit/s",
         ),
         (
             "{down: 1 Mbit/s, up: {rate: 1 Mbit/s, delay: 61 s}, rtt: 62 s}",
@@ -78,10 +78,20 @@ def test_a_shaper_without_traces(tmp_path: Path) -> None:
     assert refused(links, "{down: {trace: t.down}, up: 1 Mbit/s, rtt: 9 ms}") == []
     (found,) = refusals(load_link("mine", links), replace(LINKEM, traces=False))
     assert found.endswith("cannot play packet-delivery traces (trace t.down)")
+    (tmp_path / "traces" / "fast.down").write_text("1\n" * 42, encoding="utf-8")
+    assert refused(links, "{down: {trace: fast.down}, up: 1 Mbit/s, rtt: 9 ms}") == [
+        "wifi, down: trace fast.down offers 505.344 Mbit/s in the mean: "
+        "the link emulator of the virtual lab can give at most 500 Mbit/s"
+    ]
 
 
-def test_an_experiment_that_asks_for_it_is_wrong(catalog: Catalog, load: Callable[..., Experiment]) -> None:
-    link = "{name: fair, extends: baseline, wifi: {queue: {discipline: cake}}}"
+@pytest.mark.parametrize(
+    ("wifi", "found"), [("queue: {discipline: cake}", "down: .* 'cake'"), ("up: 501 Mbit/s", "up: .* to 500 Mbit/s")]
+)
+def test_an_experiment_that_asks_for_it_is_wrong(
+    catalog: Catalog, load: Callable[..., Experiment], wifi: str, found: str
+) -> None:
+    link = f"{{name: fair, extends: baseline, wifi: {{{wifi}}}}}"
     path = load(links=f"[baseline, {link}]").path
-    with pytest.raises(InputError, match=r"example\.yaml:4: links\[1\]: link 'fair': wifi, down: .* 'cake'"):
+    with pytest.raises(InputError, match=rf"example\.yaml:4: links\[1\]: link 'fair': wifi, {found}"):
         load_experiment(path, catalog=replace(catalog, shapers={"linkem": LINKEM}))
