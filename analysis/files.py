@@ -50,7 +50,7 @@ _MOST_DIGITS = 18
 
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
-_FORMULA = re.compile(r"[=+@\t\r-]")
+FORMULA = re.compile(r"[=+@\t\r-]")
 """What a spreadsheet takes a text for a formula by."""
 
 
@@ -100,7 +100,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _field(value: Json) -> Json:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else rounded(value)
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else rounded(value)
 
 
 def rounded(content: Json) -> Json:

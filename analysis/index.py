@@ -5,17 +5,19 @@ can be made again at any time.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import polars as pl
 
 from analysis.columns import RESULT_TABLES
 from analysis.errors import AnalysisError, NotARunError, QueryError
+from analysis.files import FORMULA
 from analysis.frames import Results
 from analysis.run import read_run
 
@@ -25,6 +27,12 @@ TRACES = ("connections", "subflows", "directions")
 
 VERSION = 1
 _AT_ONCE = 20
+_INTERRUPT_AGAIN_S = 0.05
+_ANSWERING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
+"""MULTI is PIVOT."""
+
+_NO_ZONES = "pytz"
+T = TypeVar("T")
 _FILES = ("manifest.json", "events.jsonl", "report/summary.json")
 """What changes when a run goes on, or is analysed again."""
 
@@ -81,26 +89,81 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
 
 def query(file: Path, sql: str) -> Answer:
-    """What a statement answers; nothing can be changed by it.
+    """What one statement answers; it can change nothing, and read nothing but the index.
 
     Raises:
         QueryError: the statement is wrong, or there is no index.
+        KeyboardInterrupt: a signal handler has raised it; the statement was interrupted.
     """
     with _open(file, read_only=True) as connection, _explained(connection):
-        cursor = connection.execute(sql)
-        return Answer(tuple(column[0] for column in cursor.description or ()), tuple(cursor.fetchall()))
+        _check_one(connection, sql, _ANSWERING)
+        _confine(connection)
+
+        def ask() -> Answer:
+            cursor = connection.execute(sql)
+            return Answer(tuple(column[0] for column in cursor.description or ()), tuple(cursor.fetchall()))
+
+        return _interruptible(connection, ask)
 
 
 def export(file: Path, sql: str, output: Path, form: str) -> None:
     """Write what a statement answers to a file: ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects).
 
+    In CSV, a text that a spreadsheet would calculate begins with a ``'`` (`analysis.files.csv_text`).
+
     Raises:
         QueryError: as `query`, or the file cannot be written.
+        KeyboardInterrupt: as `query`.
     """
     options = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet", "json": "FORMAT json, ARRAY true"}[form]
     target = str(output).replace("'", "''")
     with _open(file, read_only=True) as connection, _explained(connection):
-        connection.execute(f"COPY ({sql.strip().rstrip(';')}) TO '{target}' ({options})")
+        _check_one(connection, sql, (duckdb.StatementType.SELECT,))
+        _confine(connection, output)
+        source = f"({sql.strip().rstrip(';')}\n)"
+        if form == "csv":
+            source = f"(SELECT {_without_formulas(connection, source)} FROM {source})"  # noqa: S608 - one SELECT
+        _interruptible(connection, lambda: connection.execute(f"COPY {source} TO '{target}' ({options})"))
+
+
+def _check_one(connection: duckdb.DuckDBPyConnection, sql: str, kinds: Sequence[duckdb.StatementType]) -> None:
+    """Raise QueryError for anything but one statement that answers."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type not in kinds:
+        found = ", ".join(statement.type.name for statement in statements) or "none"
+        raise QueryError(f"{sql.strip()}: one SELECT is needed: found {found}")
+
+
+def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
+    """Let statements reach no file but the index and ``output``, no network, and no settings."""
+    allowed = "" if output is None else "'{}'".format(str(output).replace("'", "''"))
+    connection.execute(f"SET allowed_paths = [{allowed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str:
+    """The columns of a query, texts as `analysis.files.csv_text` writes them."""
+    columns = connection.execute(f"DESCRIBE {source}").fetchall()
+    quoted = [('"{}"'.format(name.replace('"', '""')), kind) for name, kind, *_ in columns]
+    return ", ".join(
+        f"CASE WHEN regexp_matches({name}, '^{FORMULA.pattern}') THEN '''' || {name} ELSE {name} END AS {name}"
+        if kind == "VARCHAR"
+        else name
+        for name, kind in quoted
+    )
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Do ``work`` in a thread: signal handlers of Python run between steps of its own only, not in those of DuckDB."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        running = pool.submit(work)
+        try:
+            return running.result()
+        finally:
+            while not running.done():
+                connection.interrupt()
+                wait([running], timeout=_INTERRUPT_AGAIN_S)
 
 
 def _create(connection: duckdb.DuckDBPyConnection) -> None:
@@ -201,7 +264,10 @@ def _open(file: Path, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyCon
     if read_only and not file.exists():
         raise QueryError(f"{file}: there is no index; `mplab results index` makes it")
     # Extensions are never fetched: everything that is needed is built in.
-    config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+    }
     try:
         connection = duckdb.connect(str(file), read_only=read_only, config=config)
     except duckdb.Error as error:
@@ -218,6 +284,8 @@ def _explained(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         known = ", ".join(name for name in _tables(connection) if name in {*RESULT_TABLES, *TRACES})
         raise QueryError(f"{_first_line(error)}; tables: {known} (mplab results tables)") from error
     except duckdb.Error as error:
+        if _NO_ZONES in str(error):
+            raise QueryError("a column is a TIMESTAMP WITH TIME ZONE: cast it: COLUMN::TIMESTAMP") from error
         raise QueryError(str(error).strip()) from error
 
 

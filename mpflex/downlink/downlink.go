@@ -95,7 +95,7 @@ func New(o Options) *Server {
 		o.Log = func(Event) {}
 	}
 	if o.Refused == nil {
-		o.Refused = func(identity.Client, error) {}
+		o.Refused = func(identity.Client, net.Addr, error) {}
 	}
 	for _, quota := range []**identity.Quota{&o.Connections, &o.Streams} {
 		if *quota == nil {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from orchestrator.cli.options import RUNS, JsonOption, find_run
 from orchestrator.cli.output import err, out, print_json, table
@@ -96,7 +97,7 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
     reports: dict[str, Report] = {}
     with err.status("Comparing …") as status:
         for name, files in _captures(names, runs).items():
-            status.update(f"Comparing {name} with {tool}")
+            status.update(Text(f"Comparing {name} with {tool}"))
             reports[name] = check(tool, files)
     if as_json:
         print_json({"tool": tool, "captures": {name: _content(report) for name, report in reports.items()}})
@@ -127,7 +128,7 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
 
 
 def _show(name: str, report: "Report") -> None:
-    out.print(f"[bold]{name}[/bold]: {report.flows} flows in mptrace and {report.tool}", soft_wrap=True)
+    out.print(f"{name}: {report.flows} flows in mptrace and {report.tool}", style="bold", soft_wrap=True)
     for note in report.notes:
         out.print(f"  {note}", markup=False, soft_wrap=True)
     rows = table("field", "agree", "explained", "differ")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption
 from orchestrator.cli.output import out, print_json, table
@@ -12,7 +13,7 @@ from orchestrator.doctor import Check, examine
 from orchestrator.errors import LabNotReadyError
 from orchestrator.spec.lab import load_lab
 
-_SIGNS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "missing": "[red]missing[/]"}
+_STYLES = {"ok": "green", "warning": "yellow", "missing": "red"}
 
 
 def doctor(
@@ -28,7 +29,7 @@ def doctor(
     else:
         rows = table("", "what", "found", "what to do")
         for check in checks:
-            rows.add_row(_SIGNS[check.level], check.name, check.found, check.remedy)
+            rows.add_row(Text(check.level, style=_STYLES[check.level]), check.name, check.found, check.remedy)
         out.print(rows)
     if not ready:
         raise typer.Exit(LabNotReadyError.exit_code)

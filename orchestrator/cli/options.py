@@ -46,6 +46,15 @@ AllowHooksOption = Annotated[
     bool, typer.Option("--allow-hooks", help="Run commands of this host that somebody else's experiment asks for.")
 ]
 
+AllowLabOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-lab",
+        help="Use somebody else's lab file: its root shells, hosts, Docker engine and phones. Without this option, "
+        "an error lists them.",
+    ),
+]
+
 RUNS = Path("runs")
 
 

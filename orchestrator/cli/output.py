@@ -1,13 +1,20 @@
-"""Where words go: results to standard output, progress and errors to standard error."""
+"""Where words go: results to standard output, progress and errors to standard error.
+
+What is printed may come from runs, bundles and captures of somebody else: nothing in it is markup or an emoji, and no
+character of it steers the terminal.
+"""
 
 import json
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 
+from analysis.text import UNPRINTABLE
 from orchestrator.words import counted, duration
 
 __all__ = ["counted", "duration", "err", "out", "print_json", "table"]
@@ -15,11 +22,23 @@ __all__ = ["counted", "duration", "err", "out", "print_json", "table"]
 _PIPE_WIDTH = 120
 
 
+def escaped(text: str) -> str:
+    r"""``text`` with the escape of JSON, ``\u001b``, for each character that would steer a terminal."""
+    return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+class _Console(Console):
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As that of rich, with `escaped` text; what rich itself writes to steer the terminal stays."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else escaped(text), style, control)
+
+
 def _console(*, stderr: bool) -> Console:
     """A console as wide as the terminal; where there is none, wide enough for our tables."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
-    return Console(stderr=stderr, highlight=False, width=width)
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
 out = _console(stderr=False)

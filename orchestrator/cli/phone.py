@@ -136,7 +136,7 @@ def _listed(server: AdbServer, addresses: list[str]) -> dict[str, str]:
 
 def _show(found: Probe) -> None:
     identity, kernel = found.identity, found.kernel
-    out.print(f"[bold]{found.serial}[/]: {identity.model}, {identity.os}, kernel {identity.kernel}")
+    out.print(f"{found.serial}: {identity.model}, {identity.os}, kernel {identity.kernel}", style="bold")
     mptcp = {"none": "none", "upstream": "upstream", "out-of-tree": f"out-of-tree {kernel.version}"}[kernel.kind]
     switched = "" if kernel.kind == "none" else ", switched on" if kernel.enabled else ", switched off"
     extra = f", path manager {kernel.path_manager}, scheduler {kernel.scheduler}" if kernel.path_manager else ""

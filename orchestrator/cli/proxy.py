@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from orchestrator.cli.options import JsonOption, check_name
 from orchestrator.cli.output import err, out, print_json, table
@@ -154,7 +155,7 @@ def doctor(lab: LabOption = None, engine: EngineOption = "", as_json: JsonOption
     else:
         shown = table("check", "", "found")
         for finding in findings:
-            shown.add_row(finding.what, "ok" if finding.ok else "[red]no[/red]", finding.found)
+            shown.add_row(finding.what, "ok" if finding.ok else Text("no", style="red"), finding.found)
         out.print(shown)
     if bad := [finding for finding in findings if not finding.ok]:
         raise LabNotReadyError("; ".join(f"{finding.what}: {finding.found}" for finding in bad))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
-from orchestrator.cli.output import err, out, table
+from orchestrator.cli.output import err, escaped, out, table
 from orchestrator.cli.pdf import check_pdf, write_pdf
 
 
@@ -37,7 +37,7 @@ def report(
 def show_report(path: Path, *, as_json: bool) -> None:
     """Print the summary of an analysed run, or its JSON."""
     if as_json:
-        typer.echo((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip())
+        typer.echo(escaped((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip()))
     else:
         print_summary(path)
 

@@ -13,12 +13,22 @@ import typer
 from analysis.text import plural
 from orchestrator import host
 from orchestrator.cli.compare import change_content
-from orchestrator.cli.options import RUNS, AllowHooksOption, JsonOption, LabOption, PhoneOption, RunsOption, load
+from orchestrator.cli.options import (
+    RUNS,
+    AllowHooksOption,
+    AllowLabOption,
+    JsonOption,
+    LabOption,
+    PhoneOption,
+    RunsOption,
+    load,
+)
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.cli.plan import announce_skipped, plan_of
 from orchestrator.cli.run import begin, check_ready_for, execute
 from orchestrator.errors import GateError, InputError, MplabError
 from orchestrator.hooks import foreign
+from orchestrator.labconsent import check_lab
 from orchestrator.plan import Plan
 from orchestrator.record import RunDirectory, RunProgress
 from orchestrator.spec import Experiment
@@ -67,6 +77,7 @@ def reproduce(
     lab: LabOption = "",
     phone: PhoneOption = "",
     allow_hooks: AllowHooksOption = False,
+    allow_lab: AllowLabOption = False,
     max_size: Annotated[int, typer.Option(min=1, metavar="GB", help="Unpack no more than this.")] = MAX_GB,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
@@ -79,7 +90,7 @@ def reproduce(
     """
     with _folder(keep) as folder:
         bundle = _open(file, folder, max_size * GB, as_json=as_json)
-        planned = None if only else _planned(bundle, lab, phone, allow_hooks=allow_hooks)
+        planned = None if only else _planned(bundle, lab, phone, allow_hooks=allow_hooks, allow_lab=allow_lab)
         remade = _remake(bundle)
         if not as_json:
             _show_report(bundle, remade)
@@ -118,7 +129,7 @@ def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> "Bundle
             raise
 
 
-def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool) -> tuple[Experiment, Plan]:
+def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool, allow_lab: bool) -> tuple[Experiment, Plan]:
     """The experiment and its cells here. Raises InputError when they are not those of the bundle."""
     if not bundle.run.counts["ok"]:
         raise InputError(f"{bundle.archive}: no cell of it is ok: a new run would have nothing to be compared with")
@@ -127,6 +138,8 @@ def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool) -> tu
     experiment = load(directory.experiment_file, lab, phone)
     if experiment.hooks and not allow_hooks:
         raise foreign(experiment.hooks, bundle.archive)
+    if not lab and not allow_lab:
+        check_lab(experiment.lab, bundle.archive)
     plan = plan_of(experiment)
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, plan.cells))
     if lab and then != now:

@@ -1,5 +1,6 @@
 """``mplab results``: all runs of a folder, as tables."""
 
+import sys
 import tempfile
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption
-from orchestrator.cli.output import err, out, print_json, table
+from orchestrator.cli.output import err, escaped, out, print_json, table
 from orchestrator.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def export(
         quoted = name.replace('"', '""')
         write(_file(runs, file), sql or f'SELECT * FROM "{quoted}"', path, form.value)  # noqa: S608 - quoted
         if output is None:
-            typer.echo(path.read_text(encoding="utf-8"), nl=False)
+            text = path.read_text(encoding="utf-8")
+            typer.echo(escaped(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def _text(value: object) -> str:

@@ -18,6 +18,7 @@ from orchestrator.cli.enough import check_interval, teller
 from orchestrator.cli.options import (
     RUNS,
     AllowHooksOption,
+    AllowLabOption,
     ExperimentFile,
     JsonOption,
     LabOption,
@@ -40,6 +41,7 @@ from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
+from orchestrator.labconsent import check_lab, remember_lab
 from orchestrator.lock import resource_lock
 from orchestrator.outside import Answers
 from orchestrator.plan import Plan
@@ -114,6 +116,7 @@ def begin(
         events.append("run_planned", **plan.to_json())
         _set_deadline(events, ends_by)
     allow(experiment.hooks)
+    remember_lab(experiment.lab)
     directory.write_manifest(
         Manifest.of(
             run_id=directory.run_id,
@@ -144,6 +147,7 @@ def resume(
     ] = False,
     no_report: NoReport = False,
     allow_hooks: AllowHooksOption = False,
+    allow_lab: AllowLabOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells that would be run.")] = False,
     quiet: Quiet = False,
     ends_by: EndsBy = None,
@@ -160,6 +164,8 @@ def resume(
         return
     if not allow_hooks:
         check_allowed(experiment.hooks, directory.path)
+    if not allow_lab:
+        check_lab(experiment.lab, directory.path)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
     with resource_lock(directory.lock_name, run_id=directory.run_id), EventLog(directory.events_file) as events:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from orchestrator.cli.options import RUNS, find_run
 from orchestrator.cli.output import duration, err, out, print_json, table
@@ -85,7 +86,7 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
     with err.status(f"Connecting with {asked.address} …") as status:
 
         def tell(spread: "Spread") -> None:
-            status.update(_how_far(spread, time.monotonic() - began))
+            status.update(Text(_how_far(spread, time.monotonic() - began)))
 
         with connected(address) as client:
             results += Drive(client, found, tell=tell).results()

@@ -1,6 +1,9 @@
 """``mplab results``."""
 
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -8,6 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from analysis.errors import QueryError
+from analysis.index import NAME
+from analysis.index import query as ask
 from orchestrator.cli.main import app
 from orchestrator.errors import InputError
 from tests.unit.analysis.synthetic import Synthetic
@@ -79,3 +84,71 @@ def test_the_tables_are_listed() -> None:
     assert {"runs", "cells", "values", "statistics", "contrasts", "links", "steps", "connections"} <= set(listed)
     assert listed["connections"][:2] == ["run_id", "cell"]
     assert "contrasts" in results("tables").stdout
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('{secret}')",
+        "SELECT * FROM '{secret}'",
+        "SELECT content FROM read_text('{secret}')",
+        "SELECT * FROM glob('{folder}/*')",
+        "COPY (SELECT 1) TO '{folder}/written'",
+        "EXPORT DATABASE '{folder}/written'",
+        "ATTACH '{folder}/written'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SELECT 1; SELECT 2",
+        "",
+        "SELECT * FROM results",
+    ],
+)
+def test_a_query_reads_the_index_only_and_writes_nothing(runs: str, tmp_path: Path, sql: str) -> None:
+    (tmp_path / "secret.csv").write_text("word\nsesame\n")
+    asked = sql.format(secret=tmp_path / "secret.csv", folder=tmp_path)
+    for arguments in (["query", asked], ["export", "--query", asked or ";", "-o", str(tmp_path / "out.csv")]):
+        answer = results(*arguments, "--runs", runs)
+        assert isinstance(answer.exception, QueryError)
+        assert "sesame" not in answer.output
+        assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
+
+
+def test_an_export_writes_its_own_file_only(runs: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    out = tmp_path / "it's.csv"
+    sql = f"SELECT 1) TO '{other}' (FORMAT csv); --"
+    assert isinstance(
+        results("export", "--query", sql, "-o", str(out), "--runs", runs, "--no-update").exception, QueryError
+    )
+    assert results("export", "--query", "SELECT 1 AS x -- one", "-o", str(out), "--runs", runs).exit_code == 0
+    assert out.read_text() == "x\n1\n"
+    assert not other.exists()
+
+
+def test_texts_of_a_csv_are_no_formulas(runs: str) -> None:
+    sql = """SELECT '=1+1' AS "a ""b", '-x' AS c, 'x' AS d, -1 AS e, '@x' AS f"""
+    exported = results("export", "--query", sql, "--runs", runs, "--no-update").stdout
+    assert exported == '"a ""b",c,d,e,f\n\'=1+1,\'-x,x,-1,\'@x\n'
+
+
+def test_a_time_with_a_zone_is_explained(runs: str) -> None:
+    answer = results("query", "SELECT now() AS t", "--runs", runs, "--no-update")
+    assert isinstance(answer.exception, QueryError)
+    assert str(answer.exception) == "a column is a TIMESTAMP WITH TIME ZONE: cast it: COLUMN::TIMESTAMP"
+
+
+def test_a_signal_interrupts_a_query(runs: str) -> None:
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 11"
+
+    def handle(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ask(Path(runs) / NAME, endless)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
