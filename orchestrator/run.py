@@ -86,9 +86,11 @@ class Run:
         )
         events.append("run_started", cells=len(todo))
         self._tell_what_was_not_told(events)
-        with lab:
-            events.append("lab_up", **lab.describe())
-            cut = self._run_cells(lab, todo, events)
+        cut = None
+        if todo:
+            with lab:
+                events.append("lab_up", **lab.describe())
+                cut = self._run_cells(lab, todo, events)
         if cut is not None:
             found = {"interval": cut.interval} if cut.interval is not None else {}
             events.append("run_cut", reason=cut.reason, cells=cut.cells, **found)

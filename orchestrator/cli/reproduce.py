@@ -16,11 +16,12 @@ from orchestrator.cli.compare import change_content
 from orchestrator.cli.options import RUNS, AllowHooksOption, JsonOption, LabOption, PhoneOption, RunsOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.cli.plan import announce_skipped, plan_of
-from orchestrator.cli.run import begin, check_ready_for, execute
+from orchestrator.cli.run import begin, check_ready_for, execute, held
 from orchestrator.errors import GateError, InputError, MplabError
 from orchestrator.hooks import foreign
 from orchestrator.plan import Plan
 from orchestrator.record import RunDirectory, RunProgress
+from orchestrator.record.run_directory import new_run_id
 from orchestrator.spec import Experiment
 
 if TYPE_CHECKING:
@@ -163,10 +164,12 @@ def _run_again(bundle: "Bundle", experiment: Experiment, plan: Plan, runs: Path)
     from analysis.bundle.agree import agree  # noqa: PLC0415 - as above
     from analysis.run import read_run  # noqa: PLC0415 - as above
 
-    directory = begin(experiment, plan, runs)
-    err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
-    announce_skipped(plan)
-    progress = execute(directory)
+    run_id = new_run_id(experiment.name)
+    with held(experiment, RunDirectory(runs / run_id)) as locks:
+        directory = begin(experiment, plan, runs, run_id=run_id)
+        err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
+        announce_skipped(plan)
+        progress = execute(directory, locks)
     if not progress.ok:
         raise MplabError(f"{directory.path}: no cell of the new run is ok: there is nothing to compare")
     return Again(directory.path, progress, agree(read_run(bundle.run.directory), read_run(directory.path)))

@@ -1,9 +1,10 @@
 """``mplab run`` and ``mplab resume``."""
 
+import contextlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ from orchestrator.lab.enter import check_namespaces, lab_process
 from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
-from orchestrator.lock import resource_lock
+from orchestrator.lock import check_free, resource_lock
 from orchestrator.outside import Answers
 from orchestrator.plan import Plan
 from orchestrator.programs import ALL, FOR_REAL, FOR_UI, Program
@@ -54,7 +55,8 @@ from orchestrator.record import (
     write_junit,
 )
 from orchestrator.record.learnt import learn
-from orchestrator.resources import VIRTUAL_LAB
+from orchestrator.record.run_directory import new_run_id
+from orchestrator.resources import VIRTUAL_LAB, resources_of
 from orchestrator.spec import Experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse
 from orchestrator.spec.layers import kept_files
@@ -93,11 +95,30 @@ def run(
         show_plan(experiment, plan, learnt, as_json=as_json)
         return
     check_ready_for(experiment)
-    directory = begin(experiment, plan, runs, run_id=run_id, ends_by=ends_by)
-    if not quiet:
-        err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
-        announce_skipped(plan)
-    _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
+    run_id = run_id or new_run_id(experiment.name)
+    with held(experiment, RunDirectory(runs / run_id)) as locks:
+        directory = begin(experiment, plan, runs, run_id=run_id, ends_by=ends_by)
+        if not quiet:
+            err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
+            announce_skipped(plan)
+        _execute(directory, locks, report=not no_report, as_json=as_json, quiet=quiet)
+
+
+@contextlib.contextmanager
+def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]:
+    """Hold what only one run at a time may use; the stack that is yielded gives it back, at the latest at the end.
+
+    The lab of a real phone locks phone, routers and containers itself: here is only seen that they are free.
+
+    Raises:
+        LabNotReadyError: another run has something of it; nothing was written.
+    """
+    with ExitStack() as locks:
+        locks.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
+        if not experiment.lab.real:
+            locks.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        check_free(name for name in resources_of(experiment) if name != VIRTUAL_LAB)
+        yield locks
 
 
 def begin(
@@ -151,6 +172,9 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
+    if not dry_run and _is_complete(directory, failed=failed):
+        _finish_complete(directory, report=not no_report, as_json=as_json, quiet=quiet)
+        return
     experiment = directory.load_experiment(catalog())
     _check_unchanged(directory, experiment)
     if dry_run:
@@ -162,16 +186,38 @@ def resume(
         check_allowed(experiment.hooks, directory.path)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
-    with resource_lock(directory.lock_name, run_id=directory.run_id), EventLog(directory.events_file) as events:
+    with held(experiment, directory) as locks:
         complete = directory.complete_cells()
         again = _not_ok(directory) if failed else []
-        for cell in again:
-            directory.reopen_cell(cell)
-        events.append("run_resumed", complete=len(complete) - len(again), again=again)
-        _set_deadline(events, ends_by)
+        with EventLog(directory.events_file) as events:
+            for cell in again:
+                directory.reopen_cell(cell)
+            events.append("run_resumed", complete=len(complete) - len(again), again=again)
+            _set_deadline(events, ends_by)
+        if not quiet:
+            err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
+        _execute(directory, locks, report=not no_report, as_json=as_json, quiet=quiet)
+
+
+def _is_complete(directory: RunDirectory, *, failed: bool) -> bool:
+    """Whether a run has ended, and nothing of its plan is left to be run."""
+    return not _rest(directory, failed=failed).cells and _progress(directory).state == "finished"
+
+
+def _progress(directory: RunDirectory) -> RunProgress:
+    return RunProgress.from_events(read_events(directory.events_file))
+
+
+def _finish_complete(directory: RunDirectory, *, report: bool, as_json: bool, quiet: bool) -> None:
+    """Say that a run is complete. Make only what is missing after its cells: the process was killed before that."""
+    progress = _progress(directory)
     if not quiet:
-        err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
-    _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
+        err.print(f"{directory.run_id}: complete: {progress.ok} of {progress.total} cells are ok", style="bold")
+    page = directory.path / "report" / "index.html"
+    if not directory.junit_file.is_file() or (report and not page.is_file()):
+        with resource_lock(directory.lock_name, run_id=directory.run_id):
+            conclude(directory, report=report)
+    _finish(directory.path, progress, report=report, as_json=as_json, quiet=quiet)
 
 
 def _not_ok(directory: RunDirectory) -> list[str]:
@@ -251,27 +297,32 @@ def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
         )
 
 
-def _execute(directory: RunDirectory, *, report: bool, as_json: bool, quiet: bool) -> None:
+def _execute(directory: RunDirectory, locks: ExitStack, *, report: bool, as_json: bool, quiet: bool) -> None:
     """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
-    progress = execute(directory, report=report, quiet=quiet)
+    progress = execute(directory, locks, report=report, quiet=quiet)
     if err.is_terminal and not quiet:
         err.bell()
     _finish(directory.path, progress, report=report, as_json=as_json, quiet=quiet)
 
 
-def execute(directory: RunDirectory, *, report: bool = True, quiet: bool = False) -> RunProgress:
+def execute(directory: RunDirectory, locks: ExitStack, *, report: bool = True, quiet: bool = False) -> RunProgress:
     """Run every open cell, write ``junit.xml``, and analyse.
 
     Raises:
         As `run_cells`.
     """
-    progress = run_cells(directory, quiet=quiet)
+    progress = run_cells(directory, locks, quiet=quiet)
+    conclude(directory, report=report)
+    return progress
+
+
+def conclude(directory: RunDirectory, *, report: bool) -> None:
+    """Write what follows from the cells of a run: ``junit.xml`` and, with `report`, the analysis."""
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
         if cases := budget_cases(directory.path):
             write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
-    return progress
 
 
 def check_ready_for(experiment: Experiment) -> None:
@@ -280,8 +331,13 @@ def check_ready_for(experiment: Experiment) -> None:
     check_programs(experiment.hooks)
 
 
-def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
+def run_cells(directory: RunDirectory, locks: ExitStack, *, quiet: bool = False) -> RunProgress:
     """Run every open cell in a lab, showing progress.
+
+    Args:
+        directory: of the run.
+        locks: what `held` has yielded: others may have the lab when this returns.
+        quiet: show only what goes wrong.
 
     Raises:
         InterruptedRunError: SIGINT or SIGTERM.
@@ -292,9 +348,7 @@ def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
     experiment = directory.load_experiment(catalog())
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
-        stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
-        if not experiment.lab.real:  # that locks its phone and what shapes
-            stack.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        stack.enter_context(locks)
         hooks = stack.enter_context(HookRunner(experiment.hooks, directory))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())
