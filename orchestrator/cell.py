@@ -123,7 +123,9 @@ class Cell:
         self._job = job
         self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
         transport = job.experiment.transport(job.spec.transport)
-        self._transport: Transport = make_transport(transport.name, transport.options, lab.phone.interfaces)
+        self._transport: Transport = make_transport(
+            transport.name, transport.options, lab.phone.interfaces, transport.files
+        )
         self._link = job.experiment.link(job.spec.link)
         self._paths = self._link.paths()
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))

@@ -16,7 +16,7 @@ from orchestrator.cli.compare import change_content
 from orchestrator.cli.options import RUNS, AllowHooksOption, JsonOption, LabOption, PhoneOption, RunsOption, load
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.cli.plan import announce_skipped, plan_of
-from orchestrator.cli.run import begin, check_ready_for, execute, held
+from orchestrator.cli.run import begin, changed_files, check_ready_for, execute, experiment_as_in, held
 from orchestrator.errors import GateError, InputError, MplabError
 from orchestrator.hooks import foreign
 from orchestrator.plan import Plan
@@ -129,14 +129,16 @@ def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool) -> tu
     if experiment.hooks and not allow_hooks:
         raise foreign(experiment.hooks, bundle.archive)
     plan = plan_of(experiment)
-    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, plan.cells))
+    here = plan_of(experiment_as_in(manifest, experiment))
+    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, here.cells))
     if lab and then != now:
         err.print("in another lab than the first run: results may differ for that alone", style="yellow")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
     if then != now:
         lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
         examples = sorted(lost or more)[:3]
-        reasons = [f"{skipped.transport}: {skipped.reason}" for skipped in plan.skipped]
+        reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
+        reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in plan.skipped]
         commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
         raise InputError(
             f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "

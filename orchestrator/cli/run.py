@@ -127,7 +127,7 @@ def begin(
     """A new run directory in `runs`, with plan and manifest, and nothing run yet; without a manifest it is none."""
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
-    kept = kept_files(experiment.parents, experiment.given)
+    kept = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
     directory = RunDirectory.create(
         runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
     )
@@ -192,11 +192,25 @@ def resume(
         with EventLog(directory.events_file) as events:
             for cell in again:
                 directory.reopen_cell(cell)
-            events.append("run_resumed", complete=len(complete) - len(again), again=again)
+            events.append("run_resumed", complete=len(complete) - len(again), again=again, **_other_code(directory))
             _set_deadline(events, ends_by)
         if not quiet:
             err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
         _execute(directory, locks, report=not no_report, as_json=as_json, quiet=quiet)
+
+
+def _other_code(directory: RunDirectory) -> dict[str, Any]:
+    """``git`` when the checkout is not at the commit that the run began with; the user is told."""
+    then, now = directory.read_manifest().git, host.describe_git()
+    if (then.commit, then.dirty) == (now.commit, now.dirty):
+        return {}
+    began, here = (f"{one.commit or 'no commit'}{' with local changes' if one.dirty else ''}" for one in (then, now))
+    err.print(
+        f"! the run began with {began}, this is {here}: scenarios, pages and services may not be the same",
+        style="yellow",
+        soft_wrap=True,
+    )
+    return {"git": now.model_dump()}
 
 
 def _is_complete(directory: RunDirectory, *, failed: bool) -> bool:
@@ -289,12 +303,25 @@ def _programs(experiment: Experiment) -> list[Program]:
 def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     """Raise InputError when this mplab would plan other cells than the run's manifest has."""
     manifest = directory.read_manifest()
-    planned = {cell.id: cell.hash for cell in plan_of(experiment).cells}
+    planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
     if {cell.id: cell.hash for cell in manifest.to_plan().cells} != planned:
+        changed = changed_files(manifest, experiment)
+        what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
         raise InputError(
-            f"{directory.path}: the links, scenarios or transports of this experiment have changed since the run began "
-            "(or this kernel runs other transports): its cells would not be comparable; start a new run"
+            f"{directory.path}: {what} changed since the run began{'' if changed else ' (or this kernel runs other '}"
+            f"{'' if changed else 'transports)'}: its cells would not be comparable; start a new run"
         )
+
+
+def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
+    """The experiment as the mplab saw it that has written a manifest: older ones hashed no files."""
+    return experiment if manifest.experiment.files is not None else experiment.without_files()
+
+
+def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
+    """Files that a run depends on whose content is no longer what it was."""
+    then, now = manifest.experiment.files or {}, experiment.to_json()["files"]
+    return sorted(path for path in then if now.get(path) != then[path])
 
 
 def _execute(directory: RunDirectory, locks: ExitStack, *, report: bool, as_json: bool, quiet: bool) -> None:

@@ -59,7 +59,7 @@ class RunDirectory:
             write_new(run.lab_file, lab_source)
         for file, source in (kept or {}).items():
             with explained(path):
-                run.kept_dir.mkdir(mode=0o755, exist_ok=True)
+                (run.kept_dir / file).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             write_new(run.kept_dir / file, source)
         return run
 

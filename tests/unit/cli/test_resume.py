@@ -1,6 +1,7 @@
 """Runs that are complete, and runs whose lab somebody else has: nothing of them is touched."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from orchestrator.cli.run import begin
 from orchestrator.errors import InputError, LabNotReadyError, MplabError
 from orchestrator.lock import resource_lock
 from orchestrator.plan import CellSpec
-from orchestrator.record import CellRecord, EventLog, RunDirectory, read_events
+from orchestrator.record import CellRecord, EventLog, RunDirectory, RunProgress, read_events
 from orchestrator.resources import VIRTUAL_LAB
 
 EXPERIMENT = """\
@@ -131,13 +132,14 @@ def test_a_run_that_does_not_get_its_lab_leaves_no_directory(experiment: Path, r
 def test_the_lab_is_free_again_when_the_cells_have_been_run(
     experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_cells(directory: RunDirectory, locks: module.ExitStack, *, quiet: bool) -> module.RunProgress:
+    def run_cells(directory: RunDirectory, locks: ExitStack, *, quiet: bool) -> RunProgress:
         with locks:
+            assert quiet
             finish(directory)
             for name in (VIRTUAL_LAB, directory.lock_name):
                 with pytest.raises(LabNotReadyError), resource_lock(name):
                     pass
-        return module.RunProgress.from_events(read_events(directory.events_file))
+        return RunProgress.from_events(read_events(directory.events_file))
 
     def analyse(_path: Path) -> None:
         with resource_lock(VIRTUAL_LAB):
