@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -54,6 +55,7 @@ from orchestrator.record import (
     utc_now,
     write_junit,
 )
+from orchestrator.record.files import GO_ON
 from orchestrator.record.learnt import learn
 from orchestrator.record.run_directory import new_run_id
 from orchestrator.resources import VIRTUAL_LAB, resources_of
@@ -124,13 +126,42 @@ def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]
 def begin(
     experiment: Experiment, plan: Plan, runs: Path, *, run_id: str = "", ends_by: float | None = None
 ) -> RunDirectory:
-    """A new run directory in `runs`, with plan and manifest, and nothing run yet; without a manifest it is none."""
+    """A new run directory in `runs`, with plan and manifest, and nothing run yet.
+
+    Raises:
+        MplabError: it cannot be written ("disk full: …"); nothing of it stays.
+        LabNotReadyError: the lab is missing something.
+    """
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
     kept = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
-    directory = RunDirectory.create(
-        runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
-    )
+    run_id = run_id or new_run_id(experiment.name)
+    with _whole_or_not_there(runs / run_id):
+        directory = RunDirectory.create(
+            runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
+        )
+        _write_plan(directory, experiment, plan, lab, ends_by)
+    return directory
+
+
+@contextlib.contextmanager
+def _whole_or_not_there(path: Path) -> Iterator[None]:
+    """Remove a new run directory that cannot be written: it could not be resumed."""
+    existed = path.exists()
+    try:
+        yield
+    except MplabError as error:
+        if existed:
+            raise
+        shutil.rmtree(path, ignore_errors=True)
+        if GO_ON not in str(error):
+            raise
+        raise MplabError(str(error).replace(GO_ON, "make space, then start the run again")) from error
+
+
+def _write_plan(
+    directory: RunDirectory, experiment: Experiment, plan: Plan, lab: dict[str, Any], ends_by: float | None
+) -> None:
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
         _set_deadline(events, ends_by)
@@ -147,7 +178,6 @@ def begin(
             started=utc_now(),
         )
     )
-    return directory
 
 
 def _set_deadline(events: EventLog, ends_by: float | None) -> None:
@@ -187,15 +217,16 @@ def resume(
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
     with held(experiment, directory) as locks:
-        complete = directory.complete_cells()
-        again = _not_ok(directory) if failed else []
+        complete, damaged = directory.complete_cells(), _damaged(directory)
+        again = [*(_not_ok(directory) if failed else []), *damaged]
         with EventLog(directory.events_file) as events:
             for cell in again:
                 directory.reopen_cell(cell)
-            events.append("run_resumed", complete=len(complete) - len(again), again=again, **_other_code(directory))
+            done = len(complete) - (len(again) - len(damaged))
+            events.append("run_resumed", complete=done, again=again, **_other_code(directory))
             _set_deadline(events, ends_by)
         if not quiet:
-            err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
+            err.print(f"{directory.run_id}: {done} cells are complete", style="bold")
         _execute(directory, locks, report=not no_report, as_json=as_json, quiet=quiet)
 
 
@@ -236,6 +267,20 @@ def _finish_complete(directory: RunDirectory, *, report: bool, as_json: bool, qu
 
 def _not_ok(directory: RunDirectory) -> list[str]:
     return [cell for cell, record in directory.complete_cells().items() if record.outcome != "ok"]
+
+
+def _damaged(directory: RunDirectory) -> list[str]:
+    """Cells of the plan that have to be made again because they are damaged; the user is told."""
+    found = directory.damaged_cells()
+    planned = [cell.id for cell in directory.read_manifest().to_plan().cells if cell.id in found]
+    for cell in planned:
+        err.print(
+            f"! {found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
+    return planned
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:

@@ -1,5 +1,9 @@
 """Runs that are complete, and runs whose lab somebody else has: nothing of them is touched."""
 
+import errno
+import json
+import os
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +20,7 @@ from orchestrator.errors import InputError, LabNotReadyError, MplabError
 from orchestrator.lock import resource_lock
 from orchestrator.plan import CellSpec
 from orchestrator.record import CellRecord, EventLog, RunDirectory, RunProgress, read_events
+from orchestrator.record.manifest import GitRecord
 from orchestrator.resources import VIRTUAL_LAB
 
 EXPERIMENT = """\
@@ -167,3 +172,68 @@ def test_a_run_that_was_interrupted_is_told_to_be_resumed(experiment: Path, runs
     done = mplab("pause", directory.path)
     assert isinstance(done.exception, MplabError)
     assert "is not running: 'mplab resume' goes on" in str(done.exception)
+
+
+def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
+    experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = begun(experiment, runs)
+    finish(directory)
+    (damaged, _) = directory.complete_cells()
+    (directory.cell_dir(damaged) / "cell.json").write_text('{"form')
+    shown = mplab("status", directory.path, "--json")
+    found = json.loads(shown.stdout)
+    assert (found["done"], found["remaining"], found["damaged"]) == (1, 1, [damaged])
+    assert "mplab resume" in mplab("status", directory.path).stdout
+
+    executed: list[RunDirectory] = []
+    monkeypatch.setattr(module, "_execute", lambda directory, _locks, **_options: executed.append(directory))
+    done = mplab("resume", directory.path)
+    assert done.exit_code == 0, done.exception
+    assert f"{damaged}/cell.json: not a CellRecord of format 1" in done.stderr
+    assert "kept in its folder 'attempts'" in done.stderr
+    assert len(executed) == 1
+    (resumed,) = (event for event in read_events(directory.events_file) if event["event"] == "run_resumed")
+    assert (resumed["complete"], resumed["again"]) == (1, [damaged])
+    assert directory.partial_dir(damaged).is_dir()
+
+
+def test_a_run_that_cannot_be_written_leaves_nothing_that_looks_like_one(
+    experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    runs.mkdir()
+    with monkeypatch.context() as patch, pytest.raises(MplabError) as caught:
+        patch.setattr("orchestrator.record.files.os.fsync", full)
+        begun(experiment, runs)
+    assert str(caught.value).startswith("disk full: ")
+    assert str(caught.value).endswith("make space, then start the run again")
+    assert list(runs.iterdir()) == []
+
+
+def test_a_run_that_cannot_be_written_into_is_one_error_of_the_analysis(
+    experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = begun(experiment, runs)
+
+    def read_only(path: Path, **_options: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path / ".scores.json.1"))
+
+    monkeypatch.setattr("analysis.pipeline.analyze", read_only)
+    done = mplab("analyze", directory.path)
+    assert isinstance(done.exception, MplabError)
+    assert re.search(r"scores\.json\.1: Read-only file system: the analysis writes", str(done.exception))
+
+
+def test_resume_says_when_the_checkout_is_another_one(
+    experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = begun(experiment, runs)
+    monkeypatch.setattr(module.host, "describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
+    monkeypatch.setattr(module, "_execute", lambda *_arguments, **_options: None)
+    done = mplab("resume", directory.path)
+    assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr
+    (resumed,) = (event for event in read_events(directory.events_file) if event["event"] == "run_resumed")
+    assert resumed["git"] == {"commit": "0123abc", "dirty": False}
