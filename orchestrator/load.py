@@ -136,10 +136,8 @@ class Stalls:
             ended = self._end.wait(_BEAT_S)
             late_s = time.monotonic() - before - _BEAT_S
             if late_s > _STALL_S:
-                step = self._doing()
-                self.warnings.append(
-                    f"mplab did not run for {late_s:.1f} s ({step}): stopped, or the host was too busy"
-                )
+                what = f"mplab did not run for {late_s:.1f} s ({self._doing()})"
+                self.warnings.append(f"{what}: stopped, or the host was too busy")
 
 
 def judge_load(load: HostLoad, needed: float) -> Sequence[str]:

@@ -205,9 +205,10 @@ def test_a_run_that_cannot_be_written_leaves_nothing_that_looks_like_one(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     runs.mkdir()
-    with monkeypatch.context() as patch, pytest.raises(MplabError) as caught:
+    with monkeypatch.context() as patch:
         patch.setattr("orchestrator.record.files.os.fsync", full)
-        begun(experiment, runs)
+        with pytest.raises(MplabError) as caught:
+            begun(experiment, runs)
     assert str(caught.value).startswith("disk full: ")
     assert str(caught.value).endswith("make space, then start the run again")
     assert list(runs.iterdir()) == []
@@ -231,7 +232,7 @@ def test_resume_says_when_the_checkout_is_another_one(
     experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = begun(experiment, runs)
-    monkeypatch.setattr(module.host, "describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
+    monkeypatch.setattr("orchestrator.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
     monkeypatch.setattr(module, "_execute", lambda *_arguments, **_options: None)
     done = mplab("resume", directory.path)
     assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr
