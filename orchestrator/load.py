@@ -21,7 +21,7 @@ MAX_STEAL_PERCENT = 5.0
 
 _BEAT_S = 0.5
 _STALL_S = 3.0
-"""Late by so much, a thread that only sleeps was not merely waiting for its turn."""
+"""Most delay of a thread that only waits for its turn."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _STEAL, _FIELDS = 0, 1, 2, 7, 8
@@ -108,7 +108,7 @@ class Stalls:
     """Notices, while its context lasts, when this process did not run: stopped, suspended, or starved.
 
     Args:
-        doing: says what is being done.
+        doing: returns the current step.
     """
 
     def __init__(self, doing: Callable[[], str]) -> None:

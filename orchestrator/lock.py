@@ -15,7 +15,7 @@ from urllib.parse import quote
 from orchestrator.errors import LabNotReadyError
 
 _LOOK_S = 0.2
-"""`is_locked` holds a lock for an instant: whoever wants it tries again for so long."""
+"""`is_locked` holds a lock for an instant: `resource_lock` tries again for this time."""
 _POLL_S = 0.02
 
 IN_USE = "is in use"
@@ -108,7 +108,7 @@ def check_free(names: Iterable[str], *, directory: Path | None = None) -> None:
 
 
 def _files(folder: Path, name: str) -> tuple[Path, Path]:
-    """The lock of `name`, and what its holder says of itself."""
+    """Return the lock file of `name`, and the file in which its holder describes itself."""
     file = quote(name, safe="")
     return folder / f"{file}.lock", folder / f"{file}.lease.json"
 
@@ -123,7 +123,7 @@ def _acquire(path: Path, *, wait_s: float) -> int | None:
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), path.stat()):
                     return descriptor
-            # Its holder removed the file after it was opened here: a lock on it excludes nobody.
+            # Its holder removed the file after it was opened here: a lock on it has no effect.
         except BlockingIOError:
             if time.monotonic() > deadline:
                 os.close(descriptor)

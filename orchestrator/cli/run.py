@@ -231,7 +231,7 @@ def resume(
 
 
 def _other_code(directory: RunDirectory) -> dict[str, Any]:
-    """``git`` when the checkout is not at the commit that the run began with; the user is told."""
+    """Return ``git`` when the checkout is not at the commit that the run began with, after a warning."""
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return {}
@@ -254,7 +254,7 @@ def _progress(directory: RunDirectory) -> RunProgress:
 
 
 def _finish_complete(directory: RunDirectory, *, report: bool, as_json: bool, quiet: bool) -> None:
-    """Say that a run is complete. Make only what is missing after its cells: the process was killed before that."""
+    """Print that a run is complete. Make only a report or ``junit.xml`` that is missing since it was killed before."""
     progress = _progress(directory)
     if not quiet:
         err.print(f"{directory.run_id}: complete: {progress.ok} of {progress.total} cells are ok", style="bold")
@@ -270,7 +270,7 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 
 
 def _damaged(directory: RunDirectory) -> list[str]:
-    """Cells of the plan that have to be made again because they are damaged; the user is told."""
+    """Return the damaged cells of the plan, which must be made again, after a warning for each."""
     found = directory.damaged_cells()
     planned = [cell.id for cell in directory.read_manifest().to_plan().cells if cell.id in found]
     for cell in planned:

@@ -211,12 +211,12 @@ class RunDirectory:
             self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
 
     def earlier_attempts(self, cell_id: str) -> list[AttemptRecord]:
-        """What is known of the attempts at a cell that was taken back."""
+        """Return the records of the attempts at a reopened cell."""
         partial = self.partial_dir(cell_id)
         left = [partial / "cell.json", *(partial / _ATTEMPTS).glob("*/cell.json")]
         records = []
         for path in left:
-            with suppress(InputError):  # it is not there, or damaged: that is why the cell was taken back
+            with suppress(InputError):  # missing or damaged: the cell was reopened for that
                 records.append(read_record(path, CellRecord))
         return list(max(records, key=lambda record: record.attempt).attempts) if records else []
 

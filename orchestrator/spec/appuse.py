@@ -28,7 +28,7 @@ def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
 
 
 def app_files(scenario: str) -> dict[str, bytes]:
-    """What says how a scenario is done on Android: its ``app.yaml``, by its path in this checkout; {} without one."""
+    """Return the ``app.yaml`` of a scenario by its path in this checkout; {} without one."""
     path = SCENARIOS_DIR / scenario / FILE
     return {str(path.relative_to(CHECKOUT)): path.read_bytes()} if path.exists() else {}
 

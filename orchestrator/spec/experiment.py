@@ -271,7 +271,7 @@ class Experiment:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Files that its cells depend on, beside what is in `to_json`: path → content."""
+        """Files that its cells depend on, in addition to `to_json`: path → content."""
         uses: tuple[ScenarioUse | TransportUse, ...] = (*self.scenarios, *self.transports)
         return {path: content for use in uses for path, content in use.files.items()}
 

@@ -1,4 +1,4 @@
-"""Runs that are complete, and runs whose lab somebody else has: nothing of them is touched."""
+"""Runs that are complete, and runs whose lab is busy: nothing of them is changed."""
 
 import errno
 import json
