@@ -123,13 +123,17 @@ class Cell:
         self._job = job
         self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
         transport = job.experiment.transport(job.spec.transport)
-        self._transport: Transport = make_transport(transport.name, transport.options, lab.phone.interfaces)
+        self._transport: Transport = make_transport(
+            transport.name, transport.options, lab.phone.interfaces, transport.files
+        )
         self._link = job.experiment.link(job.spec.link)
         self._paths = self._link.paths()
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
         self._undo = UndoStack()
         self._apps = OpenApps()
         self._agent: Agent | None = None
+        self._doing = ""
+        """The step that it is at."""
         self._causes: list[str] = []
 
     def run(self) -> CellReport:
@@ -141,8 +145,9 @@ class Cell:
         report = self.report
         psutil.cpu_percent()
         report.host["load_before"] = os.getloadavg()[0]
+        stalls = load.Stalls(lambda: self._doing)
         try:
-            with self._undo:
+            with stalls, self._undo:
                 self._run_watched()
         except InvalidCellError as error:
             report.outcome, report.reasons = "invalid", [*self._causes, *error.reasons]
@@ -152,6 +157,7 @@ class Cell:
             report.outcome, report.reasons = "failed", [*self._causes, str(error)]
         else:
             report.outcome = "invalid" if report.reasons else "ok"
+        report.warnings += stalls.warnings
         report.host["load_after"] = os.getloadavg()[0]
         report.host["cpu_busy_percent"] = psutil.cpu_percent()
         return report
@@ -218,6 +224,7 @@ class Cell:
 
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
         self._job.on_step(name)
+        self._doing = name
         started = time.monotonic()
         try:
             return action()

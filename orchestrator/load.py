@@ -5,16 +5,23 @@ that is what the lab itself used.
 """
 
 import os
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 MAX_PRESSURE_PERCENT = 50.0
 """More of the time with a task that waits for a processor: what is measured has waited, too."""
 
 MAX_STEAL_PERCENT = 5.0
 """More of the processors' time given to other virtual machines."""
+
+_BEAT_S = 0.5
+_STALL_S = 3.0
+"""Most delay of a thread that only waits for its turn."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _STEAL, _FIELDS = 0, 1, 2, 7, 8
@@ -95,6 +102,42 @@ def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
         pressure_percent=waited,
         steal_percent=round(100 * steal / total, 1),
     )
+
+
+class Stalls:
+    """Notices, while its context lasts, when this process did not run: stopped, suspended, or starved.
+
+    Args:
+        doing: returns the current step.
+    """
+
+    def __init__(self, doing: Callable[[], str]) -> None:
+        self._doing = doing
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="stalls", daemon=True)
+        self.warnings: list[str] = []
+
+    def __enter__(self) -> Self:
+        """Begin to watch."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Watch no more."""
+        self._end.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        ended = False
+        while not ended:
+            before = time.monotonic()
+            ended = self._end.wait(_BEAT_S)
+            late_s = time.monotonic() - before - _BEAT_S
+            if late_s > _STALL_S:
+                what = f"mplab did not run for {late_s:.1f} s ({self._doing()})"
+                self.warnings.append(f"{what}: stopped, or the host was too busy")
 
 
 def judge_load(load: HostLoad, needed: float) -> Sequence[str]:

@@ -1,18 +1,22 @@
 """Locks on what only one run at a time may use: a phone, a router, a run directory."""
 
 import contextlib
+import fcntl
 import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from filelock import FileLock, Timeout
-
 from orchestrator.errors import LabNotReadyError
+
+_LOOK_S = 0.2
+"""`is_locked` holds a lock for an instant: `resource_lock` tries again for this time."""
+_POLL_S = 0.02
 
 IN_USE = "is in use"
 """What the error of a lock says that somebody else holds."""
@@ -54,6 +58,8 @@ def private_directory(path: Path) -> Path:
 def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None, wait_s: float = 0.0) -> Iterator[None]:
     """Hold `name` for the ``with`` block. The kernel releases it when this process dies, however it dies.
 
+    Its files are removed at the end of the block; those of a killed process, when the next one has held it.
+
     Args:
         name: what is locked: ``phone-1``, a serial number.
         run_id: of the holder, for the message that others see.
@@ -64,28 +70,70 @@ def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None,
         LabNotReadyError: somebody else holds it; the message says who and since when.
     """
     folder = private_directory(directory if directory is not None else default_lock_directory())
-    file = quote(name, safe="")
-    lease = folder / f"{file}.lease.json"
-    lock = FileLock(folder / f"{file}.lock", timeout=wait_s, mode=0o600, is_singleton=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise LabNotReadyError(f"{name} {IN_USE}{_holder(lease)}: wait for it, or stop it") from None
+    lock, lease = _files(folder, name)
+    descriptor = _acquire(lock, wait_s=max(wait_s, _LOOK_S))
+    if descriptor is None:
+        raise _in_use(name, lease)
     try:
         _write_lease(lease, run_id)
         yield
     finally:
         lease.unlink(missing_ok=True)
-        lock.release()
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def is_locked(name: str, *, directory: Path | None = None) -> bool:
     """Whether a living process of this user holds `name`."""
+    lock, _ = _files(directory if directory is not None else default_lock_directory(), name)
     try:
-        with resource_lock(name, directory=directory):
-            return False
-    except LabNotReadyError:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
         return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def check_free(names: Iterable[str], *, directory: Path | None = None) -> None:
+    """Raise LabNotReadyError when a living process of this user holds one of `names`."""
+    folder = directory if directory is not None else default_lock_directory()
+    for name in names:
+        if is_locked(name, directory=folder):
+            raise _in_use(name, _files(folder, name)[1])
+
+
+def _files(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the lock file of `name`, and the file in which its holder describes itself."""
+    file = quote(name, safe="")
+    return folder / f"{file}.lock", folder / f"{file}.lease.json"
+
+
+def _acquire(path: Path, *, wait_s: float) -> int | None:
+    """The descriptor of a lock that is held until it is closed; None: another process holds it."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), path.stat()):
+                    return descriptor
+            # Its holder removed the file after it was opened here: a lock on it has no effect.
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(descriptor)
+                return None
+            time.sleep(_POLL_S)
+        os.close(descriptor)
+
+
+def _in_use(name: str, lease: Path) -> LabNotReadyError:
+    return LabNotReadyError(f"{name} {IN_USE}{_holder(lease)}: wait for it, or stop it")
 
 
 def _write_lease(lease: Path, run_id: str) -> None:

@@ -167,7 +167,10 @@ def _determinants(
     experiment: Experiment, scenario: ScenarioUse, transport: TransportUse, link: LinkCondition, seed: int
 ) -> dict[str, Any]:
     """What a cell's result may depend on; titles, labels, colours and time limits are not among it."""
+    contents = {**scenario.files, **transport.files}
+    files = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
     return {
+        **({"files": files} if files else {}),
         "scenario": {"name": scenario.name, "parameters": scenario.to_json()["parameters"]},
         "transport": {"name": transport.name, "options": transport.to_json()["options"]},
         "link": _link_determinants(link),

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -75,10 +76,22 @@ class Program:
         return _version_of((*_PACKAGE_VERSION, self.package)) if found.resolve().is_relative_to("/usr") else ""
 
 
+_HOMES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+
+
 @cache
 def _version_of(argv: Sequence[str]) -> str:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False)
+        # Some make folders in all of these before they say their version, as pulseaudio does.
+        with tempfile.TemporaryDirectory(prefix="mplab-version-") as home:
+            done = subprocess.run(
+                argv,
+                capture_output=True,
+                text=True,
+                timeout=_VERSION_TIMEOUT_S,
+                check=False,
+                env={**os.environ, **dict.fromkeys(_HOMES, home)},
+            )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     match = re.search(r"(\d+:)?\d+(\.\d+)+[^\s,;)]*", done.stdout + done.stderr)

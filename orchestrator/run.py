@@ -86,9 +86,11 @@ class Run:
         )
         events.append("run_started", cells=len(todo))
         self._tell_what_was_not_told(events)
-        with lab:
-            events.append("lab_up", **lab.describe())
-            cut = self._run_cells(lab, todo, events)
+        cut = None
+        if todo:
+            with lab:
+                events.append("lab_up", **lab.describe())
+                cut = self._run_cells(lab, todo, events)
         if cut is not None:
             found = {"interval": cut.interval} if cut.interval is not None else {}
             events.append("run_cut", reason=cut.reason, cells=cut.cells, **found)
@@ -176,7 +178,7 @@ class Run:
     def _restore(self, lab: Lab, spec: CellSpec, events: EventLog) -> list[str]:
         """Start programs of the lab again that have ended; one sentence for each.
 
-        An attempt in which one has ended says nothing about its cell: it costs no retry.
+        An attempt in which one has ended is no result of its cell: it costs no retry.
 
         Raises:
             LabNotReadyError: the lab cannot be restored; the cell stays open.
@@ -186,7 +188,7 @@ class Run:
         except (CellError, LabNotReadyError) as error:
             raise LabNotReadyError(
                 f"the lab cannot be restored before {spec.id}: {error}. The cells that are left stay open: "
-                "'mplab resume' goes on with them in a new lab"
+                "'mplab resume' runs them in a new lab"
             ) from error
         if restored:
             events.append("lab_restored", cell=spec.id, programs=restored)

@@ -205,10 +205,10 @@ def _analysed(path: Path) -> bool:
     """Whether what the captures say is in tables: what has not been looked at is not removed."""
     if not (path / _SUMMARY).is_file():
         return False
-    try:
-        cells = RunDirectory(path).complete_cells()
-    except InputError:
+    directory = RunDirectory(path)
+    if directory.damaged_cells():
         return False
+    cells = directory.complete_cells()
     with_captures = {file.parent for file in _captures(path) if file.name.startswith("phone-")}
     folders = [path / "cells" / name for name, record in cells.items() if record.outcome == "ok"]
     return all((folder / _TABLES).is_file() for folder in folders if folder in with_captures)

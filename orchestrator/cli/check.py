@@ -9,8 +9,10 @@ from typing import Any
 
 from orchestrator.catalog import catalog, programs_of
 from orchestrator.cli.plan import plan_of
-from orchestrator.cli.run import begin, check_ready, run_cells
+from orchestrator.cli.run import begin, check_ready, held, run_cells
 from orchestrator.errors import InputError
+from orchestrator.record import RunDirectory
+from orchestrator.record.run_directory import new_run_id
 from orchestrator.spec import Experiment, load_experiment
 from orchestrator.spec.check import Checker
 from orchestrator.spec.yaml import parse_yaml
@@ -73,8 +75,10 @@ def check_alone(
     scenario = catalog().scenarios[name]
     experiment = _experiment(name, parameters, transport=transport, link=link, seed=seed)
     check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario))
-    directory = begin(experiment, plan_of(experiment), folder)
-    run_cells(directory)
+    run_id = new_run_id(experiment.name)
+    with held(experiment, RunDirectory(folder / run_id)) as locks:
+        directory = begin(experiment, plan_of(experiment), folder, run_id=run_id)
+        run_cells(directory, locks)
     return _result(experiment, directory.path)
 
 

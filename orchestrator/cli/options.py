@@ -153,7 +153,7 @@ def find_run(name: str, runs: Path) -> Path:
     if name and (Path(name) / "manifest.json").is_file():
         return Path(name)
     if os.sep in name:
-        raise InputError(f"{name}: not a run directory: no manifest.json in it")
+        raise InputError(f"{name}: not a run directory: {RunDirectory(Path(name)).why_none()}")
     found = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not found:
         raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")

@@ -4,7 +4,7 @@ from orchestrator.cli.options import RUNS, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import err
 from orchestrator.errors import InputError
 from orchestrator.lock import is_locked
-from orchestrator.record import RunDirectory
+from orchestrator.record import RunDirectory, RunProgress, read_events
 from orchestrator.record.orders import order
 
 
@@ -21,6 +21,9 @@ def go_on(run_name: RunArgument = "", runs: RunsOption = RUNS) -> None:
 
 def _order(name: str, runs: RunsOption, event: str) -> str:
     directory = RunDirectory.open(find_run(name, runs))
+    progress = RunProgress.from_events(read_events(directory.events_file))
+    if progress.state == "finished" and not progress.remaining:
+        raise InputError(f"{directory.run_id} is complete: all of its {progress.total} cells have been run")
     if not is_locked(directory.lock_name):
         raise InputError(f"{directory.run_id} is not running: 'mplab resume' goes on with a run that was interrupted")
     order(directory.events_file, event)

@@ -1,5 +1,9 @@
 """``mplab plan``."""
 
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from orchestrator.cli.budgets import check_budgets
 from orchestrator.cli.enough import check_interval
 from orchestrator.cli.options import (
@@ -15,19 +19,39 @@ from orchestrator.cli.options import (
 from orchestrator.cli.output import counted, duration, err, out, print_json, table
 from orchestrator.lab.needs import missing_on_phone
 from orchestrator.plan import Plan, make_plan
+from orchestrator.programs import MPFLEX
 from orchestrator.record.learnt import learn
 from orchestrator.resources import resources_of
 from orchestrator.spec import Experiment
+from orchestrator.spec.check import raise_lines
 from orchestrator.spec.variables import parse_given
 from orchestrator.transport import missing_reason
 
 
 def plan_of(experiment: Experiment) -> Plan:
-    """The plan of an experiment on this host."""
+    """The plan of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
+    _check_policies(experiment)
     names = {use.name for use in experiment.transports}
     here = (lambda _name: "") if experiment.lab.real else missing_reason  # its phone's kernel is another one
     reasons = {name: here(name) or missing_on_phone(experiment.lab, name) for name in sorted(names)}
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
+
+
+def _check_policies(experiment: Experiment) -> None:
+    """As the agent would read them. Without a mpflex nothing is checked: a run needs one in any case."""
+    files = {path: content for use in experiment.transports for path, content in use.files.items()}
+    if not files or (mpflex := MPFLEX.find()) is None:
+        return
+    problems: list[str] = []
+    with TemporaryDirectory(prefix="mplab-policies-") as folder:
+        for path, content in files.items():
+            (Path(folder) / path).parent.mkdir(exist_ok=True)
+            (Path(folder) / path).write_bytes(content)
+            command = [str(mpflex), "policy", "check", path]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                problems += done.stderr.strip().splitlines()
+    raise_lines(problems)
 
 
 def plan(

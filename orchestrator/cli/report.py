@@ -9,6 +9,7 @@ import typer
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
 from orchestrator.cli.output import err, escaped, out, table
 from orchestrator.cli.pdf import check_pdf, write_pdf
+from orchestrator.errors import MplabError
 
 
 def report(
@@ -46,8 +47,14 @@ def analyze_with_progress(path: Path) -> None:
     """Analyse a run, showing what is being made."""
     from analysis.pipeline import analyze as analyze_run  # noqa: PLC0415 - slow to import, needed by few verbs
 
-    with err.status("Analysing …") as status:
-        analyze_run(path, progress=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
+    try:
+        with err.status("Analysing …") as status:
+            analyze_run(path, progress=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
+    except OSError as error:
+        raise MplabError(
+            f"{error.filename or path}: {error.strerror}: the analysis writes into the run directory. Make it writable "
+            "and make space, or analyse a copy of it"
+        ) from error
 
 
 def print_summary(path: Path) -> None:

@@ -25,12 +25,13 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.output import duration, err, out, print_json, table
 from orchestrator.cli.plan import announce_skipped, plan_of
-from orchestrator.cli.run import begin, check_ready_for, execute
+from orchestrator.cli.run import begin, changed_files, check_ready_for, execute, experiment_as_in, held
 from orchestrator.errors import GateError, InputError, MplabError
 from orchestrator.hooks import foreign
 from orchestrator.labconsent import check_lab
 from orchestrator.plan import Plan
 from orchestrator.record import RunDirectory, RunProgress
+from orchestrator.record.run_directory import new_run_id
 from orchestrator.spec import Experiment
 
 if TYPE_CHECKING:
@@ -141,14 +142,16 @@ def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool, allow
     if not lab and not allow_lab:
         check_lab(experiment.lab, bundle.archive)
     plan = plan_of(experiment)
-    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, plan.cells))
+    here = plan_of(experiment_as_in(manifest, experiment))
+    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, here.cells))
     if lab and then != now:
         err.print("in another lab than the first run: results may differ for that alone", style="yellow")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
     if then != now:
         lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
         examples = sorted(lost or more)[:3]
-        reasons = [f"{skipped.transport}: {skipped.reason}" for skipped in plan.skipped]
+        reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
+        reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in plan.skipped]
         commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
         raise InputError(
             f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
@@ -176,10 +179,12 @@ def _run_again(bundle: "Bundle", experiment: Experiment, plan: Plan, runs: Path)
     from analysis.bundle.agree import agree  # noqa: PLC0415 - as above
     from analysis.run import read_run  # noqa: PLC0415 - as above
 
-    directory = begin(experiment, plan, runs)
-    err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
-    announce_skipped(plan)
-    progress = execute(directory)
+    run_id = new_run_id(experiment.name)
+    with held(experiment, RunDirectory(runs / run_id)) as locks:
+        directory = begin(experiment, plan, runs, run_id=run_id)
+        err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
+        announce_skipped(plan)
+        progress = execute(directory, locks)
     if not progress.ok:
         raise MplabError(f"{directory.path}: no cell of the new run is ok: there is nothing to compare")
     return Again(directory.path, progress, agree(read_run(bundle.run.directory), read_run(directory.path)))

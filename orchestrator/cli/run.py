@@ -1,9 +1,11 @@
 """``mplab run`` and ``mplab resume``."""
 
+import contextlib
 import json
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +44,7 @@ from orchestrator.lab.handover import HandedOver
 from orchestrator.lab.hosting import hosted, prepared
 from orchestrator.lab.needs import describe_image, programs_of_lab
 from orchestrator.labconsent import check_lab, remember_lab
-from orchestrator.lock import resource_lock
+from orchestrator.lock import check_free, resource_lock
 from orchestrator.outside import Answers
 from orchestrator.plan import Plan
 from orchestrator.programs import ALL, FOR_REAL, FOR_UI, Program
@@ -55,8 +57,10 @@ from orchestrator.record import (
     utc_now,
     write_junit,
 )
+from orchestrator.record.files import GO_ON
 from orchestrator.record.learnt import learn
-from orchestrator.resources import VIRTUAL_LAB
+from orchestrator.record.run_directory import new_run_id
+from orchestrator.resources import VIRTUAL_LAB, resources_of
 from orchestrator.spec import Experiment
 from orchestrator.spec.labuse import VIRTUAL, LabUse
 from orchestrator.spec.layers import kept_files
@@ -95,23 +99,71 @@ def run(
         show_plan(experiment, plan, learnt, as_json=as_json)
         return
     check_ready_for(experiment)
-    directory = begin(experiment, plan, runs, run_id=run_id, ends_by=ends_by)
-    if not quiet:
-        err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
-        announce_skipped(plan)
-    _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
+    run_id = run_id or new_run_id(experiment.name)
+    with held(experiment, RunDirectory(runs / run_id)) as locks:
+        directory = begin(experiment, plan, runs, run_id=run_id, ends_by=ends_by)
+        if not quiet:
+            err.print(f"{experiment.title}: {len(plan.cells)} cells, {about(plan, learnt)}", style="bold")
+            announce_skipped(plan)
+        _execute(directory, locks, report=not no_report, as_json=as_json, quiet=quiet)
+
+
+@contextlib.contextmanager
+def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]:
+    """Hold what only one run at a time may use; the stack that is yielded gives it back, at the latest at the end.
+
+    The lab of a real phone locks phone, routers and containers itself: here is only seen that they are free.
+
+    Raises:
+        LabNotReadyError: another run has something of it; nothing was written.
+    """
+    with ExitStack() as locks:
+        locks.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
+        if not experiment.lab.real:
+            locks.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        check_free(name for name in resources_of(experiment) if name != VIRTUAL_LAB)
+        yield locks
 
 
 def begin(
     experiment: Experiment, plan: Plan, runs: Path, *, run_id: str = "", ends_by: float | None = None
 ) -> RunDirectory:
-    """A new run directory in `runs`, with plan and manifest, and nothing run yet; without a manifest it is none."""
+    """A new run directory in `runs`, with plan and manifest, and nothing run yet.
+
+    Raises:
+        MplabError: it cannot be written ("disk full: …"); nothing of it stays.
+        LabNotReadyError: the lab is missing something.
+    """
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab)}
     lab |= {**_routers(experiment), **_containers(experiment)}
-    kept = kept_files(experiment.parents, experiment.given)
-    directory = RunDirectory.create(
-        runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
-    )
+    kept = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
+    run_id = run_id or new_run_id(experiment.name)
+    with _whole_or_not_there(runs / run_id):
+        directory = RunDirectory.create(
+            runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
+        )
+        _write_plan(directory, experiment, plan, lab, ends_by)
+    return directory
+
+
+@contextlib.contextmanager
+def _whole_or_not_there(path: Path) -> Iterator[None]:
+    """Remove a new run directory that cannot be written: it could not be resumed."""
+    existed = path.exists()
+    try:
+        yield
+    except MplabError as error:
+        if existed:
+            raise
+        shutil.rmtree(path, ignore_errors=True)
+        if GO_ON not in str(error):
+            raise
+        raise MplabError(str(error).replace(GO_ON, "make space, then start the run again")) from error
+
+
+def _write_plan(
+    directory: RunDirectory, experiment: Experiment, plan: Plan, lab: dict[str, Any], ends_by: float | None
+) -> None:
     with EventLog(directory.events_file) as events:
         events.append("run_planned", **plan.to_json())
         _set_deadline(events, ends_by)
@@ -129,7 +181,6 @@ def begin(
             started=utc_now(),
         )
     )
-    return directory
 
 
 def _set_deadline(events: EventLog, ends_by: float | None) -> None:
@@ -155,6 +206,9 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed; complete cells are kept."""
     directory = RunDirectory.open(find_run(run_name, runs))
+    if not dry_run and _is_complete(directory, failed=failed):
+        _finish_complete(directory, report=not no_report, as_json=as_json, quiet=quiet)
+        return
     experiment = directory.load_experiment(catalog())
     _check_unchanged(directory, experiment)
     if dry_run:
@@ -168,20 +222,71 @@ def resume(
         check_lab(experiment.lab, directory.path)
     check_ready_for(experiment)
     look_at_real_phone(experiment.lab)
-    with resource_lock(directory.lock_name, run_id=directory.run_id), EventLog(directory.events_file) as events:
-        complete = directory.complete_cells()
-        again = _not_ok(directory) if failed else []
-        for cell in again:
-            directory.reopen_cell(cell)
-        events.append("run_resumed", complete=len(complete) - len(again), again=again)
-        _set_deadline(events, ends_by)
+    with held(experiment, directory) as locks:
+        complete, damaged = directory.complete_cells(), _damaged(directory)
+        again = [*(_not_ok(directory) if failed else []), *damaged]
+        with EventLog(directory.events_file) as events:
+            for cell in again:
+                directory.reopen_cell(cell)
+            done = len(complete) - (len(again) - len(damaged))
+            events.append("run_resumed", complete=done, again=again, **_other_code(directory))
+            _set_deadline(events, ends_by)
+        if not quiet:
+            err.print(f"{directory.run_id}: {done} cells are complete", style="bold")
+        _execute(directory, locks, report=not no_report, as_json=as_json, quiet=quiet)
+
+
+def _other_code(directory: RunDirectory) -> dict[str, Any]:
+    """Return ``git`` when the checkout is not at the commit that the run began with, after a warning."""
+    then, now = directory.read_manifest().git, host.describe_git()
+    if (then.commit, then.dirty) == (now.commit, now.dirty):
+        return {}
+    began, here = (f"{one.commit or 'no commit'}{' with local changes' if one.dirty else ''}" for one in (then, now))
+    err.print(
+        f"! the run began with {began}, this is {here}: scenarios, pages and services may not be the same",
+        style="yellow",
+        soft_wrap=True,
+    )
+    return {"git": now.model_dump()}
+
+
+def _is_complete(directory: RunDirectory, *, failed: bool) -> bool:
+    """Whether a run has ended, and nothing of its plan is left to be run."""
+    return not _rest(directory, failed=failed).cells and _progress(directory).state == "finished"
+
+
+def _progress(directory: RunDirectory) -> RunProgress:
+    return RunProgress.from_events(read_events(directory.events_file))
+
+
+def _finish_complete(directory: RunDirectory, *, report: bool, as_json: bool, quiet: bool) -> None:
+    """Print that a run is complete. Make only a report or ``junit.xml`` that is missing since it was killed before."""
+    progress = _progress(directory)
     if not quiet:
-        err.print(f"{directory.run_id}: {len(complete) - len(again)} cells are complete", style="bold")
-    _execute(directory, report=not no_report, as_json=as_json, quiet=quiet)
+        err.print(f"{directory.run_id}: complete: {progress.ok} of {progress.total} cells are ok", style="bold")
+    page = directory.path / "report" / "index.html"
+    if not directory.junit_file.is_file() or (report and not page.is_file()):
+        with resource_lock(directory.lock_name, run_id=directory.run_id):
+            conclude(directory, report=report)
+    _finish(directory.path, progress, report=report, as_json=as_json, quiet=quiet)
 
 
 def _not_ok(directory: RunDirectory) -> list[str]:
     return [cell for cell, record in directory.complete_cells().items() if record.outcome != "ok"]
+
+
+def _damaged(directory: RunDirectory) -> list[str]:
+    """Return the damaged cells of the plan, which must be made again, after a warning for each."""
+    found = directory.damaged_cells()
+    planned = [cell.id for cell in directory.read_manifest().to_plan().cells if cell.id in found]
+    for cell in planned:
+        err.print(
+            f"! {found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
+    return planned
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
@@ -249,35 +354,53 @@ def _programs(experiment: Experiment) -> list[Program]:
 def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     """Raise InputError when this mplab would plan other cells than the run's manifest has."""
     manifest = directory.read_manifest()
-    planned = {cell.id: cell.hash for cell in plan_of(experiment).cells}
+    planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
     if {cell.id: cell.hash for cell in manifest.to_plan().cells} != planned:
+        changed = changed_files(manifest, experiment)
+        what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
         raise InputError(
-            f"{directory.path}: the links, scenarios or transports of this experiment have changed since the run began "
-            "(or this kernel runs other transports): its cells would not be comparable; start a new run"
+            f"{directory.path}: {what} changed since the run began{'' if changed else ' (or this kernel runs other '}"
+            f"{'' if changed else 'transports)'}: its cells would not be comparable; start a new run"
         )
 
 
-def _execute(directory: RunDirectory, *, report: bool, as_json: bool, quiet: bool) -> None:
+def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
+    """The experiment as the mplab saw it that has written a manifest: older ones hashed no files."""
+    return experiment if manifest.experiment.files is not None else experiment.without_files()
+
+
+def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
+    """Files that a run depends on whose content is no longer what it was."""
+    then, now = manifest.experiment.files or {}, experiment.to_json()["files"]
+    return sorted(path for path in then if now.get(path) != then[path])
+
+
+def _execute(directory: RunDirectory, locks: ExitStack, *, report: bool, as_json: bool, quiet: bool) -> None:
     """Run the cells inside a lab while showing progress, then analyse; ends with the run's exit code."""
-    progress = execute(directory, report=report, quiet=quiet)
+    progress = execute(directory, locks, report=report, quiet=quiet)
     if err.is_terminal and not quiet:
         err.bell()
     _finish(directory.path, progress, report=report, as_json=as_json, quiet=quiet)
 
 
-def execute(directory: RunDirectory, *, report: bool = True, quiet: bool = False) -> RunProgress:
+def execute(directory: RunDirectory, locks: ExitStack, *, report: bool = True, quiet: bool = False) -> RunProgress:
     """Run every open cell, write ``junit.xml``, and analyse.
 
     Raises:
         As `run_cells`.
     """
-    progress = run_cells(directory, quiet=quiet)
+    progress = run_cells(directory, locks, quiet=quiet)
+    conclude(directory, report=report)
+    return progress
+
+
+def conclude(directory: RunDirectory, *, report: bool) -> None:
+    """Write what follows from the cells of a run: ``junit.xml`` and, with `report`, the analysis."""
     write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file))
     if report:
         analyze_with_progress(directory.path)
         if cases := budget_cases(directory.path):
             write_junit(directory.junit_file, directory.run_id, read_events(directory.events_file), cases)
-    return progress
 
 
 def check_ready_for(experiment: Experiment) -> None:
@@ -286,8 +409,13 @@ def check_ready_for(experiment: Experiment) -> None:
     check_programs(experiment.hooks)
 
 
-def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
+def run_cells(directory: RunDirectory, locks: ExitStack, *, quiet: bool = False) -> RunProgress:
     """Run every open cell in a lab, showing progress.
+
+    Args:
+        directory: of the run.
+        locks: what `held` has yielded: others may have the lab when this returns.
+        quiet: show only what goes wrong.
 
     Raises:
         InterruptedRunError: SIGINT or SIGTERM.
@@ -298,9 +426,7 @@ def run_cells(directory: RunDirectory, *, quiet: bool = False) -> RunProgress:
     experiment = directory.load_experiment(catalog())
     command = [sys.executable, "-m", "orchestrator.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
-        stack.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
-        if not experiment.lab.real:  # that locks its phone and what shapes
-            stack.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        stack.enter_context(locks)
         hooks = stack.enter_context(HookRunner(experiment.hooks, directory))
         log = stack.enter_context((logs / "orchestrator.log").open("ab"))
         words = stack.enter_context(tempfile.TemporaryFile())

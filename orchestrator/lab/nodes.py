@@ -1,8 +1,11 @@
 """Nodes of the virtual lab: a network and a mount namespace each, held open by a sleeping process."""
 
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +18,7 @@ NODE_VARIABLE = "MPLAB_NODE"
 
 _START_TIMEOUT_S = 10.0
 _KILL_GRACE_S = 2.0
+_POLL_S = 0.01
 
 
 class NodeProcess:
@@ -40,12 +44,22 @@ class NodeProcess:
             return None
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """SIGTERM, wait, then SIGKILL; its exit code."""
+        """SIGTERM, wait, then SIGKILL; its exit code. When it had ended by itself, end what it has left running."""
         if self._process.poll() is None:
             self._process.terminate()
             if self.wait(timeout_s) is None:
                 self._process.kill()
+        else:
+            self._end_group()
         return self._process.wait(_KILL_GRACE_S)
+
+    def _end_group(self) -> None:
+        """Kill the rest of its session, and wait until it is gone: workers keep the ports of a dead server."""
+        deadline = time.monotonic() + _KILL_GRACE_S
+        with suppress(ProcessLookupError):
+            while time.monotonic() < deadline:
+                os.killpg(self.pid, signal.SIGKILL)
+                time.sleep(_POLL_S)
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,8 @@ class Origin:
             DeviceError: one of them ended again, or was not ready within 10 s.
         """
         ended = [name for name, (process, _) in self._running.items() if process.poll() is not None]
+        for name in ended:
+            self._running[name][0].stop()
         self._start(ended)
         return [f"origin: {name} had ended and was started again" for name in ended]
 

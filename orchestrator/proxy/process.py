@@ -104,6 +104,7 @@ class ProcessProxy:
         """Start it again when it has ended by itself; one sentence. Raises DeviceError."""
         if self._process is None or self._process.poll() is None:
             return []
+        self.stop()
         self.start()
         return ["proxy: mpflex proxy had ended and was started again"]
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from orchestrator.errors import MplabError
 
+GO_ON = "make space, then 'mplab resume'; what was finished is kept"
+"""What to do when the disk is full."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -19,10 +21,7 @@ def explained(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in _FULL:
-            raise MplabError(
-                f"disk full: {path} cannot be written ({reason}): make space, then 'mplab resume'; "
-                "what was finished is kept"
-            ) from error
+            raise MplabError(f"disk full: {path} cannot be written ({reason}): {GO_ON}") from error
         raise MplabError(f"{path}: cannot be written: {reason}") from error
 
 

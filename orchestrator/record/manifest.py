@@ -151,6 +151,8 @@ class ExperimentRecord(_Record):
     """With their values in force."""
     given: tuple[str, ...] = ()
     """Those of them that were set from outside of the file."""
+    files: dict[str, str] | None = None
+    """Files that cells depend on: path → SHA-256, hex. None: of an mplab that did not hash them."""
 
 
 class PlanRecord(_Record):

@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
 
 _PARTIAL = ".partial"
 _ATTEMPTS = "attempts"
+_CELL_ID = "[a-z0-9-]+"
 
 
 class RunDirectory:
@@ -59,7 +61,7 @@ class RunDirectory:
             write_new(run.lab_file, lab_source)
         for file, source in (kept or {}).items():
             with explained(path):
-                run.kept_dir.mkdir(mode=0o755, exist_ok=True)
+                (run.kept_dir / file).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             write_new(run.kept_dir / file, source)
         return run
 
@@ -68,9 +70,18 @@ class RunDirectory:
         """An existing run directory. Raises InputError when `path` is none."""
         run = cls(path)
         if not run.manifest_file.is_file():
-            found = "no manifest.json in it" if path.is_dir() else "no such directory"
-            raise InputError(f"{path}: not a run directory: {found}")
+            raise InputError(f"{path}: not a run directory: {run.why_none()}")
         return run
+
+    def why_none(self) -> str:
+        """Why this is not a run directory that can be used, and what to do."""
+        if not self.path.is_dir():
+            return "no such directory"
+        if self.cells_dir.is_dir() and self.events_file.is_file():
+            return (
+                "its manifest.json is lost: take it from a copy or bundle of the run, or run its experiment.yaml again"
+            )
+        return "no manifest.json in it"
 
     @property
     def run_id(self) -> str:
@@ -200,10 +211,13 @@ class RunDirectory:
             self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
 
     def earlier_attempts(self, cell_id: str) -> list[AttemptRecord]:
-        """What is known of the attempts at a cell that was taken back. Raises InputError."""
+        """Return the records of the attempts at a reopened cell."""
         partial = self.partial_dir(cell_id)
         left = [partial / "cell.json", *(partial / _ATTEMPTS).glob("*/cell.json")]
-        records = [read_record(path, CellRecord) for path in left if path.is_file()]
+        records = []
+        for path in left:
+            with suppress(InputError):  # missing or damaged: the cell was reopened for that
+                records.append(read_record(path, CellRecord))
         return list(max(records, key=lambda record: record.attempt).attempts) if records else []
 
     def read_cell(self, cell_id: str) -> CellRecord:
@@ -211,11 +225,24 @@ class RunDirectory:
         return read_record(self.cell_dir(cell_id) / "cell.json", CellRecord)
 
     def complete_cells(self) -> dict[str, CellRecord]:
-        """Every complete cell by its id, in order. Raises InputError when one cannot be read."""
-        if not self.cells_dir.is_dir():
-            return {}
-        names = sorted(path.name for path in self.cells_dir.iterdir() if path.is_dir())
-        return {name: self.read_cell(name) for name in names if not name.endswith(_PARTIAL)}
+        """Every complete cell by its id, in order; without those that are damaged."""
+        return self._read_cells()[0]
+
+    def damaged_cells(self) -> dict[str, str]:
+        """Cells whose cell.json is missing or cannot be read, by their id: why."""
+        return self._read_cells()[1]
+
+    def _read_cells(self) -> tuple[dict[str, CellRecord], dict[str, str]]:
+        complete: dict[str, CellRecord] = {}
+        damaged: dict[str, str] = {}
+        folders = self.cells_dir.iterdir() if self.cells_dir.is_dir() else ()
+        for name in sorted(path.name for path in folders if path.is_dir()):
+            if re.fullmatch(_CELL_ID, name):
+                try:
+                    complete[name] = self.read_cell(name)
+                except InputError as error:
+                    damaged[name] = str(error)
+        return complete, damaged
 
 
 def new_run_id(name: str) -> str:
@@ -230,6 +257,6 @@ def _last_attempt(partial: Path) -> int:
 
 
 def _checked(cell_id: str) -> str:
-    if not re.fullmatch(r"[a-z0-9-]+", cell_id):
+    if not re.fullmatch(_CELL_ID, cell_id):
         raise ValueError(f"not a cell id: {cell_id!r}")
     return cell_id

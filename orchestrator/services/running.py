@@ -160,6 +160,7 @@ class RunningServices:
         for name, entry in self._entries.items():
             for program, (process, log) in entry.running.items():
                 if process.poll() is not None:
+                    process.stop()
                     argv = entry.service.commands(entry.context)[program]
                     entry.running[program] = (self._host.spawn(argv, log=log), log)
                     started.append(f"{name}: {program} had ended and was started again")

@@ -27,6 +27,12 @@ def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
     return load_android_apps(folder) if (folder / FILE).exists() else {}
 
 
+def app_files(scenario: str) -> dict[str, bytes]:
+    """Return the ``app.yaml`` of a scenario by its path in this checkout; {} without one."""
+    path = SCENARIOS_DIR / scenario / FILE
+    return {str(path.relative_to(CHECKOUT)): path.read_bytes()} if path.exists() else {}
+
+
 def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
     """The Android app that a scenario is done with: what the lab file says, or the first in ``app.yaml``; None: none.
 

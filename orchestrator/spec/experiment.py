@@ -1,7 +1,8 @@
 """The experiment file as written, and the experiment that it asks for."""
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -161,6 +162,8 @@ class ScenarioUse:
     """An instance of the scenario's own ``parameters`` model."""
     time_limit_s: float
     estimate_s: float
+    files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    """Files of this checkout that it is done by: path → content."""
 
     def to_json(self) -> dict[str, Any]:
         """As in manifest.json: ``{label, name, parameters}``; quantities as text with units."""
@@ -178,6 +181,8 @@ class TransportUse:
     colour: str
     marker: str
     title: str
+    files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    """Files that it reads: path in a run's folder ``experiment`` → content."""
 
     def to_json(self) -> dict[str, Any]:
         """As in manifest.json: ``{label, name, options, colour, marker, title}``."""
@@ -269,6 +274,22 @@ class Experiment:
         """The link condition of that name. Raises KeyError."""
         return {link.name: link for link in self.links}[name]
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Files that its cells depend on, in addition to `to_json`: path → content."""
+        uses: tuple[ScenarioUse | TransportUse, ...] = (*self.scenarios, *self.transports)
+        return {path: content for use in uses for path, content in use.files.items()}
+
+    @property
+    def kept(self) -> dict[str, bytes]:
+        """Of these, what a run keeps in its folder ``experiment`` and is resumed with."""
+        return {path: content for use in self.transports for path, content in use.files.items()}
+
+    def without_files(self) -> Self:
+        """As planned by an mplab that did not look at these files."""
+        scenarios = tuple(replace(use, files={}) for use in self.scenarios)
+        return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
+
     def to_json(self) -> dict[str, Any]:
         """``experiment`` in manifest.json."""
         return {
@@ -295,4 +316,5 @@ class Experiment:
             "extends": [parent.name for parent in self.parents],
             "variables": dict(self.variables),
             "given": sorted(self.given),
+            "files": {path: hashlib.sha256(content).hexdigest() for path, content in sorted(self.files.items())},
         }

@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.errors import InputError
+from orchestrator.programs import CHECKOUT
 from orchestrator.scenario import Scenario, takes_socks
 from orchestrator.spec.abilities import Abilities
-from orchestrator.spec.appuse import chosen_app
+from orchestrator.spec.appuse import app_files, chosen_app
 from orchestrator.spec.budgets import read_budgets
 from orchestrator.spec.check import Checker, raise_lines
 from orchestrator.spec.ending import Ending, enough_rule
@@ -62,6 +63,8 @@ class TransportInfo:
     """The option whose value may follow the name after a colon (``mpflex:minrtt``); "": none may."""
     variants: Mapping[str, Look] = field(default_factory=dict)
     """Each value of that option, and how it is drawn."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """An option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`."""
 
     def look(self, options: BaseModel) -> Look:
         """How it is drawn with `options`."""
@@ -130,7 +133,7 @@ def load_experiment(
     document = filled.document
     checker = Checker(document)
     file = checker.model(ExperimentFile, document.data)
-    resolver = _Resolver(catalog, checker, document.data if isinstance(document.data, dict) else {})
+    resolver = _Resolver(catalog, checker, document.data if isinstance(document.data, dict) else {}, kept)
     transports = resolver.transports()
     links = resolver.links()
     lab = lab if lab is not None else resolver.lab(phone)
@@ -183,8 +186,9 @@ def load_experiment(
 class _Resolver:
     """Looks up names; works on the raw data, so that one wrong key hides no other problem."""
 
-    def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any]) -> None:
+    def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any], kept: Path | None = None) -> None:
         self._catalog = catalog
+        self._kept = kept
         self._checker = checker
         self._data = data
         self.file_problems: list[str] = []
@@ -218,9 +222,27 @@ class _Resolver:
                 colour=colour,
                 marker=marker,
                 title=look.title if use.label == _default_label(use.name) else f"{look.title} ({use.label})",
+                files=self._files(use, info, options),
             )
             for (use, info, options), look, (colour, marker) in zip(found, looks, styles, strict=True)
         ]
+
+    def _files(self, use: _Use, info: TransportInfo, options: BaseModel) -> dict[str, bytes]:
+        """The files that options name: those that the run directory has kept, else those of this checkout."""
+        found = {}
+        for option, folder in info.files.items():
+            name = getattr(options, option)
+            if name is None:
+                continue
+            path = f"{folder.name}/{name}.yaml"
+            places = [*([self._kept / path] if self._kept is not None else []), folder / f"{name}.yaml"]
+            try:
+                found[path] = next(place for place in places if place.is_file()).read_bytes()
+            except StopIteration:
+                names = sorted(file.stem for file in folder.glob("*.yaml"))
+                text = f"{unknown(option, name, names)} (files in {folder.relative_to(CHECKOUT)})"
+                self._checker.add((*use.options_path, option), text)
+        return found
 
     def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
         """Whether the value after the colon is one of the transport's, and is not given below the name, too."""
@@ -258,7 +280,8 @@ class _Resolver:
             parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
             if parameters is not None:
                 limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
-                found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s)))
+                files = app_files(use.name) if lab.android is not None else {}
+                found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s, files)))
         return found
 
     def links(self) -> list[LinkCondition]:

@@ -1,7 +1,6 @@
 """The agent on the phone, for the time of one cell."""
 
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,9 +52,9 @@ class Agent:
         self._stopped = False
         policy = {}
         if settings.policy is not None:
-            # A copy beside the logs: what was in force stays with the cell.
-            copy = shutil.copyfile(settings.policy, logs / "policy.yaml")
-            policy["policy_file"] = phone.keep("policy.yaml", copy.read_text())
+            # A copy in the logs: what was in force stays with the cell.
+            (logs / "policy.yaml").write_text(settings.policy)
+            policy["policy_file"] = phone.keep("policy.yaml", settings.policy)
         self._config = phone.keep(
             "agent.json",
             json.dumps(

@@ -63,13 +63,14 @@ def policy_names() -> list[str]:
     return sorted(path.stem for path in POLICIES_DIR.glob("*.yaml"))
 
 
-def _known_policy(name: str) -> str:
-    if name not in policy_names():
-        raise ValueError(f"{unknown('policy', name, policy_names())} (files in mpflex/policies)")
+def _policy_name(name: str) -> str:
+    """A name that can be one: whether there is such a file is looked up in the run's folder, too."""
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise ValueError(unknown("policy", name, policy_names()))
     return name
 
 
-Policy = Annotated[str, AfterValidator(_known_policy), WithJsonSchema({"type": "string", "enum": policy_names()})]
+Policy = Annotated[str, AfterValidator(_policy_name), WithJsonSchema({"type": "string", "enum": policy_names()})]
 
 
 class MpflexOptions(BaseModel):
@@ -108,10 +109,19 @@ class MpflexOptions(BaseModel):
 
 
 class Mpflex:
-    """`Transport` over a session with a path on every interface."""
+    """`Transport` over a session with a path on every interface.
 
-    def __init__(self, options: MpflexOptions, interfaces: Mapping[str, str]) -> None:
+    Args:
+        options: of the experiment file.
+        interfaces: of the phone: name → address.
+        files: what the experiment has read of `POLICIES_DIR`: ``policies/NAME.yaml`` → content.
+    """
+
+    def __init__(
+        self, options: MpflexOptions, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> None:
         self._options = options
+        self._files = files or {}
         self._interfaces = dict(interfaces)
         self._primary = INTERFACES[options.primary or "wifi"]
 
@@ -123,6 +133,14 @@ class Mpflex:
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Nothing: the agent binds each path to its interface."""
 
+    def _policy(self) -> str | None:
+        """The rule file's content; None: no policy."""
+        if self._options.policy is None:
+            return None
+        file = f"{self._options.policy}.yaml"
+        content = self._files.get(f"{POLICIES_DIR.name}/{file}")
+        return (content if content is not None else (POLICIES_DIR / file).read_bytes()).decode()
+
     def agent_settings(self) -> AgentSettings:
         """A session over all interfaces, the primary one first; the proxy has the same settings for its direction."""
         options = self._options
@@ -131,7 +149,7 @@ class Mpflex:
             "",
             paths=tuple(sorted(self._interfaces, key=lambda device: device != self._primary)),
             plain=options.plain,
-            policy=POLICIES_DIR / f"{options.policy}.yaml" if options.policy is not None else None,
+            policy=self._policy(),
             session={
                 "scheduler": options.scheduler,
                 "reinjection": {trigger: trigger in options.reinjection for trigger in _TRIGGERS},

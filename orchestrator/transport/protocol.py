@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from orchestrator.outages import Disturbances
@@ -22,7 +21,7 @@ class AgentSettings:
     """Interfaces of the session, in the order of the paths' numbers; with ``mpflex`` alone."""
     plain: bool = False
     """The paths are not private."""
-    policy: Path | None = None
+    policy: str | None = None
     """The rule file that decides over connections; with ``mpflex`` alone."""
     session: Mapping[str, Any] = field(default_factory=dict)
     """``session`` in the configurations of agent and proxy."""

@@ -19,7 +19,10 @@ INFOS: Mapping[str, TransportInfo] = {
         TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072B2", "o", None),
         TransportInfo("sptcp-lte", "TCP over LTE", "#E69F00", "s", None),
         TransportInfo("mptcp", "Multipath TCP", "#009E73", "D", mptcp.MptcpOptions),
-        TransportInfo("mpflex", "MPFlex", "#D55E00", "^", mpflex.MpflexOptions, "scheduler", mpflex.LOOKS),
+        TransportInfo(
+            *("mpflex", "MPFlex", "#D55E00", "^", mpflex.MpflexOptions, "scheduler", mpflex.LOOKS),
+            files={"policy": mpflex.POLICIES_DIR},
+        ),
     )
 }
 """Name → title, colour (of Okabe and Ito's palette for all kinds of colour vision), marker, options."""
@@ -41,14 +44,16 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
     return make_transport(name, info.options_model.model_validate(given) if info.options_model else None, interfaces)
 
 
-def make_transport(name: str, options: BaseModel | None, interfaces: Mapping[str, str]) -> Transport:
-    """The transport `name` for a phone with `interfaces` (name → address)."""
+def make_transport(
+    name: str, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+) -> Transport:
+    """The transport `name` for a phone with `interfaces` (name → address); `files`: see `TransportUse.files`."""
     if device := _DEVICE_OF.get(name):
         return SinglePathTcp(device, interfaces[device])
     if name == "sptcp":
         return DefaultRouteTcp(interfaces)
     if name == "mpflex":
-        return mpflex.Mpflex(_as(mpflex.MpflexOptions, options), interfaces)
+        return mpflex.Mpflex(_as(mpflex.MpflexOptions, options), interfaces, files)
     return mptcp.Mptcp(_as(mptcp.MptcpOptions, options), interfaces)
 
 

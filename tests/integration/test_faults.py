@@ -155,7 +155,7 @@ DIES = {
 
 
 def test_a_program_of_the_lab_that_dies_once_costs_no_cell(start_mplab: Start, tmp_path: Path) -> None:
-    path = Path(write(tmp_path, "{web: {sites: [news-1, shop-1, wiki]}}"))
+    path = Path(write(tmp_path, "{web: {sites: [search, video, wiki]}}"))
     path.write_text(path.read_text().replace("sptcp-wifi", "mpflex") + f"repetitions: {len(DIES) + 1}\n")
     path.write_text(path.read_text().replace("retries: 0", "retries: 1"))  # agent and browsers are the cell's own
     run = start_mplab("run", str(path), "--no-report")

@@ -21,7 +21,7 @@ from tests.unit.test_plan import experiment
 
 
 class FakeLab:
-    """Programs by name: whether they run. What a cell does to them is said by the test."""
+    """Names of the programs that have ended. Each test scripts them."""
 
     android: Any = None
     directory: RunDirectory
@@ -59,7 +59,7 @@ Scripted = Callable[[FakeLab, CellReport], None]
 
 @pytest.fixture
 def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[FakeLab, RunDirectory]]:
-    """Runs a plan of two cells whose attempts do as they are told, one after the other; the others are ok."""
+    """Runs a plan of two cells. The attempts follow the given scripts, in order; further ones are ok."""
 
     def go(*attempts: Scripted, retries: int = 0, given: FakeLab | None = None) -> tuple[FakeLab, RunDirectory]:
         lab = given or FakeLab()

@@ -1,12 +1,18 @@
 """How busy the host was, from /proc, and when that is too much."""
 
 import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.load import HostLoad, Sample, between, judge_load, sample, steal_s
+from orchestrator.programs import CHECKOUT
 
 TICKS = os.sysconf("SC_CLK_TCK")
 QUIET = HostLoad(busy_percent=20.0, free_cpus=1.9, pressure_percent=4.0, steal_percent=0.0)
@@ -77,3 +83,27 @@ def test_an_overloaded_host_is_flagged(load: HostLoad, words: str) -> None:
     (problem,) = judge_load(load, 1.0)
     assert problem.startswith("the host was overloaded: ")
     assert words in problem
+
+
+STOPPED = """
+import os, sys, time
+from orchestrator import load
+load._STALL_S = 0.5
+with load.Stalls(lambda: "probe") as stalls:
+    print("ready", flush=True)
+    sys.stdin.readline()
+print(*stalls.warnings, sep="\\n")
+"""
+
+
+def test_a_process_that_was_stopped_notices_it() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGCONT)
+    output, _ = process.communicate("\n", timeout=60)
+    assert re.match(r"mplab did not run for \d+\.\d s \(probe\): stopped, or the host was too busy", output)

@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.lock import default_lock_directory, is_locked, private_directory, resource_lock
+from orchestrator.lock import check_free, default_lock_directory, is_locked, private_directory, resource_lock
 
 HOLD = """
 import sys, time
@@ -132,3 +134,71 @@ def test_whether_somebody_holds_a_lock_can_be_asked(tmp_path: Path) -> None:
     with resource_lock("phone-1", directory=tmp_path / "locks"):
         assert is_locked("phone-1", directory=tmp_path / "locks")
     assert not is_locked("phone-1", directory=tmp_path / "locks")
+
+
+def test_nothing_is_left_of_a_lock_that_is_free(tmp_path: Path) -> None:
+    with resource_lock("run-1", directory=tmp_path):
+        assert is_locked("run-1", directory=tmp_path)
+    assert not is_locked("run-1", directory=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert not is_locked("run-1", directory=tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_the_rest_of_a_killed_holder_goes_with_the_next_one(tmp_path: Path) -> None:
+    holder = hold_elsewhere(tmp_path)
+    holder.kill()
+    holder.wait()
+    assert not is_locked("phone-1", directory=tmp_path)
+    with resource_lock("phone-1", directory=tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_looks_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
+    (tmp_path / "phone-1.lock").touch()
+    end = threading.Event()
+
+    def look() -> None:
+        while not end.is_set():
+            is_locked("phone-1", directory=tmp_path)
+
+    lookers = [threading.Thread(target=look) for _ in range(2)]
+    for looker in lookers:
+        looker.start()
+    try:
+        for _ in range(100):
+            with resource_lock("phone-1", directory=tmp_path):
+                time.sleep(0.001)
+    finally:
+        end.set()
+        for looker in lookers:
+            looker.join()
+
+
+def test_one_at_a_time_although_the_file_is_removed_each_time(tmp_path: Path) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def use() -> None:
+        for number in range(50):
+            with resource_lock("phone-1", directory=tmp_path, wait_s=60):
+                inside.append(number)
+                most.append(len(inside))
+                inside.pop()
+
+    users = [threading.Thread(target=use) for _ in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert most == [1] * 200
+
+
+def test_what_somebody_holds_can_be_told_before_anything_is_begun(tmp_path: Path) -> None:
+    check_free(["phone-1", "phone-2"], directory=tmp_path)
+    with (
+        resource_lock("phone-2", run_id="run-7", directory=tmp_path),
+        pytest.raises(LabNotReadyError, match=r"phone-2 is in use by run run-7"),
+    ):
+        check_free(["phone-1", "phone-2"], directory=tmp_path)

@@ -50,3 +50,15 @@ def test_the_doctor_tells_of_every_program_that_some_scenario_needs(
     assert check.found == "not found (the radio station; only for radio, spotify)"
     assert check.remedy == "install it: apt-get install icecast2"
     assert not {"curl", "nginx"} & set(found), "every lab needs them"
+
+
+def test_a_program_that_is_asked_its_version_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "TMPDIR", "XDG_CONFIG_HOME"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    program = tmp_path / "messy"
+    program.write_text('#!/bin/sh\ntouch "$HOME/a" "$TMPDIR/b" "$XDG_CONFIG_HOME/c"; echo messy 1.2.3\n')
+    program.chmod(0o755)
+    assert Program("messy", (str(program),), ("--version",), "", "").version() == "1.2.3"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [program]

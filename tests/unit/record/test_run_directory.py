@@ -201,13 +201,40 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     assert RunDirectory(tmp_path).complete_cells() == {}
 
 
-def test_a_damaged_cell_is_named(run: RunDirectory, spec: CellSpec) -> None:
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "cell.json: cannot be read: No such file"),
+        ("", "cell.json: not a CellRecord of format 1: "),
+        ('{"format": 2}', "cell.json: not a CellRecord of format 1: format:"),
+    ],
+)
+def test_a_damaged_cell_is_not_complete_and_can_be_made_again(
+    run: RunDirectory, spec: CellSpec, content: str | None, problem: str
+) -> None:
     run.cell_dir(spec.id).mkdir()
-    with pytest.raises(InputError, match=r"cell\.json: cannot be read: No such file"):
-        run.complete_cells()
-    (run.cell_dir(spec.id) / "cell.json").write_text('{"format": 2}', encoding="utf-8")
-    with pytest.raises(InputError, match=r"cell\.json: not a CellRecord of format 1: format:"):
-        run.read_cell(spec.id)
+    (run.cell_dir(spec.id) / "scenario.jsonl").write_text("measured", encoding="utf-8")
+    if content is not None:
+        (run.cell_dir(spec.id) / "cell.json").write_text(content, encoding="utf-8")
+    assert run.complete_cells() == {}
+    assert list(run.damaged_cells()) == [spec.id]
+    assert problem in run.damaged_cells()[spec.id]
+    run.reopen_cell(spec.id)
+    assert run.earlier_attempts(spec.id) == []
+    partial, attempt = run.begin_attempt(spec.id)
+    assert attempt == 2
+    assert (partial / "attempts" / "1" / "scenario.jsonl").read_text(encoding="utf-8") == "measured"
+    run.finish_cell(record(spec, attempt=2))
+    assert run.damaged_cells() == {}
+    assert list(run.complete_cells()) == [spec.id]
+
+
+def test_a_lost_manifest_is_told_with_what_to_do(run: RunDirectory) -> None:
+    run.events_file.touch()
+    with pytest.raises(
+        InputError, match=r"its manifest\.json is lost: take it from a copy or bundle of the run, or run"
+    ):
+        RunDirectory.open(run.path)
 
 
 @pytest.mark.parametrize("cell_id", ["..", "a/b", "", "0001-web.partial"])

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -115,16 +114,20 @@ class BrokenDriver:
         """Nothing to do."""
 
 
-CHROMEDRIVER_SOCKET = socket.create_server(("127.0.0.1", 0))
-"""Listens, as ChromeDriver does."""
+@pytest.fixture(autouse=True)
+def _chromedriver_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.ui.chromium._listens", lambda port: port != NOBODY)
+
+
+NOBODY = 1
+"""A port at which no ChromeDriver listens."""
 
 
 def broken_ui(
-    wrapper: Any, screenshots: Path, error: Exception | None = None, listening: socket.socket | None = None
+    wrapper: Any, screenshots: Path, error: Exception | None = None, port: int = 9515
 ) -> tuple[ChromiumUi, BrokenDriver]:
     driver: Any = BrokenDriver(error or WebDriverException("unknown error: net::ERR_FAILED\n  (Session info)"))
     config = AppiumClientConfig(remote_server_addr="http://127.0.0.1:1")
-    port = (listening or CHROMEDRIVER_SOCKET).getsockname()[1]
     return ChromiumUi(
         driver, config=config, wrapper=wrapper, profile=screenshots.parent, screenshots=screenshots, driver_port=port
     ), driver
@@ -179,11 +182,9 @@ def test_a_browser_that_has_ended_is_not_asked_again(wrapper: Wrapper, tmp_path:
 
 
 def test_a_chromedriver_that_has_ended_is_named(wrapper: Wrapper, tmp_path: Path) -> None:
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        ui, _ = broken_ui(wrapper, tmp_path / "screenshots", WebDriverException("socket hang up"), silent)
-        with pytest.raises(StepError, match="browser: opening https://x/: chromedriver has ended"):
-            ui.open("https://x/")
+    ui, _ = broken_ui(wrapper, tmp_path / "screenshots", WebDriverException("socket hang up"), NOBODY)
+    with pytest.raises(StepError, match="browser: opening https://x/: chromedriver has ended"):
+        ui.open("https://x/")
 
 
 def test_an_appium_that_has_ended_is_named_and_started_again(tmp_path: Path) -> None:
