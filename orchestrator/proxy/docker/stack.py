@@ -258,9 +258,7 @@ class DockerStack:
     def _check_congestion_control(self, allowed: Sequence[str]) -> None:
         """Raise LabNotReadyError unless the kernel of the engine's host lets containers choose what is requested."""
         if allowed and (problem := not_allowed(self.settings.congestion_control, allowed)):
-            raise LabNotReadyError(
-                f"{problem}; or name another one: 'proxy: {{congestion_control: …}}' in the lab file"
-            )
+            raise LabNotReadyError(f"{problem}; or name another one by 'congestion_control'")
 
     @contextmanager
     def _engine(self) -> Iterator[DockerClient]:
