@@ -59,6 +59,14 @@ class Radios:
     """``preferred_network_mode``: 33 is NR/LTE/…/GSM; 9 is LTE/…/GSM."""
 
 
+@dataclass
+class InstallSession:
+    """An app that is installed from several APKs, until it is committed."""
+
+    options: tuple[str, ...]
+    apks: list[bytes] = field(default_factory=list)
+
+
 class State:
     """Everything that commands read and change.
 
@@ -82,6 +90,8 @@ class State:
         self.properties: dict[str, str] = {}
         self.settings: dict[str, dict[str, str]] = {}
         self.packages: dict[str, Package] = {}
+        self.install_sessions: dict[int, InstallSession] = {}
+        self.session_numbers = itertools.count(1)
         self.before_airplane = (radios.wifi, radios.bluetooth)
         """WiFi and Bluetooth when airplane mode was switched on."""
         self.allowed_network_types = 0b11001110101111111111
