@@ -52,6 +52,9 @@ class Shaper(Protocol):
     def where(self, interface: str) -> str:
         """Where a path is shaped, for the report: ``linkem``, ``server proxy (tc)``."""
 
+    def warnings(self) -> list[str]:
+        """Why paths may meet something else than what was requested, as far as what shapes knows."""
+
     def counters(self) -> Mapping[str, int]:
         """Packets and bytes in, out, dropped, as ``"wlan0.up.packets_in"``."""
 
