@@ -134,7 +134,7 @@ def one_link(given: str) -> LinkCondition:
 
 
 def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
-    """What an experiment file would say for a link condition: its name, or all of it when `given` is a file's path.
+    """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
 
     Raises:
         InputError: no such condition, several, the file is wrong, or the lab cannot make it.

@@ -53,7 +53,7 @@ class Shaper(Protocol):
         """Where a path is shaped, for the report: ``linkem``, ``server proxy (tc)``."""
 
     def warnings(self) -> list[str]:
-        """Why paths may meet something else than what was requested, as far as what shapes knows."""
+        """Return reasons why paths may differ from the requested conditions, as far as the shaper knows."""
 
     def counters(self) -> Mapping[str, int]:
         """Packets and bytes in, out, dropped, as ``"wlan0.up.packets_in"``."""

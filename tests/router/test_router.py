@@ -271,7 +271,10 @@ def test_without_ethtool_and_with_a_root_qdisc_that_limits(
         ethtool.with_suffix(".off").rename(ethtool)
     ssh.run("/sbin/tc qdisc add dev vec0 root cake bandwidth 20mbit")
     try:
-        with pytest.raises(LabNotReadyError, match=r"vec0 is shaped by somebody else already \(cake 20Mbit\)"), hold():
+        with (
+            pytest.raises(LabNotReadyError, match=r"vec0 has a root qdisc that shapes already \(cake 20Mbit\)"),
+            hold(),
+        ):
             pass
     finally:
         ssh.run("/sbin/tc qdisc del dev vec0 root")

@@ -21,7 +21,7 @@ class Package:
     uid: int
     enabled: bool = True
     chosen: bool = False
-    """Somebody has enabled it, whatever its own manifest says (``COMPONENT_ENABLED_STATE_ENABLED``)."""
+    """Enabled by a command, not by its manifest (``COMPONENT_ENABLED_STATE_ENABLED``)."""
     installed_at: float = field(default_factory=time.time)
     updated_at: float = field(default_factory=time.time)
     granted: set[str] = field(default_factory=set)

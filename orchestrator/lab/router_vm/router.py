@@ -166,7 +166,7 @@ def _incoming_alone() -> bytes:
 
 
 def _commands() -> list[str]:
-    """What makes it the lab's router: routes and known neighbours."""
+    """Return the commands that make it the lab's router: routes and known neighbours."""
     return [
         *(f"ip {route}" for route in topology.ROUTES[NODE]),
         *(f"arp -i {interface} -s {address} {known}" for interface, address, known in topology.neighbours_of(NODE)),

@@ -51,7 +51,7 @@ true
 
 
 def show(ssh: SshConnection) -> GuardState:
-    """What is installed, and who holds the router. Raises LabNotReadyError: it cannot be compared."""
+    """Read what is installed and the router's holder. Raises LabNotReadyError: the files cannot be compared."""
     found = ssh.script(_SHOW, *INSTALLED).stdout
     if "lacks=md5sum" in found:
         raise LabNotReadyError(

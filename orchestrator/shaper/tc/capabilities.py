@@ -145,7 +145,7 @@ class Capabilities:
         offloads: options of the firewall that let packets pass the queues by.
         missing_interfaces: asked for, not there.
         foreign: qdiscs that somebody else has put where ours would go, by interface.
-        limiting: qdiscs of somebody else at the root of an interface that shape, too, by interface.
+        limiting: root qdiscs of other programs that shape, by interface.
         without_header: interfaces without link layer: packets begin with the IP header.
     """
 
@@ -177,13 +177,13 @@ class Capabilities:
             if interface not in self.shared:
                 yield f"{interface} has a qdisc of somebody else ({qdisc}): switch that off (sqm? qosify?)"
         for interface, qdisc in self.limiting.items() if self.openwrt else ():
-            yield f"{interface} is shaped by somebody else already ({qdisc}): switch that off (sqm?)"
+            yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
 
     def warnings(self) -> list[str]:
-        """What may make it do something else than it is asked; on a server, a root qdisc is left as it is."""
+        """Return reasons why it may not give the requested conditions; on a server, a root qdisc stays unchanged."""
         if self.openwrt:
             return []
-        return [f"{interface} is shaped by somebody else, too ({text})" for interface, text in self.limiting.items()]
+        return [f"{interface} has a root qdisc that shapes, too ({text})" for interface, text in self.limiting.items()]
 
     @property
     def shared(self) -> frozenset[str]:

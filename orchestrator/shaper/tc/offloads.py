@@ -1,6 +1,6 @@
-"""What puts packets together on a place (TSO, GSO, GRO, LRO): netem would delay and lose such a packet as one.
+"""Offloads that put packets together (TSO, GSO, GRO, LRO): netem would delay and lose such a packet as one.
 
-What a machine sends itself is put together at the interface that is shaped; what it forwards, where it is received.
+A machine joins packets that it sends itself at the shaped interface, and packets that it forwards where it receives them.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -75,7 +75,7 @@ class Place:
         self._stack = contextlib.ExitStack()
         self._shaping: Shaping | None = None
         self.warnings: list[str] = []
-        """Why it may do something else than it is asked, since it was taken."""
+        """Reasons why it may not give the requested conditions, found when it was taken."""
 
     # --- What kinds of places differ in ---------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ class Place:
         """What is changed as long as it is held, with notes of how it is taken back."""
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
-        """Have the kernel put no packets together as long as it is held: at `interfaces`, by default at all."""
+        """Switch offloads that put packets together off while it is held: at `interfaces`, by default at all."""
         found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
         self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
         if found.on:

@@ -1,4 +1,4 @@
-"""A host that closes a stream is answered, as adbd does: some clients wait for it before they go on."""
+"""A host that closes a stream is answered, as adbd does: some clients wait for that."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -57,7 +57,7 @@ def with_host(serve: Callable[..., Awaitable[None]], talk: Callable[[Host], Awai
 
 
 async def until_closed(connection: Connection, stream: Stream, _address: str) -> None:
-    """A service that goes on for as long as the host wants."""
+    """A service that runs until the host closes it."""
     connection.accept(stream)
     await stream.wait_closed()
 

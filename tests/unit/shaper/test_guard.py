@@ -1,4 +1,4 @@
-"""The dead-man's switch: `mplab-guard` as it is, with a shell of this machine."""
+"""The dead-man's switch: `mplab-guard`, unchanged, with a shell of this machine."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from orchestrator.shaper.tc.hold import Hold
 from orchestrator.shaper.tc.shell import CommandShell
 
 _FULL = "No space left on device"
-"""What busybox ash says; dash says that there was an I/O error."""
+"""Message of busybox ash; dash reports an I/O error."""
 
 Guard = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -285,13 +285,13 @@ ROOTS = (
 def test_a_root_qdisc_that_shapes_is_refused_on_a_router_and_a_warning_on_a_server() -> None:
     found = parse_capabilities(ROOTS)
     assert [problem for problem in found.problems() if "already" in problem] == [
-        f"{name} is shaped by somebody else already ({qdisc}): switch that off (sqm?)"
+        f"{name} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
         for name, qdisc in (("wlan0", "cake 20Mbit"), ("eth0", "htb"), ("eth2", "tbf 1Mbit"))
     ]
     assert found.warnings() == []
     server = parse_capabilities(ROOTS, openwrt=False)
     assert not any("already" in problem for problem in server.problems())
-    assert server.warnings()[0] == "wlan0 is shaped by somebody else, too (cake 20Mbit)"
+    assert server.warnings()[0] == "wlan0 has a root qdisc that shapes, too (cake 20Mbit)"
 
 
 def test_tc_full_that_has_no_tables_of_distributions() -> None:

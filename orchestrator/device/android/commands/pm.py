@@ -199,7 +199,7 @@ async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
 
 
 async def _commit_session(device: Android, call: Call, rest: list[str]) -> int:
-    """All APKs of a session have to be of one package; the first one says what it is."""
+    """All APKs of a session must be of one package; the first one gives its version."""
     session = _session(device, rest[0] if rest else "")
     del device.state.install_sessions[int(rest[0])]
     try:
