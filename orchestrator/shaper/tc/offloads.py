@@ -1,6 +1,6 @@
 """Offloads that put packets together (TSO, GSO, GRO, LRO): netem would delay and lose such a packet as one.
 
-A machine joins packets that it sends itself at the shaped interface, and packets that it forwards where it receives them.
+A machine joins packets that it sends itself at the shaped interface, and those that it forwards where it receives them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
