@@ -340,6 +340,7 @@ class Cell:
     def _shape(self) -> None:
         self._undo.register("links", self._lab.shaper.clear)
         self._apply()
+        self.report.warnings += self._lab.shaper.warnings()
 
     def _apply(self) -> None:
         self._lab.shaper.apply(self._paths, seed=self._job.spec.seed, core_rtt_ms=self._link.core_rtt_ms)

@@ -13,6 +13,7 @@ from orchestrator.shaper.openwrt.router import key_file_problem
 from orchestrator.shaper.places import full_name, interfaces_of, open_shell, state_directory
 from orchestrator.shaper.tc.capabilities import Capabilities, look
 from orchestrator.shaper.tc.guard import holder
+from orchestrator.shaper.tc.offloads import SHOW, parse_offloads
 from orchestrator.shaper.tc.shell import Shell, quote
 from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.lab import LabFile, PhoneFile, PhoneShellFile, RouterFile, ServerFile, SshFile
@@ -210,6 +211,8 @@ def _router(lab: LabFile, name: str, settings: RouterFile, lab_file: str) -> Ite
         found = look(ssh, interfaces_of(lab, name))
         yield from _shaping(found, what)
         yield from _offload(found, what, settings)
+        for warning in parse_offloads(ssh.script(SHOW).stdout, interfaces_of(lab, name)).warnings(openwrt=True):
+            yield Check(f"{what}: GRO", "warning", warning, "see the message")
         if settings.radio is not None:
             yield from _radio(ssh, what, settings)
         yield from _phones(ssh, lab, name)
@@ -238,6 +241,8 @@ def _shaping(found: Capabilities, what: str) -> Iterator[Check]:
     problems = list(found.problems())
     for problem in problems:
         yield Check(f"{what}: shaping", "missing", problem, "see the message")
+    for warning in found.warnings():
+        yield Check(f"{what}: shaping", "warning", warning, "its rate and delay come on top of the requested ones")
     if not problems:
         tiny = " (tc-tiny)" if found.tiny else ""
         yield Check(f"{what}: shaping", "ok", f"htb, netem, ifb; {found.tc_version}{tiny}")

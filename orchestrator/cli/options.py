@@ -128,20 +128,32 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, Any] | 
     return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
 
 
+def one_link(given: str) -> LinkCondition:
+    """The link condition of a name, or of a file's path.
+
+    Raises:
+        InputError: no such condition, several, or the file is wrong.
+    """
+    if not _is_file(given):
+        return load_link(given, LINKS_DIR)
+    first, *others = read_link_file(Path(given), LINKS_DIR)
+    if others:
+        raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
+    return first
+
+
 def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
-    """What an experiment file would say for a link condition: its name, or all of it when `given` is a file's path.
+    """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
 
     Raises:
         InputError: no such condition, several, the file is wrong, or the lab cannot make it.
     """
-    if os.sep not in given and not given.endswith((".yaml", ".yml")):
-        check_shapeable(load_link(given, LINKS_DIR), lab)
-        return given
-    first, *others = read_link_file(Path(given), LINKS_DIR)
-    if others:
-        raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
-    check_shapeable(first, lab)
-    return {"name": Path(given).stem, **load_yaml(Path(given)).data}
+    check_shapeable(one_link(given), lab)
+    return {"name": Path(given).stem, **load_yaml(Path(given)).data} if _is_file(given) else given
+
+
+def _is_file(given: str) -> bool:
+    return os.sep in given or given.endswith((".yaml", ".yml"))
 
 
 def find_run(name: str, runs: Path) -> Path:

@@ -10,10 +10,11 @@ import typer
 from orchestrator.cli.output import err, out
 from orchestrator.errors import DeviceError, InputError
 from orchestrator.ui.android import Automation, AutomationError
+from orchestrator.ui.app import FILE, load_android_apps
 from orchestrator.ui.hierarchy import Node, parse_hierarchy
 from orchestrator.ui.matching import package_of
 from orchestrator.ui.protocol import Selector
-from orchestrator.ui.recording import candidates, described, section, ways_to
+from orchestrator.ui.recording import candidates, described, replaced, section, ways_to
 
 _PROMPT = "number and name, n (look again), d (done)"
 
@@ -24,11 +25,18 @@ def record(
     serial: Annotated[str, typer.Option(help="Of the phone; needed when there are several.")] = "",
     adb_port: Annotated[int, typer.Option(help="Of the adb server that has it.")] = 5037,
     dump: Annotated[Path | None, typer.Option(help="A stored hierarchy (XML) instead of a phone.")] = None,
-    into: Annotated[Path | None, typer.Option(help="File to write; by default it is printed.")] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write; by default it is printed. Of an app.yaml that has the app, the named elements are "
+            "replaced."
+        ),
+    ] = None,
 ) -> None:
     """Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out."""
-    if into is not None and into.exists():
-        raise InputError(f"{into}: exists; name another file")
+    old = into is not None and into.exists()
+    if into is not None and old:
+        _check_there(into, app)
     named: dict[str, tuple[Selector, ...]] = {}
     if dump is not None:
         windows, version, seen = _stored(dump), "?", "never on hardware"
@@ -38,12 +46,28 @@ def record(
     if not named:
         err.print("nothing was named")
         raise typer.Exit(1)
+    if into is not None and old:
+        into.write_text(replaced(into.read_text(), app, named))
+        text = f"{into}: replaced: {', '.join(named)}. Check 'versions' and 'seen' of {app}: they are as before"
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+        return
     text = section(app, windows, named, version=version, seen=seen)
+    if dump is not None:
+        err.print("A stored screen does not have the version of its app: fill in 'versions'.")
     if into is None:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
     else:
         into.write_text(text)
         out.print(f"{into}: {len(named)} elements", markup=False, highlight=False)
+
+
+def _check_there(into: Path, app: str) -> None:
+    """Raise InputError unless a file is an app.yaml that has this Android app."""
+    if into.name != FILE:
+        raise InputError(f"{into}: exists, and is no {FILE} in which elements could be replaced. Name another file")
+    if app not in (there := load_android_apps(into.parent)):
+        names = f"it has {', '.join(there)}" if there else "it has none"
+        raise InputError(f"{into}: no Android app {app!r} whose elements could be replaced: {names}. Name another file")
 
 
 def _stored(path: Path) -> tuple[Node, ...]:

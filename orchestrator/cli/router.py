@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.catalog import LINKS_DIR
-from orchestrator.cli.options import JsonOption, check_name, complete_links
-from orchestrator.cli.output import out, print_json
+from orchestrator.cli.options import JsonOption, LinkOrFileOption, check_name, one_link
+from orchestrator.cli.output import err, out, print_json
 from orchestrator.errors import InputError, LabNotReadyError
 from orchestrator.shaper.abilities import TC
 from orchestrator.shaper.openwrt import guard as installed
@@ -24,7 +23,6 @@ from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.abilities import refusals
 from orchestrator.spec.check import raise_lines
 from orchestrator.spec.lab import LabFile, PlaceFile, RouterFile, load_lab
-from orchestrator.spec.link import load_link
 from orchestrator.undo import UndoJournal
 
 app = typer.Typer(no_args_is_help=True)
@@ -138,16 +136,14 @@ def restore(lab: LabArgument, router: RouterOption = "") -> None:
 def shape(
     lab: LabArgument,
     phone: Annotated[str, typer.Argument(help="A phone of the lab file.", show_default=False)],
-    link: Annotated[
-        str, typer.Option(help="Link condition (mplab links).", autocompletion=complete_links)
-    ] = "baseline",
+    link: LinkOrFileOption = "baseline",
     seconds: Annotated[float, typer.Option(help="For how long; 0: until Ctrl-C.", min=0)] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
     """Put a phone's paths under a link condition, show what the kernels say, and take it back at the end."""
     found = load_lab(lab)
     check_name("phone", phone, found.phones)
-    condition = load_link(link, LINKS_DIR)
+    condition = one_link(link)
     raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, TC)])
     attached = found.phones[phone]
     if attached.driver == "virtual":
@@ -160,6 +156,8 @@ def shape(
         paths = {interface: path for interface, path in condition.paths().items() if interface in places}
         shaper.apply(paths, seed=1, core_rtt_ms=condition.core_rtt_ms)
         state = shaper.state()
+        for warning in shaper.warnings():
+            err.print(f"mplab: {warning}", style="yellow", markup=False, soft_wrap=True)
         if as_json:
             print_json(state)
         else:

@@ -137,6 +137,10 @@ class LinkemShaper:
         """``linkem``."""
         return self.kind
 
+    def warnings(self) -> list[str]:
+        """See `Shaper`: none."""
+        return []
+
     def counters(self) -> Mapping[str, int]:
         """`linkem`'s counters: whole numbers alone."""
         return {

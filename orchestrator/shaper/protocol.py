@@ -52,6 +52,9 @@ class Shaper(Protocol):
     def where(self, interface: str) -> str:
         """Where a path is shaped, for the report: ``linkem``, ``server proxy (tc)``."""
 
+    def warnings(self) -> list[str]:
+        """Return reasons why paths may differ from the requested conditions, as far as the shaper knows."""
+
     def counters(self) -> Mapping[str, int]:
         """Packets and bytes in, out, dropped, as ``"wlan0.up.packets_in"``."""
 

@@ -55,6 +55,10 @@ class SplitShaper:
         """See `Shaper`."""
         return self._of(interface).where(interface)
 
+    def warnings(self) -> list[str]:
+        """See `Shaper`."""
+        return [*self._emulator.warnings(), *self._tc.warnings()]
+
     def counters(self) -> Mapping[str, int]:
         """Those of the emulator, of all paths; and those of traffic control, as ``"tc.wlan0.up.packets_out"``."""
         return {**self._emulator.counters(), **{f"tc.{name}": value for name, value in self._tc.counters().items()}}

@@ -8,8 +8,11 @@ REDIRECT_PORT: Final = 3128
 DNS_PORT: Final = 3153
 SOCKS_PORT: Final = 1080
 HTTP_PORT: Final = 8118
-MARK: Final = 0x6D70
-"""Of the agent's own packets, which go their way."""
+MARK: Final = 0xC00000
+"""Of the agent's own packets, which go their way. Its bits are among those that Android leaves free (21 to 28 in netd's
+Fwmark.h): the lower ones would choose one of Android's networks and its routing rules."""
+_MARK_MASK: Final = 0x1FE00000
+"""Those bits: Android sets others of the same packet."""
 
 
 def nft_rules(proxy: str) -> str:
@@ -65,14 +68,14 @@ def iptables_script(proxy: str) -> str:
     return f"""{IPTABLES_UNDO}
 set -e
 iptables -w -t nat -N mplab
-iptables -w -t nat -A mplab -m mark --mark {MARK:#x} -j RETURN
+iptables -w -t nat -A mplab -m mark --mark {MARK:#x}/{_MARK_MASK:#x} -j RETURN
 iptables -w -t nat -A mplab -p udp --dport 53 -j REDIRECT --to-ports {DNS_PORT}
 iptables -w -t nat -A mplab -d 127.0.0.0/8 -j RETURN
 iptables -w -t nat -A mplab -d {proxy} -j RETURN
 iptables -w -t nat -A mplab -p tcp -j REDIRECT --to-ports {REDIRECT_PORT}
 iptables -w -t nat -I OUTPUT -j mplab
 iptables -w -N mplab
-iptables -w -A mplab -m mark --mark {MARK:#x} -j RETURN
+iptables -w -A mplab -m mark --mark {MARK:#x}/{_MARK_MASK:#x} -j RETURN
 iptables -w -A mplab -d 127.0.0.0/8 -j RETURN
 iptables -w -A mplab -d {proxy} -j RETURN
 iptables -w -A mplab -d {ECHO_ADDRESS} -p udp --dport {ECHO_PORT} -j RETURN

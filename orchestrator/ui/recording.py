@@ -59,7 +59,6 @@ def section(
         seen: on which phone, and when.
     """
     package = package_of(windows)
-    elements: dict[str, Any] = {name: [{way.by: way.value} for way in ways] for name, ways in named.items()}
     document = {
         "android": {
             app: {
@@ -67,13 +66,40 @@ def section(
                 "versions": f"{version} … {version}",
                 "seen": seen,
                 "start": package,
-                "elements": elements,
+                "elements": _elements(named),
             }
         }
     }
+    return _dump(_yaml(), document)
+
+
+def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> str:
+    """An ``app.yaml`` with other ways to find some elements of an Android app; everything else stays, with comments.
+
+    Args:
+        text: of the file, which has the app.
+        app: its name there.
+        named: what the scenario calls an element → how it is found.
+    """
+    yaml = _yaml()
+    document = yaml.load(text)
+    document["android"][app]["elements"].update(_elements(named))
+    return _dump(yaml, document)
+
+
+def _elements(named: Mapping[str, tuple[Selector, ...]]) -> dict[str, list[dict[str, str]]]:
+    return {name: [{way.by: way.value} for way in ways] for name, ways in named.items()}
+
+
+def _yaml() -> YAML:
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.width = 4096
+    yaml.preserve_quotes = True
+    return yaml
+
+
+def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
     target = io.StringIO()
     yaml.dump(document, target)
     return target.getvalue()

@@ -229,11 +229,13 @@ _KILLED = """
 import sys, time
 from pathlib import Path
 from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
+from orchestrator.phone.adb.routing import Routing
 from orchestrator.undo import UndoJournal
 
 home, journal, serial = sys.argv[1:]
 with AdbServer(Path(home)) as server, UndoJournal(Path(journal)) as notes:
     with AdbPhone("one", server, AdbSettings(serial=serial), journal=notes) as phone:
+        Routing(phone).stop_ipv6()
         phone.register("one: a setting", "settings delete global mplab_left")
         phone.script("settings put global mplab_left 1")
         process = phone.spawn(["sleep", "86399"], log=Path(home) / "sleep.log")
@@ -252,7 +254,9 @@ def test_who_is_killed_leaves_nothing_behind(phone: AdbPhone, device: Device, tm
     wait_until(lambda: phone.shell(["test", "-e", f"/proc/{pid}"], check=False).exit_code == 1, "its program has ended")
     wait_until(lambda: not _runs_server(port), "its adb server has ended")
     assert phone.shell(["settings", "get", "global", "mplab_left"]).stdout == "1\n"
+    assert "REJECT" in phone.script("ip6tables -S").stdout
     recovered = UndoJournal.recover(tmp_path / "journal")
+    assert "mplab" not in phone.script("ip6tables -S").stdout
     assert next((item.name, item.failure) for item in recovered) == ("one: a setting", "")
     assert not [item for item in recovered if item.failure]
     assert phone.shell(["settings", "get", "global", "mplab_left"]).stdout == "null\n"

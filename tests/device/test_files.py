@@ -113,3 +113,16 @@ def test_install_and_uninstall(adb: Adb, phone: Device, tmp_path: Path) -> None:
     assert b"INSTALL_PARSE_FAILED" in done.stdout + done.stderr
     assert b"Success" in adb("uninstall", "org.mplab.test", serial=phone.address).stdout
     assert "org.mplab.test" not in adb.text("shell", "pm list packages", serial=phone.address)
+
+
+def test_an_app_of_several_apks(adb: Adb, phone: Device, tmp_path: Path) -> None:
+    base, split, other = (tmp_path / name for name in ("base.apk", "split.apk", "other.apk"))
+    base.write_bytes(make_apk("org.mplab.parts", "1.4", 14))
+    split.write_bytes(make_apk("org.mplab.parts", "1.4", 14))
+    other.write_bytes(make_apk("org.mplab.other", "1.4", 14))
+    done = adb("install-multiple", "-r", str(base), str(split), serial=phone.address)
+    assert b"Success" in done.stdout, done
+    assert "versionName=1.4" in adb.text("shell", "dumpsys package org.mplab.parts", serial=phone.address)
+    done = adb("install-multiple", str(base), str(other), serial=phone.address)
+    assert b"inconsistent packages: org.mplab.other, org.mplab.parts" in done.stdout + done.stderr
+    assert b"Success" in adb("uninstall", "org.mplab.parts", serial=phone.address).stdout

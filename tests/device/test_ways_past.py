@@ -1,4 +1,4 @@
-"""What a cell learns of traffic that can go past the agent, of an emulated device."""
+"""Ways past the agent make a cell invalid; on an emulated device."""
 
 from orchestrator.device import Device
 from orchestrator.lab.android import AndroidSide

@@ -6,6 +6,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from orchestrator.cli.main import app
+from orchestrator.shaper.openwrt import guard
 from orchestrator.shaper.tc.ssh import SshConnection
 from tests.router.conftest import lab_text, settings_of
 from tests.router.stand_in import StandInRouter
@@ -28,6 +29,11 @@ def test_installed_used_and_removed(bare_router: StandInRouter, tmp_path: Path) 
 
     assert "is installed and runs" in mplab("router", "install", lab).stdout
     assert "already" in mplab("router", "install", lab).stdout
+    kept = (root / "lib/upgrade/keep.d/mplab-guard").read_text().split()
+    assert [path for path in kept if not (root / path.lstrip("/")).is_symlink()] == [*guard.INSTALLED], (
+        "a sysupgrade keeps all of it"
+    )
+    assert len(kept) == len(guard.INSTALLED) + 1, "and the link that starts it at boot"
     shown = json.loads(mplab("router", "show", lab, "--json").stdout)["wifi"]
     assert shown | {"installed": True, "running": True, "enabled": True, "owner": ""} == shown
 
@@ -37,6 +43,14 @@ def test_installed_used_and_removed(bare_router: StandInRouter, tmp_path: Path) 
     doctor = json.loads(mplab("doctor", "--lab", lab, "--json").stdout)
     assert doctor["ready"], doctor
     assert {"router wifi", "router wifi: shaping", "phone one: wlan0"} <= {item["name"] for item in doctor["checks"]}
+
+    ethtool = root / "usr/sbin/ethtool"
+    ethtool.rename(root / "usr/sbin/ethtool.off")
+    checks = json.loads(mplab("doctor", "--lab", lab, "--json").stdout)["checks"]
+    (root / "usr/sbin/ethtool.off").rename(ethtool)
+    (found_gro,) = (item for item in checks if item["name"] == "router wifi: GRO")
+    assert found_gro["level"] == "warning"
+    assert "opkg install ethtool" in found_gro["found"]
 
     connection = SshConnection("router", settings_of(bare_router))
     connection.connect()
@@ -51,4 +65,5 @@ def test_installed_used_and_removed(bare_router: StandInRouter, tmp_path: Path) 
 
     assert "is removed" in mplab("router", "remove", lab).stdout
     assert {*root.glob("etc/**/*"), *root.glob("usr/sbin/*")} == before
+    assert not (root / "lib/upgrade/keep.d/mplab-guard").exists()
     mplab("router", "install", lab)

@@ -245,7 +245,61 @@ def test_flow_offload_and_radio_are_switched_and_switched_back(
         ssh.run("rm -rf /tmp/offloading /tmp/.uci")
 
 
+def test_a_router_puts_no_packets_together_meanwhile(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
+    receive = "for d in vec0 vec1 vec2; do ethtool -k $d | grep generic-receive-offload; done"
+    on, off = "generic-receive-offload: on\n" * 3, "generic-receive-offload: off\n" * 3
+    assert ssh.run(receive).stdout == on
+    with hold() as held:
+        assert ssh.run(receive).stdout == off, "what it forwards is put together where it is received"
+        assert held.warnings == []
+    assert ssh.run(receive).stdout == on
+
+
+def test_without_ethtool_and_with_a_root_qdisc_that_limits(
+    router: StandInRouter, hold: Hold, ssh: SshConnection
+) -> None:
+    ethtool = router.root / "usr" / "sbin" / "ethtool"
+    ethtool.rename(ethtool.with_suffix(".off"))
+    try:
+        attached = PhoneFile.model_validate({"wifi": {"router": "wifi", "ip": "10.66.1.11"}})
+        with hold() as held:
+            (warning,) = TcShaper("one", attached, {"wifi": held}, lambda _: {}).warnings()
+            assert warning.startswith(
+                "router wifi: no ethtool: packets that its kernel puts together (GRO) are delayed"
+            )
+    finally:
+        ethtool.with_suffix(".off").rename(ethtool)
+    ssh.run("/sbin/tc qdisc add dev vec0 root cake bandwidth 20mbit")
+    try:
+        with (
+            pytest.raises(LabNotReadyError, match=r"vec0 has a root qdisc that shapes already \(cake 20M"),
+            hold(),
+        ):
+            pass
+    finally:
+        ssh.run("/sbin/tc qdisc del dev vec0 root")
+
+
+def test_a_full_tmp_is_not_a_holder(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
+    ssh.run("dd if=/dev/zero of=/tmp/fill bs=64k 2>/dev/null", check=False, timeout_s=120)
+    try:
+        with pytest.raises(LabNotReadyError, match=r"mplab cannot be written to: No space left on device"), hold():
+            pass
+    finally:
+        ssh.run("rm /tmp/fill; rm -rf /tmp/mplab")
+
+
 # --- When something dies --------------------------------------------------------------------------------------------
+
+
+def test_a_dead_mans_switch_that_dies_is_started_again(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
+    with hold(dead_man="20 s"):
+        first = ssh.run("cat /var/run/mplab-guard.pid; kill -9 $(cat /var/run/mplab-guard.pid)").stdout
+        deadline = time.monotonic() + 60
+        while (now := ssh.run("cat /var/run/mplab-guard.pid").stdout) == first:
+            assert time.monotonic() < deadline, "no heartbeat has seen that it is dead"
+            time.sleep(0.5)
+        assert ssh.run(f"kill -0 {now.strip()}").exit_code == 0
 
 
 def test_ssh_dropped_while_shaping(router: StandInRouter, hold: Hold) -> None:

@@ -1,5 +1,6 @@
 """The optional step `check` of a scenario, on a lab that only notes what is asked of it."""
 
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import pytest
 
 from orchestrator.cell import Cell, CellReport
 from orchestrator.errors import CheckError, DeviceError, StepError
+from orchestrator.lab.android import PhoneLook
 from orchestrator.scenario import Checking
 from orchestrator.undo import UndoStack
 
@@ -104,3 +106,57 @@ def test_a_part_of_the_lab_that_was_lost_is_named_before_what_the_cell_met() -> 
         cell._run_steps = steps
         report = cell.run()
         assert (report.outcome, report.reasons) == ("failed", reasons)
+
+
+WAY = "phone-1: IPv6 is open: its ip6tables rules are gone; apps may go past the transport"
+
+
+class Android:
+    """A phone past whose agent traffic can go."""
+
+    def log(self) -> Any:
+        return SimpleNamespace(save=lambda _path: None)
+
+    def look(self, _app: object) -> PhoneLook:
+        return PhoneLook({"ipv6_open": "true"}, 0.0, ["hot"], [WAY])
+
+    def ways_past(self) -> list[str]:
+        return [WAY]
+
+
+def bare_cell(lab: object) -> Any:
+    cell: Any = Cell.__new__(Cell)
+    cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
+    cell._undo, cell._causes, cell._lab = UndoStack(), [], lab
+    cell._job = SimpleNamespace(app=None, directory=Path())
+    return cell
+
+
+def test_a_phone_past_whose_agent_traffic_can_go_makes_its_cell_invalid_before_it_begins() -> None:
+    cell = bare_cell(SimpleNamespace(check_alive=lambda: None))
+
+    def steps() -> None:
+        with ExitStack() as cleaning:
+            cell._look_at_android(Android(), cleaning)
+
+    cell._run_steps = steps
+    report = cell.run()
+    assert (report.outcome, report.reasons, report.warnings) == ("invalid", [WAY], ["hot"])
+    assert report.phone["ipv6_open"] == "true"
+
+
+def test_a_way_that_opens_while_the_scenario_runs_makes_its_cell_invalid() -> None:
+    phone, endpoints = SimpleNamespace(interfaces={}), SimpleNamespace(app_proxy="")
+    cell = bare_cell(SimpleNamespace(phone=phone, endpoints=endpoints, android=Android()))
+    cell._transport, cell._paths = SimpleNamespace(prove=lambda _evidence: []), {}
+    changes = SimpleNamespace(warnings=[], disturbances=SimpleNamespace(devices=frozenset()))
+    cell._judge([], {}, {"phone": {}, "links": {}}, [], changes)
+    assert cell.report.reasons == [WAY]
+
+
+def test_what_shapes_may_warn() -> None:
+    shaper = SimpleNamespace(clear=lambda: None, warnings=lambda: ["router wifi: no ethtool"])
+    cell = bare_cell(SimpleNamespace(shaper=shaper))
+    cell._apply = lambda: None
+    cell._shape()
+    assert cell.report.warnings == ["router wifi: no ethtool"]

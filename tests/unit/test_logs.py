@@ -1,4 +1,4 @@
-"""What an error leaves on a terminal and in files."""
+"""Errors on a terminal and in files."""
 
 import subprocess
 import sys

@@ -188,3 +188,5 @@ class Connection:
         elif message.command == CLSE:
             stream.ended()
             self._streams.pop(stream.local, None)
+            if message.arg0:  # 0: the host has refused a stream of ours
+                self._send(CLSE, 0, message.arg0, b"")

@@ -21,7 +21,7 @@ class Package:
     uid: int
     enabled: bool = True
     chosen: bool = False
-    """Somebody has enabled it, whatever its own manifest says (``COMPONENT_ENABLED_STATE_ENABLED``)."""
+    """Enabled by a command, not by its manifest (``COMPONENT_ENABLED_STATE_ENABLED``)."""
     installed_at: float = field(default_factory=time.time)
     updated_at: float = field(default_factory=time.time)
     granted: set[str] = field(default_factory=set)
@@ -59,6 +59,14 @@ class Radios:
     """``preferred_network_mode``: 33 is NR/LTE/…/GSM; 9 is LTE/…/GSM."""
 
 
+@dataclass
+class InstallSession:
+    """An app that is installed from several APKs, until it is committed."""
+
+    options: tuple[str, ...]
+    apks: list[bytes] = field(default_factory=list)
+
+
 class State:
     """Everything that commands read and change.
 
@@ -82,6 +90,8 @@ class State:
         self.properties: dict[str, str] = {}
         self.settings: dict[str, dict[str, str]] = {}
         self.packages: dict[str, Package] = {}
+        self.install_sessions: dict[int, InstallSession] = {}
+        self.session_numbers = itertools.count(1)
         self.before_airplane = (radios.wifi, radios.bluetooth)
         """WiFi and Bluetooth when airplane mode was switched on."""
         self.allowed_network_types = 0b11001110101111111111

@@ -5,7 +5,6 @@ import os
 import shutil
 import struct
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import paramiko
@@ -77,7 +76,7 @@ class VirtualRouter:
             node.run([str(ETHTOOL.path()), "-K", _MANAGEMENT, "tso", "off", "gso", "off", "gro", "off"])
         self._root.mkdir()
         self._received.write_bytes(_incoming_alone())
-        key, commands = self._make_key(), _commands(self._ports)
+        key, commands = self._make_key(), _commands()
         self._host_key = build(self._root, client_key=key, ports=self._ports, commands=commands, options=_RADIO)
         self._install_guard()
         self._machine.start()
@@ -93,6 +92,7 @@ class VirtualRouter:
         """What ``mplab router install`` puts on a real one."""
         for path, source in guard.INSTALLED.items():
             target = self._root / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
             target.chmod(0o755)
         (self._root / "etc/rc.d" / f"{_GUARD_ORDER}mplab-guard").symlink_to("/etc/init.d/mplab-guard")
@@ -165,10 +165,9 @@ def _incoming_alone() -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 
-def _commands(ports: Sequence[Port]) -> list[str]:
-    """What makes it the lab's router: routes, known neighbours, and no packet put together from others."""
+def _commands() -> list[str]:
+    """Return the commands that make it the lab's router: routes and known neighbours."""
     return [
         *(f"ip {route}" for route in topology.ROUTES[NODE]),
         *(f"arp -i {interface} -s {address} {known}" for interface, address, known in topology.neighbours_of(NODE)),
-        *(f"/usr/sbin/ethtool -K {port.name} tso off gso off gro off" for port in ports),
     ]

@@ -14,7 +14,7 @@ STORE = "com.android.vending"
 _INSTALL_TIMEOUT_S = 180.0
 _VERSION = re.compile(r"^\s*versionName=(.*)$", re.MULTILINE)
 _CHOSEN = re.compile(r"^\s*User 0:.*\benabled=1\b", re.MULTILINE)
-"""``COMPONENT_ENABLED_STATE_ENABLED``: somebody has enabled it, whatever its manifest says."""
+"""``COMPONENT_ENABLED_STATE_ENABLED``: enabled by a command, not by its manifest."""
 _GRANTED = re.compile(r"^\s*([\w.]+): granted=true", re.MULTILINE)
 
 

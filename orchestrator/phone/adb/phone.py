@@ -296,7 +296,7 @@ class AdbPhone:
         self.undo.register(name, lambda: self.script(script), commands=self.later(script))
 
     def put_setting(self, key: str, value: str) -> None:
-        """Change a global setting of Android until the phone is given back. Raises DeviceError."""
+        """Change a global setting of Android until the phone is released. Raises DeviceError."""
         before = self.script(f"settings get global {key}").stdout.strip()
         if before == value:
             return

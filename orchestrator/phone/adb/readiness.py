@@ -57,8 +57,8 @@ def default_thresholds() -> ReadyFile:
 
 
 def prepare(phone: AdbPhone) -> None:
-    """Wake it and keep it awake; switch off automatic updates and the checks that leave a WiFi without Internet. All of
-    it until the phone is given back.
+    """Wake it and keep it awake; switch off automatic updates and the checks that make Android leave a WiFi without
+    Internet. All changes are undone when the phone is released.
 
     Raises:
         DeviceError: it did not do this.

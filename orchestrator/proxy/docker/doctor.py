@@ -10,7 +10,7 @@ from docker.errors import APIError, ImageNotFound
 from orchestrator.errors import LabNotReadyError
 from orchestrator.proxy.docker.compose import compose_command
 from orchestrator.proxy.docker.engine import connected
-from orchestrator.proxy.docker.stack import DockerStack
+from orchestrator.proxy.docker.stack import ALLOWED, DockerStack, not_allowed
 
 _FREE_MB = 1000
 _CLOCK_S = 2.0
@@ -67,10 +67,10 @@ def _images(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
 
 _SCRIPT = """
 echo "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null || echo none)"
-cat /proc/sys/net/ipv4/tcp_allowed_congestion_control
+cat ALLOWED
 date +%s.%N
 df -Pm /mnt | tail -1
-"""
+""".replace("ALLOWED", str(ALLOWED))
 
 
 def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
@@ -87,6 +87,8 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
         )
     except ImageNotFound:
         yield Finding("kernel", False, f"it is asked by a container of {stack.image('net')}, which is missing")
+        if stack.url.startswith("unix://") and ALLOWED.exists():  # its kernel is this machine's
+            yield _congestion_control(stack, ALLOWED.read_text())
         return
     except APIError as error:
         yield Finding("kernel", False, f"it could not be asked: {error}")
@@ -95,16 +97,19 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
     mptcp, allowed, clock, disk = answer.decode().splitlines()
     on = mptcp == "1"
     yield Finding("MPTCP", on, "on" if on else "the server's kernel has none (5.6 or newer), or net.mptcp.enabled is 0")
-    wanted = stack.settings.congestion_control
-    may = not wanted or wanted in allowed.split()
-    hint = f"{wanted} is not among {allowed}: sysctl net.ipv4.tcp_allowed_congestion_control there"
-    yield Finding("congestion control", may, wanted or "the system's" if may else hint)
+    yield _congestion_control(stack, allowed)
     off_s = max(before - float(clock), float(clock) - after, 0.0)
     hint = f"{off_s:.1f} s off this machine's: let both keep time by NTP"
     yield Finding("clock", off_s <= _CLOCK_S, "as here" if off_s <= _CLOCK_S else hint)
     free_mb = int(disk.split()[3])
     hint = f"{free_mb} MB free: {_FREE_MB} MB are needed for captures and logs"
     yield Finding("disk", free_mb >= _FREE_MB, f"{free_mb} MB free" if free_mb >= _FREE_MB else hint)
+
+
+def _congestion_control(stack: DockerStack, allowed: str) -> Finding:
+    wanted = stack.settings.congestion_control
+    problem = not_allowed(wanted, allowed.split())
+    return Finding("congestion control", not problem, problem or wanted or "the system's")
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:

@@ -26,6 +26,8 @@ from orchestrator.spec.proxyfile import ProxyFile
 
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
 
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+"""What those without rights over the network may choose."""
 IMAGES_DIR = SERVICES_DIR / "images"
 _READY_TIMEOUT_S = 120.0
 _POLL_S = 0.25
@@ -191,6 +193,8 @@ class DockerStack:
         Raises:
             LabNotReadyError: one of them cannot be had.
         """
+        if self.url.startswith("unix://"):  # its kernel is this machine's
+            self._check_congestion_control(ALLOWED.read_text().split() if ALLOWED.exists() else ())
         with self._engine() as client:
             if build:
                 ensure_base(client, self._base, self._say)
@@ -211,6 +215,11 @@ class DockerStack:
             LabNotReadyError: it cannot be started, or a service does not answer within two minutes.
         """
         made = self.prepare(renew=renew, build=build)
+        if not self.url.startswith("unix://"):
+            with self._engine() as client:
+                command = ["cat", str(ALLOWED)]
+                said = client.containers.run(self.image("net"), command, remove=True, network_mode="none")
+            self._check_congestion_control(said.decode().split())
         self._say("containers: starting")
         self._compose("up", "--detach", "--no-build", config=made.digest)
         if remember:
@@ -251,6 +260,11 @@ class DockerStack:
                 if service in {"", name}:
                     text = container.logs(tail=lines).decode(errors="replace")
                     yield from ((name, line) for line in text.splitlines())
+
+    def _check_congestion_control(self, allowed: Sequence[str]) -> None:
+        """Raise LabNotReadyError unless the kernel of the engine's host lets containers choose what is requested."""
+        if allowed and (problem := not_allowed(self.settings.congestion_control, allowed)):
+            raise LabNotReadyError(f"{problem}; or name another one by 'congestion_control'")
 
     @contextmanager
     def _engine(self) -> Iterator[DockerClient]:
@@ -301,6 +315,17 @@ class DockerStack:
         said = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
         last = " | ".join(said)
         return f"{first.service} does not come up ({why}); its last words: {last or 'none'}"
+
+
+def not_allowed(wanted: str, allowed: Sequence[str]) -> str:
+    """Why containers cannot use the congestion control `wanted`, and what to do; "" when they can."""
+    if not wanted or wanted in allowed:
+        return ""
+    together = " ".join((*allowed, wanted))
+    return (
+        f"congestion control {wanted}: the kernel of the engine's host allows only {', '.join(allowed)}. Allow it "
+        f"there: sysctl -w net.ipv4.tcp_allowed_congestion_control='{together}'"
+    )
 
 
 def state_of(service: str, attributes: Mapping[str, Any]) -> ServiceState:

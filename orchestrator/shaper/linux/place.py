@@ -9,49 +9,17 @@ from typing import ClassVar
 
 from orchestrator.errors import LabNotReadyError
 from orchestrator.shaper.tc.place import Place, restore_argv
-from orchestrator.shaper.tc.shell import CommandShell, Shell, quote
+from orchestrator.shaper.tc.shell import CommandShell, Shell
 from orchestrator.shaper.tc.ssh import SshConnection
 from orchestrator.spec.lab import PhoneShellFile, ServerFile
 from orchestrator.undo import UndoStack
-
-_UNDO_OFFLOAD = "40-offload"
-_OFFLOADS = {
-    "tcp-segmentation-offload": "tso",
-    "generic-segmentation-offload": "gso",
-    "generic-receive-offload": "gro",
-    "large-receive-offload": "lro",
-}
-"""What `ethtool -k` calls it: what `ethtool -K` does."""
-
-_FEATURES = r"""
-for device in "$@"; do
-	ethtool -k "$device" 2>/dev/null | sed -n "s/^\\([a-z-]*\\): on\$/$device \\1/p"
-done
-command -v ethtool >/dev/null || echo none
-"""
 
 
 class LinuxPlace(Place):
     """A place whose kernel puts no packets together while it is held."""
 
     def _prepare_held(self) -> None:
-        self._switch_offloads_off()
-
-    def _switch_offloads_off(self) -> None:
-        """Switch off what is on, and note that exactly this is switched on again."""
-        found = offloads(self.shell.script(_FEATURES, *self._interfaces).stdout)
-        if not found:
-            return
-        undo = [
-            f"ethtool -K {quote(device)} {name} on || failed=1" for device, names in found.items() for name in names
-        ]
-        change = [
-            f"ethtool -K {quote(device)} {name} off >/dev/null || return 1"
-            for device, names in found.items()
-            for name in names
-        ]
-        back = "\n".join(["failed=0", *undo, "[ $failed = 0 ]\n"])
-        self._hold.change("\n".join([self._hold.note_undo(_UNDO_OFFLOAD, back), *change]), "switching offloads off")
+        self._switch_offloads_off(self._interfaces)
 
 
 class LinuxServer(LinuxPlace):
@@ -145,13 +113,3 @@ def server_shell(name: str, settings: ServerFile) -> Shell:
 def phone_shell(name: str, settings: PhoneShellFile) -> Shell:
     """A root shell on a phone."""
     return CommandShell(name, settings.command)
-
-
-def offloads(shown: str) -> dict[str, list[str]]:
-    """By interface, what is on and puts packets together; from lines ``eth0 generic-receive-offload``."""
-    found: dict[str, list[str]] = {}
-    for line in shown.splitlines():
-        device, _, feature = line.partition(" ")
-        if feature in _OFFLOADS:
-            found.setdefault(device, []).append(_OFFLOADS[feature])
-    return found

@@ -10,7 +10,11 @@ from orchestrator.shaper.tc.shell import quote
 from orchestrator.shaper.tc.ssh import SshConnection
 
 INIT_SCRIPT = SCRIPT.with_name("mplab-guard.init")
-INSTALLED = {"/usr/sbin/mplab-guard": SCRIPT, "/etc/init.d/mplab-guard": INIT_SCRIPT}
+INSTALLED = {
+    "/usr/sbin/mplab-guard": SCRIPT,
+    "/etc/init.d/mplab-guard": INIT_SCRIPT,
+    "/lib/upgrade/keep.d/mplab-guard": SCRIPT.with_name("mplab-guard.keep"),
+}
 """Path on the router → our file."""
 
 STATE = "/tmp/mplab"  # noqa: S108 - on the router, where it is memory
@@ -38,6 +42,7 @@ class GuardState:
 
 
 _SHOW = """
+command -v md5sum >/dev/null || echo lacks=md5sum
 for file in "$@"; do [ -f "$file" ] && echo "file=$file $(md5sum <"$file" | cut -d' ' -f1)"; done
 read -r pid 2>/dev/null </var/run/mplab-guard.pid && kill -0 "$pid" 2>/dev/null && echo running=1
 /etc/init.d/mplab-guard enabled 2>/dev/null && echo enabled=1
@@ -46,8 +51,12 @@ true
 
 
 def show(ssh: SshConnection) -> GuardState:
-    """What is installed, and who holds the router."""
+    """Read what is installed and the router's holder. Raises LabNotReadyError: the files cannot be compared."""
     found = ssh.script(_SHOW, *INSTALLED).stdout
+    if "lacks=md5sum" in found:
+        raise LabNotReadyError(
+            f"{ssh.name}: no md5sum on it, by which mplab compares what is installed: it belongs to OpenWrt's busybox"
+        )
     files = dict(re.findall(r"^file=(\S+) (\w+)$", found, re.MULTILINE))
     held = holder(ssh, STATE)
     return GuardState(
@@ -68,7 +77,7 @@ def install(ssh: SshConnection) -> bool:
     """Install the switch, start it, and start it at every boot; False when all was so already.
 
     Raises:
-        LabNotReadyError: it does not run afterwards.
+        LabNotReadyError: it cannot be written, or does not run afterwards.
     """
     before = show(ssh)
     if before.installed and before.running and before.enabled:
@@ -76,13 +85,22 @@ def install(ssh: SshConnection) -> bool:
     if "/etc/init.d/mplab-guard" in before.files:
         ssh.run("/etc/init.d/mplab-guard stop", check=False)
     for path, source in INSTALLED.items():
-        new = quote(f"{path}.new")
-        ssh.run(f"cat >{new} && chmod 755 {new} && mv {new} {quote(path)}", stdin=source.read_text(encoding="utf-8"))
+        _write(ssh, path, source.read_text(encoding="utf-8"))
     ssh.run("/etc/init.d/mplab-guard enable; /etc/init.d/mplab-guard start </dev/null >/dev/null 2>&1")
     after = show(ssh)
     if not (after.installed and after.running and after.enabled):
         raise LabNotReadyError(f"{ssh.name}: the dead-man's switch does not run after its installation: {after}")
     return True
+
+
+def _write(ssh: SshConnection, path: str, text: str) -> None:
+    """Write a program on the router: whole, or not at all. Raises LabNotReadyError."""
+    new = quote(f"{path}.new")
+    script = f"mkdir -p {quote(path.rpartition('/')[0])} && cat >{new} && chmod 755 {new} && mv {new} {quote(path)}"
+    done = ssh.run(f"{script} || {{ rm -f {new}; false; }}", stdin=text, check=False)
+    if done.exit_code != 0:
+        why = done.stderr.strip().rpartition(": ")[2]
+        raise LabNotReadyError(f"{ssh.name}: {path} could not be written: {why}")
 
 
 def remove(ssh: SshConnection) -> bool:

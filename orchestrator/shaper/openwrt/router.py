@@ -64,6 +64,7 @@ class Router(Place):
         guard.require(self._ssh)
 
     def _prepare_held(self) -> None:
+        self._switch_offloads_off()  # what it forwards is put together where it is received: at any of its interfaces
         if self.found.offloads:
             self._switch_offload_off()
         if self.settings.radio is not None:

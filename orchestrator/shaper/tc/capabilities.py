@@ -145,6 +145,7 @@ class Capabilities:
         offloads: options of the firewall that let packets pass the queues by.
         missing_interfaces: asked for, not there.
         foreign: qdiscs that somebody else has put where ours would go, by interface.
+        limiting: root qdiscs of other programs that shape, by interface.
         without_header: interfaces without link layer: packets begin with the IP header.
     """
 
@@ -158,6 +159,7 @@ class Capabilities:
     offloads: Sequence[str]
     missing_interfaces: Sequence[str]
     foreign: Mapping[str, str]
+    limiting: Mapping[str, str]
     without_header: frozenset[str]
 
     def problems(self) -> Iterator[str]:
@@ -174,6 +176,14 @@ class Capabilities:
         for interface, qdisc in self.foreign.items():
             if interface not in self.shared:
                 yield f"{interface} has a qdisc of somebody else ({qdisc}): switch that off (sqm? qosify?)"
+        for interface, qdisc in self.limiting.items() if self.openwrt else ():
+            yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
+
+    def warnings(self) -> list[str]:
+        """Return reasons why it may not give the requested conditions; on a server, a root qdisc stays unchanged."""
+        if self.openwrt:
+            return []
+        return [f"{interface} has a root qdisc that shapes, too ({text})" for interface, text in self.limiting.items()]
 
     @property
     def shared(self) -> frozenset[str]:
@@ -192,6 +202,11 @@ class Capabilities:
         if self.tiny and ("unknown" in said.lower() or what in {"normal", "pareto", "paretonormal"}):
             return (
                 f"tc-tiny has no {what}: install tc-full: opkg install tc-full (or: apk add tc-full); it said: {said}"
+            )
+        if ".dist" in said:
+            return (
+                f"no {what}: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
+                f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {said}"
             )
         package = _PACKAGES.get(what, "kmod-sched")
         return f"no {what}: install {package}: opkg install {package} (or: apk add {package}); it said: {said}"
@@ -232,6 +247,7 @@ def parse_capabilities(text: str, *, openwrt: bool = True) -> Capabilities:
         offloads=tuple(found.get("offload", ())),
         missing_interfaces=tuple(found.get("no_interface", ())),
         foreign=_foreign(found.get("qdisc_at", ())),
+        limiting=_limiting(found.get("qdisc_at", ())),
         without_header=frozenset(name for name, kind in types.items() if kind and kind != _ETHERNET),
     )
 
@@ -267,6 +283,21 @@ def _foreign(lines: Sequence[str]) -> dict[str, str]:
         match = re.match(r"(\S+) qdisc ((clsact|ingress) \S+)", line)
         if match:
             found[match[1]] = match[2]
+    return found
+
+
+_SHAPES = re.compile(
+    r"(?P<interface>\S+) qdisc (?P<kind>htb|hfsc|tbf|cbq|netem|cake) \S+ root\b(?: refcnt \d+)?(?P<options>.*)"
+)
+
+
+def _limiting(lines: Sequence[str]) -> dict[str, str]:
+    """Root qdiscs that limit, delay or lose; cake does when it has a bandwidth."""
+    found = {}
+    for match in filter(None, map(_SHAPES.match, lines)):
+        rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
+        if match["kind"] != "cake" or rate:
+            found[match["interface"]] = f"{match['kind']} {rate[1]}" if rate else match["kind"]
     return found
 
 

@@ -14,6 +14,10 @@ from orchestrator.shaper.tc.shell import Shell, quote
 SCRIPT = CHECKOUT / "router-configs" / "openwrt" / "mplab-guard"
 NOT_OURS = 3
 """Exit code: it is not, or no longer, held by this owner."""
+NOT_WRITABLE = 4
+"""Exit code: notes cannot be written there."""
+STARTED_AGAIN = "started again"
+"""Output of ``beat`` when the installed watch had died."""
 WAIT = "wait for it, or run 'mplab router restore'"
 """What to do when somebody else holds a place."""
 

@@ -7,10 +7,14 @@ import threading
 import time
 from collections.abc import Sequence
 
+import structlog
+
 from orchestrator.errors import LabNotReadyError
 from orchestrator.phone import CommandResult
 from orchestrator.shaper.tc import guard, kernel
 from orchestrator.shaper.tc.shell import ConnectionLostError, NotHeldError, PlaceError, Shell, check_result, quote
+
+_log = structlog.get_logger(__name__)
 
 _BEATS_PER_LIMIT = 4
 _NO_LONGER_OURS = 77
@@ -66,6 +70,9 @@ class Hold:
         if done.exit_code == guard.NOT_OURS:
             holder = guard.holder(self.shell, self.state_directory)
             raise LabNotReadyError(f"{self.name}: {holder}: {guard.WAIT}")
+        if done.exit_code == guard.NOT_WRITABLE:
+            why = done.stderr.strip().rpartition("\n")[2]
+            raise LabNotReadyError(f"{self.name}: {why}. Free some space there, then try again")
         if done.exit_code != 0:
             raise PlaceError(
                 self.name, "what an earlier run has left could not be taken back", stderr=done.stderr or done.stdout
@@ -137,6 +144,8 @@ class Hold:
             raise NotHeldError(self.name, self._why_not_ours())
         if done.exit_code != 0:
             raise PlaceError(self.name, "the heartbeat failed", stderr=done.stderr)
+        if guard.STARTED_AGAIN in done.stdout:
+            _log.warning("its dead-man's switch had died and was started again", place=self.name)
 
     # --- Why it was lost ------------------------------------------------------------------------------------------
 

@@ -15,11 +15,13 @@ from orchestrator.programs import CHECKOUT
 from orchestrator.resources import shaping_resource
 from orchestrator.shaper.tc.capabilities import Capabilities, look
 from orchestrator.shaper.tc.hold import Hold
+from orchestrator.shaper.tc.offloads import SHOW, parse_offloads
 from orchestrator.shaper.tc.rules import Direction, Selector
 from orchestrator.shaper.tc.shaping import Shaping
 from orchestrator.shaper.tc.shell import PlaceError, Shell
 from orchestrator.undo import UndoStack
 
+_UNDO_OFFLOADS = "38-offloads"
 _log = structlog.get_logger(__name__)
 
 
@@ -72,6 +74,8 @@ class Place:
         self._restore_command = [*restore_command, self._hold.owner]
         self._stack = contextlib.ExitStack()
         self._shaping: Shaping | None = None
+        self.warnings: list[str] = []
+        """Reasons why it may not give the requested conditions, found when it was taken."""
 
     # --- What kinds of places differ in ---------------------------------------------------------------------------
 
@@ -80,6 +84,15 @@ class Place:
 
     def _prepare_held(self) -> None:
         """What is changed as long as it is held, with notes of how it is taken back."""
+
+    def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
+        """Switch offloads that put packets together off while it is held: at `interfaces`, by default at all."""
+        found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
+        self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
+        if found.on:
+            back, change = found.switch()
+            note = self._hold.note_undo(_UNDO_OFFLOADS, back)
+            self._hold.change(f"{note}\n{change}", "switching offloads off")
 
     # --- Holding it -----------------------------------------------------------------------------------------------
 
@@ -118,6 +131,7 @@ class Place:
 
     def _look(self) -> None:
         self._shaping = Shaping(self._hold, look(self.shell, self._interfaces, openwrt=self.openwrt))
+        self.warnings = [f"{self.name}: {warning}" for warning in self.found.warnings()]
 
     def _let_go(self) -> None:
         try:

@@ -108,6 +108,10 @@ class TcShaper:
             return NOT_SHAPED
         return f"{self._places[interface][0].name} (tc)"
 
+    def warnings(self) -> list[str]:
+        """See `Shaper`."""
+        return [warning for place in self._held() for warning in place.warnings]
+
     def counters(self) -> Mapping[str, int]:
         """``"wlan0.up.packets_out"``, from the queues' own counters."""
         self.check_alive()

@@ -20,7 +20,7 @@ CONNECT_TIMEOUT_S = 10.0
 _KEEPALIVE_S = 5
 _BLOCK = 65536
 _NO_KEY = "No authentication methods available"
-"""What paramiko says when it has neither a key nor an agent with one."""
+"""Text of paramiko's error when it has neither a key nor an agent with one."""
 _AUTHORIZED = "~/.ssh/authorized_keys there (OpenWrt: /etc/dropbear/authorized_keys)"
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # what it has to say is in our errors
@@ -213,7 +213,7 @@ def _read_all(receive: Callable[[int], bytes]) -> str:
 
 
 class _KeyError(paramiko.SSHException):
-    """The key file of the lab file cannot be used; the message says what to do."""
+    """The key file of the lab file cannot be used; the message gives the next step."""
 
 
 def _load_key(name: str) -> paramiko.PKey:

@@ -68,3 +68,54 @@ def test_what_is_written_can_be_read(dump: Path, tmp_path: Path) -> None:
 
 def test_nothing_named(dump: Path) -> None:
     assert CliRunner().invoke(app, ["scenarios", "record", "x", "--dump", str(dump)], input="d\n").exit_code == 1
+
+
+KNOWN = """\
+# What changes between versions.
+android:
+  example:
+    package: com.example.app
+    versions: 1.0 … 2.0
+    seen: "Pixel 7, Android 13, 2026-11-01"
+    start: com.example.app/.Main
+    elements:
+      # At the bottom.
+      post: [{id: com.example.app:id/old}]
+      like:
+        - text: [Like, "J'aime"]
+"""
+
+
+def test_one_element_of_a_file_is_replaced_and_the_rest_stays(dump: Path, tmp_path: Path) -> None:
+    target = tmp_path / FILE
+    target.write_text(KNOWN)
+    arguments = ["scenarios", "record", "example", "--dump", str(dump), "--into", str(target)]
+    done = CliRunner().invoke(app, arguments, input="1 post\nd\n")
+    assert done.exit_code == 0, done.output
+    assert "replaced: post. Check 'versions' and 'seen' of example: they are as before" in done.output
+    text = target.read_text()
+    assert load_android_app(tmp_path, "example").elements["post"].value == "com.example.app:id/fab"
+    before, after = KNOWN.splitlines(), text.splitlines()
+    assert [line for line in before if line not in after] == ["      post: [{id: com.example.app:id/old}]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "message"),
+    [
+        (FILE, "other", "no Android app 'other' whose elements could be replaced: it has example. Name another file"),
+        ("mine.yaml", "example", "exists, and is no app.yaml in which elements could be replaced. Name another file"),
+    ],
+)
+def test_a_file_in_which_nothing_can_be_replaced(
+    dump: Path, tmp_path: Path, name: str, called: str, message: str
+) -> None:
+    target = tmp_path / name
+    target.write_text(KNOWN)
+    done = CliRunner().invoke(app, ["scenarios", "record", called, "--dump", str(dump), "--into", str(target)])
+    assert str(done.exception) == f"{target}: {message}"
+    assert target.read_text() == KNOWN
+
+
+def test_a_stored_screen_does_not_have_the_version(dump: Path) -> None:
+    done = CliRunner().invoke(app, ["scenarios", "record", "x", "--dump", str(dump)], input="1 post\nd\n")
+    assert "fill in 'versions'" in done.output

@@ -133,3 +133,9 @@ def test_wrong_dialogs(tmp_path: Path) -> None:
         f"{path}:5: dialogs.rate.when: empty: at least 1 needed",
         f"{path}:6: dialogs.rate: unknown key 'tapp'. Did you mean 'tap'? Allowed: packages, seen, tap, title, when",
     ]
+
+
+def test_both_buttons_that_skip_an_advertisement_of_youtube_are_known() -> None:
+    skip = load_android_app(SCENARIOS_DIR / "youtube", "youtube").elements["skip ad"]
+    ids = [way.value.partition(":id/")[2] for way in skip.alternatives if way.by == "id"]
+    assert {skip.value.partition(":id/")[2], *ids} == {"modern_skip_ad_button", "modern_skip_ad_text", "skip_ad_button"}

@@ -1,4 +1,4 @@
-"""What a login that fails says: the real cause, and what to do."""
+"""A login that fails names the real cause and the next step."""
 
 import socket
 import subprocess
@@ -51,7 +51,7 @@ def serving(host_key: paramiko.PKey) -> Iterator[int]:
 
 @pytest.fixture
 def refusal(tmp_path: Path) -> Connect:
-    """Connects to a server that refuses; what is said."""
+    """Connects to a server that refuses; returns the message."""
     host_key = paramiko.PKey.from_path(str(make_key(tmp_path, "ed25519")))
 
     def connect(**entry: object) -> str:

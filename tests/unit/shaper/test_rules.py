@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.linux.place import offloads
 from orchestrator.shaper.tc.capabilities import parse_capabilities, wanted_for
+from orchestrator.shaper.tc.offloads import parse_offloads
 from orchestrator.shaper.tc.readback import differences, parse_options, parse_shaped
 from orchestrator.shaper.tc.rules import (
     Selector,
@@ -242,5 +242,62 @@ def test_a_server_shares_a_clsact_and_needs_modules() -> None:
 
 
 def test_only_what_puts_packets_together_and_is_on_is_switched_off() -> None:
-    shown = "eth0 tcp-segmentation-offload\neth0 rx-checksumming\neth1 generic-receive-offload\nnone\n"
-    assert offloads(shown) == {"eth0": ["tso"], "eth1": ["gro"]}
+    shown = "eth0 tcp-segmentation-offload\neth0 rx-checksumming\neth1 generic-receive-offload\n"
+    found = parse_offloads(shown, ["eth0", "eth1"])
+    assert (found.on, found.fixed, found.warnings(openwrt=True)) == ({"eth0": ["tso"], "eth1": ["gro"]}, {}, [])
+    back, off = found.switch()
+    assert off.splitlines() == [
+        "ethtool -K 'eth0' tso off >/dev/null || return 1",
+        "ethtool -K 'eth1' gro off >/dev/null || return 1",
+    ]
+    assert "[ ! -e /sys/class/net/'eth1' ] || ethtool -K 'eth1' gro on || failed=1" in back
+
+
+def test_a_router_puts_together_what_it_receives_at_any_interface() -> None:
+    shown = (
+        "lo generic-receive-offload\nwan generic-receive-offload\nwan tcp-segmentation-offload\n"
+        "phy0-ap0 generic-segmentation-offload\neth0 generic-receive-offload fixed\n"
+    )
+    found = parse_offloads(shown, ["phy0-ap0"])
+    assert found.on == {"wan": ["gro"], "phy0-ap0": ["gso"]}
+    assert found.warnings(openwrt=True) == [
+        "eth0: gro cannot be switched off: packets that it puts together are delayed and lost as one"
+    ]
+    (warning,) = parse_offloads("none\n", ["phy0-ap0"]).warnings(openwrt=True)
+    assert warning == (
+        "no ethtool: packets that its kernel puts together (GRO) are delayed and lost as one. Install it: opkg install "
+        "ethtool (or: apk add ethtool)"
+    )
+    assert parse_offloads("none\n", []).warnings(openwrt=False)[0].endswith("lost as one")
+
+
+ROOTS = (
+    "tc=/sbin/tc\nboot=b\ncan=ifb\n"
+    "qdisc_at=wlan0 qdisc cake 800b: root refcnt 2 bandwidth 20Mbit diffserv3 triple-isolate nonat\n"
+    "qdisc_at=wlan1 qdisc cake 800c: root refcnt 2 bandwidth unlimited diffserv3\n"
+    "qdisc_at=eth0 qdisc htb 1: root refcnt 2 r2q 10 default 0x10\n"
+    "qdisc_at=eth0 qdisc fq_codel 10: parent 1:10 limit 10240p\n"
+    "qdisc_at=eth1 qdisc fq 0: root refcnt 2 limit 10000p\n"
+    "qdisc_at=eth2 qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 4Kb lat 50ms\n"
+)
+
+
+def test_a_root_qdisc_that_shapes_is_refused_on_a_router_and_a_warning_on_a_server() -> None:
+    found = parse_capabilities(ROOTS)
+    assert [problem for problem in found.problems() if "already" in problem] == [
+        f"{name} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
+        for name, qdisc in (("wlan0", "cake 20Mbit"), ("eth0", "htb"), ("eth2", "tbf 1Mbit"))
+    ]
+    assert found.warnings() == []
+    server = parse_capabilities(ROOTS, openwrt=False)
+    assert not any("already" in problem for problem in server.problems())
+    assert server.warnings()[0] == "wlan0 has a root qdisc that shapes, too (cake 20Mbit)"
+
+
+def test_tc_full_that_has_no_tables_of_distributions() -> None:
+    said = "No distribution data for normal (/usr/lib/tc//normal.dist: No such file or directory)"
+    found = parse_capabilities(f"tc=/sbin/tc\ntc_real=/usr/libexec/tc-full\ncan=ifb\ncannot=normal {said}\n")
+    assert found.remedy("normal") == (
+        "no normal: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
+        f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {said}"
+    )

@@ -37,6 +37,9 @@ class Noted:
     def where(self, interface: str) -> str:
         return f"{interface} at {self.kind}"
 
+    def warnings(self) -> list[str]:
+        return [f"{self.kind} is not sure"]
+
     def counters(self) -> Mapping[str, int]:
         return self._counters
 
@@ -55,6 +58,10 @@ def split(lost: str = "") -> tuple[SplitShaper, list[tuple[Any, ...]]]:
     emulator = Noted("linkem", told, emulated)
     tc = Noted("tc", told, {"wlan0.up.packets_out": 5, "wlan0.up.dropped_queue": 2}, lost)
     return SplitShaper(emulator, tc, ["wlan0"]), told
+
+
+def test_both_may_warn() -> None:
+    assert split()[0].warnings() == ["linkem is not sure", "tc is not sure"]
 
 
 def test_each_path_goes_to_its_shaper() -> None:

@@ -2,14 +2,16 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from orchestrator.device.android.android import Android, Command
 from orchestrator.device.android.apk import ApkError, read_apk
-from orchestrator.device.android.state import Package
+from orchestrator.device.android.state import InstallSession, Package
 from orchestrator.device.calls import Call, CommandError
+from orchestrator.device.screen.protocol import InstalledPackage
 
 _LARGEST_APK = 500_000_000
+_MOST_SESSIONS = 16
 
 
 async def package_command(device: Android, call: Call) -> int:
@@ -129,34 +131,92 @@ def _enabling(*, enabled: bool, word: str) -> Callable[[Android, Call, list[str]
 
 
 async def _install(device: Android, call: Call, rest: list[str]) -> int:
-    size, path = None, ""
-    words = list(rest)
-    while words:
-        word = words.pop(0)
-        if word in {"-S"} and words:
-            size = int(words.pop(0))
-        elif word in {"-i", "-p", "--abi", "--originating-uri", "--referrer", "--install-location"} and words:
-            words.pop(0)
-        elif not word.startswith("-"):
-            path = word
+    size, path = _size_and_path(rest)
     try:
         data = await (call.read_all(size) if size is not None and path in {"", "-"} else _read_file(device, path))
         info = read_apk(data)
     except (ApkError, OSError) as error:
         await call.out(f"Failure [INSTALL_PARSE_FAILED_NOT_APK: {error}]\n")
         return 1
+    return await _add(device, call, info, size_bytes=len(data), options=rest)
+
+
+def _size_and_path(words: Sequence[str]) -> tuple[int | None, str]:
+    """Value of ``-S``, and the last word that is neither an option nor its value."""
+    size, path, left = None, "", list(words)
+    while left:
+        word = left.pop(0)
+        if word == "-S" and left:
+            size = int(left.pop(0))
+        elif word in {"-i", "-p", "--abi", "--originating-uri", "--referrer", "--install-location"} and left:
+            left.pop(0)
+        elif not word.startswith("-"):
+            path = word
+    return size, path
+
+
+async def _add(device: Android, call: Call, info: InstalledPackage, *, size_bytes: int, options: Sequence[str]) -> int:
     old = device.state.packages.get(info.name)
-    if old is not None and info.version_code < old.info.version_code and "-d" not in rest:
+    if old is not None and info.version_code < old.info.version_code and "-d" not in options:
         await call.out(
             f"Failure [INSTALL_FAILED_VERSION_DOWNGRADE: Downgrade detected: Update version code {info.version_code} "
             f"is older than current {old.info.version_code}]\n"
         )
         return 1
     package = device.state.add_package(info)
-    package.size_bytes = len(data)
-    if "-g" in rest:
+    package.size_bytes = size_bytes
+    if "-g" in options:
         package.granted.add("*")
     device.state.log.add("PackageManager", f"installed {info.name} {info.version}")
+    await call.out("Success\n")
+    return 0
+
+
+async def _create_session(device: Android, call: Call, rest: list[str]) -> int:
+    if len(device.state.install_sessions) == _MOST_SESSIONS:
+        raise CommandError("Error: java.lang.IllegalStateException: Too many active sessions", 255)
+    number = next(device.state.session_numbers)
+    device.state.install_sessions[number] = InstallSession(tuple(rest))
+    await call.out(f"Success: created install session [{number}]\n")
+    return 0
+
+
+def _session(device: Android, word: str) -> InstallSession:
+    found = device.state.install_sessions.get(int(word)) if word.isdigit() else None
+    if found is None:
+        raise CommandError(f"Error: java.lang.SecurityException: Caller has no access to session {word}", 255)
+    return found
+
+
+async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
+    """``install-write -S SIZE SESSION NAME -``: one APK of several."""
+    size, _ = _size_and_path(rest)
+    words = [word for word in rest if not word.startswith("-") and word != str(size)]
+    session = _session(device, words[0] if words else "")
+    session.apks.append(await call.read_all(min(size or 0, _LARGEST_APK)))
+    await call.out(f"Success: streamed {size} bytes\n")
+    return 0
+
+
+async def _commit_session(device: Android, call: Call, rest: list[str]) -> int:
+    """All APKs of a session must be of one package; the first one gives its version."""
+    session = _session(device, rest[0] if rest else "")
+    del device.state.install_sessions[int(rest[0])]
+    try:
+        infos = [read_apk(data) for data in session.apks]
+    except ApkError as error:
+        await call.out(f"Failure [INSTALL_PARSE_FAILED_NOT_APK: {error}]\n")
+        return 1
+    names = {info.name for info in infos}
+    if len(names) != 1:
+        await call.out(f"Failure [INSTALL_FAILED_INVALID_APK: inconsistent packages: {', '.join(sorted(names))}]\n")
+        return 1
+    return await _add(device, call, infos[0], size_bytes=sum(map(len, session.apks)), options=session.options)
+
+
+async def _abandon_session(device: Android, call: Call, rest: list[str]) -> int:
+    _session(device, rest[0] if rest else "")
+    del device.state.install_sessions[int(rest[0])]
     await call.out("Success\n")
     return 0
 
@@ -241,6 +301,10 @@ _VERBS: dict[str, Callable[[Android, Call, list[str]], Awaitable[int]]] = {
     "disable": _enabling(enabled=False, word="disabled"),
     "disable-user": _enabling(enabled=False, word="disabled-user"),
     "install": _install,
+    "install-create": _create_session,
+    "install-write": _write_session,
+    "install-commit": _commit_session,
+    "install-abandon": _abandon_session,
     "uninstall": _uninstall,
     "resolve-activity": _resolve,
     "trim-caches": _quietly,

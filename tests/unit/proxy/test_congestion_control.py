@@ -1,0 +1,88 @@
+"""A congestion control that the engine's host does not allow is refused before anything is built."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from docker.errors import ImageNotFound
+
+from orchestrator.errors import LabNotReadyError
+from orchestrator.proxy.docker import DockerStack, StackSettings, doctor, stack
+from orchestrator.proxy.docker.doctor import examine
+
+
+@pytest.fixture(autouse=True)
+def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "allowed"
+    file.write_text("reno bbr\n")
+    monkeypatch.setattr(stack, "ALLOWED", file)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return file
+
+
+def refusal(tmp_path: Path, wanted: str) -> str:
+    """Of an engine of this machine, which does not run: that is found out next."""
+    settings = StackSettings(f"unix://{tmp_path}/none.sock", congestion_control=wanted)
+    with pytest.raises(LabNotReadyError) as refused:
+        DockerStack(settings).up()
+    return str(refused.value)
+
+
+def test_one_that_is_not_allowed(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "cubic") == (
+        "congestion control cubic: the kernel of the engine's host allows only reno, bbr. Allow it there: sysctl -w "
+        "net.ipv4.tcp_allowed_congestion_control='reno bbr cubic'; or name another one by "
+        "'congestion_control'"
+    )
+
+
+@pytest.mark.parametrize("wanted", ["bbr", ""])
+def test_one_that_is_allowed_and_the_systems_own(tmp_path: Path, wanted: str) -> None:
+    assert "does not run; start it" in refusal(tmp_path, wanted)
+
+
+def test_a_kernel_that_does_not_say(tmp_path: Path, allowed: Path) -> None:
+    allowed.unlink()
+    assert "does not run; start it" in refusal(tmp_path, "cubic")
+
+
+class FarEngine:
+    """The client of an engine on another host, which answers what a container would."""
+
+    def __init__(self) -> None:
+        self.containers = self.images = self
+        self.asked: list[str] = []
+
+    def run(self, image: str, command: list[str], **_options: object) -> bytes:
+        self.asked = [image, *command]
+        return b"reno bbr\n"
+
+    def get(self, _image: str) -> None:
+        raise ImageNotFound("no such image")
+
+    def info(self) -> dict[str, object]:
+        return {"ServerVersion": "20.10", "OperatingSystem": "Debian", "Name": "far", "MemoryLimit": True}
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> FarEngine:
+    engine = FarEngine()
+    for module in (stack, doctor):
+        monkeypatch.setattr(module, "connected", lambda _url: nullcontext(engine))
+    monkeypatch.setattr(DockerStack, "prepare", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(DockerStack, "status", lambda _stack: [])
+    return engine
+
+
+def test_another_host_is_asked_by_a_container_before_anything_is_started(far: FarEngine, allowed: Path) -> None:
+    with pytest.raises(LabNotReadyError, match="congestion control cubic: the kernel of the engine's host allows only"):
+        DockerStack(StackSettings("ssh://lab@far", congestion_control="cubic")).up()
+    assert far.asked == ["mplab/net:latest", "cat", str(allowed)]
+
+
+@pytest.mark.usefixtures("far")
+def test_the_doctor_sees_it_before_there_are_images(tmp_path: Path) -> None:
+    found = examine(DockerStack(StackSettings(f"unix://{tmp_path}/none.sock", congestion_control="cubic")))
+    (finding,) = (one for one in found if one.what == "congestion control")
+    assert not finding.ok
+    assert "allows only reno, bbr" in finding.found
