@@ -174,4 +174,7 @@ def _read_cell(identity: str, directory: Path, spec: CellSpec | None) -> Cell:
 def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    if first["type"] == "missing":
+        return f"key '{where}' is missing"
+    text = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {text}" if where else text
