@@ -5,7 +5,7 @@ For notebooks and scripts::
     import analysis
 
     results = analysis.load("runs")  # or one run directory
-    results.values.group_by("run_id", "transport", "metric").agg(pl.col("value").median())
+    results.values.group_by("run_id", "scenario", "link", "metric", "labels", "transport").agg(pl.col("value").median())
 """
 
 from pathlib import Path

@@ -193,6 +193,9 @@ def first_problem(error: ValidationError) -> str:
     """The first problem of a record in one line: where, what is wrong, what was found."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return f"key '{where}' is missing"
     found = repr(first["input"])
     found = found if len(found) <= _MOST_FOUND else f"{found[:_MOST_FOUND]}…"
-    return f"{where}: {first['msg']}: found {found}" if where else first["msg"]
+    text = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {text}: found {found}" if where else text

@@ -1,6 +1,8 @@
 """Numbers as people read them."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 MINUS = "\N{MINUS SIGN}"
 HARD_SPACE = "\N{NO-BREAK SPACE}"
@@ -94,6 +96,12 @@ def data(size_bytes: float) -> str:
 def slug(*parts: str) -> str:
     """A file's stem: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
+
+
+def did_you_mean(found: str, allowed: Iterable[str]) -> str:
+    """Return `` Did you mean 'cdf'?``, or "" when no allowed name is near."""
+    near = difflib.get_close_matches(found, list(allowed), n=1, cutoff=0.6)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def plural(count: int, word: str) -> str:

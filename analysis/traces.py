@@ -15,6 +15,10 @@ from analysis.order import label_sort_key
 from analysis.run import Cell, Run
 from analysis.scores import read_cell_scores
 from analysis.tables import FOLDER, LOOPBACK, Tables
+from analysis.text import did_you_mean
+
+_MOST_NAMED = 12
+"""Cells that a message lists."""
 
 LABELS = ("cell", "scenario", "link", "transport")
 """Columns that each pooled frame begins with."""
@@ -145,8 +149,10 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
     known = {cell.id: cell for cell in usable}
     for name in cells:
         if name not in known:
+            shown = [*list(known)[:_MOST_NAMED], "…"] if len(known) > _MOST_NAMED else list(known)
             raise FigureError(
-                f"{run.directory}: no ok cell is called {name!r}; there are: {', '.join(known) or 'none'}"
+                f"{run.directory}: no ok cell is called {name!r}.{did_you_mean(name, known)} "
+                f"Ok cells ({len(known)}): {', '.join(shown) or 'none'}"
             )
     sessions = {transport.label for transport in run.transports if transport.session}
     wanted = [cell for cell in usable if not cells or cell.id in cells]

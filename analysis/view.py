@@ -1,5 +1,6 @@
 """What the report's template shows, as plain texts: tables of metrics, links, cells and the run's circumstances."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -257,6 +258,7 @@ def warnings(analysis: Analysis) -> list[str]:
         found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
     found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
     found += _without_root(run)
+    found += _other_controls(run)
     overloaded = sum(bool(cell.record and cell.record.host.get("overloaded")) for cell in run.cells if cell.ok)
     if overloaded:
         found.append(
@@ -366,6 +368,20 @@ def _controls(run: Run) -> list[str]:
     if len(names) == 1:
         return [f"{names[0]} ({listed(list(found))})"]
     return [f"{node}: {'/'.join(sorted(values))}" for node, values in found.items()]
+
+
+def _other_controls(run: Run) -> list[str]:
+    """Return a warning for each node whose sockets did not use the requested congestion control."""
+    requested = run.manifest.experiment.congestion_control
+    counts: Counter[tuple[str, str]] = Counter()
+    for cell in run.cells:
+        if cell.ok and cell.record is not None:
+            counts.update((str(node), str(name)) for node, name in cell.record.congestion_control.items())
+    return [
+        f"The {node} used {name} congestion control in {plural(count, 'ok cell')}; {requested} was requested."
+        for (node, name), count in sorted(counts.items())
+        if requested and name and name != requested
+    ]
 
 
 def _tolerances(run: Run) -> str:

@@ -134,10 +134,19 @@ def _mptcp_sockets() -> Check:
     return Check("mptcp-sockets", "ok", "can be opened")
 
 
+_SYSCTL = Path("/proc/sys/net/ipv4")
+
+
 def _congestion_control(name: str) -> Check:
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    available = (_SYSCTL / "tcp_available_congestion_control").read_text().split()
+    allowed = (_SYSCTL / "tcp_allowed_congestion_control").read_text().split()
+    if name in available and name not in allowed:
+        # A namespace takes no other default than the host allows; agent and proxy pin their own sockets.
+        problem = f"{name} is not among the allowed ones ({' '.join(allowed)}): the lab's origin will use reno"
+        remedy = f"as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
+        return Check("congestion-control", "warning", problem, remedy)
     if name in available:
-        return Check("congestion-control", "ok", f"available: {' '.join(available)}")
+        return Check("congestion-control", "ok", f"allowed: {' '.join(allowed)}")
     remedy = f"modprobe tcp_{name}, or another congestion_control in the experiment"
     return Check("congestion-control", "warning", f"{name} is not among {' '.join(available)}", remedy)
 

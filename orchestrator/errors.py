@@ -16,11 +16,14 @@ Every message names the device or file, what was asked, what was found, and what
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
 
 _LAST_CHARACTERS = 500
+HAS_PLACE = re.compile(r"[^\s:][^\n:]*:\d+: ")
+"""Begins a message about a line of a file: ``FILE:LINE: …``."""
 
 
 class MplabError(Exception):

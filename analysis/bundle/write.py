@@ -162,18 +162,14 @@ def _ended_s(run: Run) -> int:
 
 
 def _write(target: Path, source: Source, top: str, time_s: int) -> None:
-    """Under its name only when it is whole."""
+    """Write the archive under its name only when it is whole. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                pack(file, source, top=top, time_s=time_s)
-            temporary.chmod(0o644)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise BundleError(f"{target}: cannot be written: {error.strerror or error}") from error
+        with os.fdopen(descriptor, "wb") as file:
+            pack(file, source, top=top, time_s=time_s)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -113,7 +113,10 @@ def _client(address: Scheduler) -> Iterator[Client]:
     try:
         client = Client(address.url, timeout=CONNECT_S, security=security, set_as_default=False, name="mplab")
     except Exception as error:
-        why = error.__cause__ or error
-        raise ClusterError(f"{address.url}: no scheduler answers: {type(why).__name__}: {why}") from error
+        cause = error.__cause__ or error
+        why = str(cause) or (
+            f"no answer within {CONNECT_S:g} s" if isinstance(cause, TimeoutError) else type(cause).__name__
+        )
+        raise ClusterError(f"{address.url}: no scheduler answers: {why}. Start one, or use --cluster local") from error
     with client:
         yield client

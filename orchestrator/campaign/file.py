@@ -17,6 +17,7 @@ from orchestrator.resources import resources_of
 from orchestrator.spec import Experiment
 from orchestrator.spec.check import MAPPING, TEXT, Checker, raise_lines
 from orchestrator.spec.ending import Ending, TimeOfDay
+from orchestrator.spec.kinds import check_kind
 from orchestrator.spec.labuse import VIRTUAL_NAME, NoSuchLabError
 from orchestrator.spec.layers import kept_files
 from orchestrator.spec.names import Name, is_name
@@ -161,7 +162,9 @@ class Campaign:
 
 def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
     """What a campaign file says, and what further problems of it are noted with. Raises InputError."""
-    checker = Checker(load_yaml(path))
+    document = load_yaml(path)
+    check_kind(document, "campaign")
+    checker = Checker(document)
     file = checker.model(CampaignFile, checker.document.data)
     checker.raise_problems()
     assert file is not None  # noqa: S101 - raise_problems has raised otherwise

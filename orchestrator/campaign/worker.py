@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from orchestrator.errors import HAS_PLACE
 from orchestrator.lab.enter import die_with_parent
 
 _PATIENCE_S = 180.0
@@ -83,7 +84,9 @@ class Worker:
     def said(self) -> str:
         """What its error was, in one line; "" when it said none."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        errors = [line.removeprefix("mplab:").strip() for line in lines if line.startswith("mplab:")]
+        errors = [
+            line.removeprefix("mplab:").strip() for line in lines if line.startswith("mplab:") or HAS_PLACE.match(line)
+        ]
         return errors[-1] if errors else ""
 
     def _signal(self) -> None:

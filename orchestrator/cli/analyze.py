@@ -31,6 +31,9 @@ MAX_ROWS = 50
 """Differences that are shown; ``--json`` has all."""
 
 
+_CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
+
+
 class Tool(StrEnum):
     """What our tables can be compared with."""
 
@@ -85,9 +88,18 @@ def analyze(
             f"one run at a time, {len(names)} were named: several need --cluster; "
             "captures are read with --cross-check alone"
         )
-    path = find_run(names[0] if names else "", Path(runs))
+    name = names[0] if names else ""
+    if Path(name).suffix in _CAPTURES:
+        raise InputError(f"{name}: {_about_capture(Path(name))}")
+    path = find_run(name, Path(runs))
     analyze_with_progress(path)
     show_report(path, as_json=as_json)
+
+
+def _about_capture(file: Path) -> str:
+    if not file.is_file():
+        return "no such file"
+    return f"a capture, not a run. 'mptrace {file}' reads it, --cross-check compares it with another tool"
 
 
 def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool) -> None:

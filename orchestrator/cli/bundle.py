@@ -2,12 +2,14 @@
 
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from orchestrator import host
 from orchestrator.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
-from orchestrator.cli.output import err, out, print_json
+from orchestrator.cli.output import check_folder, err, out, print_json, writing
 from orchestrator.errors import InputError
 
 
@@ -55,17 +57,19 @@ def bundle(
 
     path = find_run(run_name, runs)
     manifest = read_run(path).manifest
+    target = output or Path(f"{manifest.run_id}{SUFFIX}")
+    check_folder(target)
     locks, locks_of = host.describe_locks(_commit(manifest.git))
     options = Options(
         tables=tables,
         partial=partial,
-        publication=Publication(tuple(map(_author, author or [])), licence),
+        publication=Publication(tuple(map(_author, author or [])), _licence(licence)),
         locks=locks,
         locks_of=locks_of,
         anonymise=anonymise,
     )
-    with err.status("Bundling …"):
-        made = write_bundle(path, output or Path(f"{manifest.run_id}{SUFFIX}"), options)
+    with writing(target), err.status("Bundling …"):
+        made = write_bundle(path, target, options)
     if as_json:
         print_json({**vars(made), "path": str(made.path), "sha256": _digest(made.path)})
         return
@@ -93,6 +97,17 @@ def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.crate.Author, w
         return Author.parse(text)
     except ValueError as error:
         raise InputError(f"--author: {error}") from error
+
+
+def _licence(text: str) -> str:
+    """Return a URL as it is, and an SPDX expression as SPDX writes it. Raises InputError for anything else."""
+    if not text or urlsplit(text).scheme in {"http", "https"}:
+        return text
+    try:
+        return canonicalize_license_expression(text)
+    except InvalidLicenseExpression as error:
+        hint = "An SPDX licence expression (CC-BY-4.0, CC0-1.0, ODbL-1.0) or a URL is needed"
+        raise InputError(f"--license: {error}. {hint}") from error
 
 
 def _digest(path: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.options import RUNS, JsonOption, RunsOption, find_run
-from orchestrator.cli.output import err, out, print_json, table
+from orchestrator.cli.output import err, out, print_json, table, writing
 
 
 def figures(
@@ -48,7 +48,7 @@ def figures(
     tables = bool(run_name) and (Path(run_name) / "connections.parquet").is_file()
     path = Path(run_name) if tables else find_run(run_name, runs)
     folder = output if output is not None else path / "figures"
-    with err.status("Drawing …"):
+    with writing(folder), err.status("Drawing …"):
         written, left_out = write_figures(load(path, cell or ()), figure or (), folder)
     if as_json:
         reasons = [{"figure": missing.name, "reason": missing.reason} for missing in left_out]

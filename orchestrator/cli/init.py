@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.output import out
+from orchestrator.cli.output import out, writing
 from orchestrator.errors import InputError
 from orchestrator.spec import schemafiles
 
@@ -129,5 +129,6 @@ def init(
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
     template, described_by, steps = _KINDS[kind]
     where = os.path.relpath(schemafiles.DIRECTORY / described_by, file.resolve().parent)
-    file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
+    with writing(file):
+        file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
     out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

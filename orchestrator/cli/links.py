@@ -8,7 +8,7 @@ import typer
 from orchestrator.catalog import LINKS_DIR
 from orchestrator.cli.linkdrawing import TITLES, text_drawing, write_figure
 from orchestrator.cli.options import JsonOption, complete_links
-from orchestrator.cli.output import err, out, print_json, table
+from orchestrator.cli.output import err, out, print_json, table, writing
 from orchestrator.errors import InputError
 from orchestrator.shaper.abilities import LINKEM
 from orchestrator.spec.abilities import refusals
@@ -101,10 +101,8 @@ def show(
 def _plot(link: LinkCondition, file: Path) -> None:
     if file.suffix != ".svg":
         raise InputError(f"--plot {file}: figures are SVG: name a file that ends in .svg")
-    try:
+    with writing(file):
         write_figure(link, file)
-    except OSError as error:
-        raise InputError(f"--plot {file}: cannot be written: {error.strerror}") from None
 
 
 def _print_head(link: LinkCondition, name: str, title: str) -> None:

@@ -1,6 +1,7 @@
 """``mplab``: the verbs, and how errors end a command."""
 
 import importlib.metadata
+import os
 import signal
 import sys
 from types import FrameType
@@ -32,14 +33,14 @@ from orchestrator.cli import (
 )
 from orchestrator.cli.later import later
 from orchestrator.cli.output import err
-from orchestrator.errors import MplabError
+from orchestrator.errors import HAS_PLACE, MplabError
 
 app = typer.Typer(
     name="mplab",
     help="Experiments on multipath transport for phones: links shaped and probed, transports proved, apps driven, "
     "what the user felt scored.",
-    epilog="Exit codes: 0 ok · 1 some cells failed or are invalid · 2 bad experiment or lab file · 3 lab not ready · "
-    "4 budget or regression gate failed · 130 interrupted.",
+    epilog="Exit codes: 0 ok · 1 some cells failed or are invalid, or a file cannot be written · "
+    "2 bad experiment or lab file · 3 lab not ready · 4 budget or regression gate failed · 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -106,6 +107,13 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _explain(text: str) -> None:
+    """Print an error; lines that begin with a file and its line stay as they are, for editors."""
+    if not HAS_PLACE.match(text):
+        err.print("mplab:", style="bold red", end=" ")
+    err.print(text, markup=False, soft_wrap=True)
+
+
 def main() -> None:
     """Entry point of the command: errors that mplab explains end with their own exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -113,9 +121,13 @@ def main() -> None:
     try:
         app()
     except (MplabError, AnalysisError) as error:
-        err.print("mplab:", style="bold red", end=" ")
-        err.print(str(error), markup=False, soft_wrap=True)
+        _explain(str(error))
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None:  # not about a file: a defect, whose traceback helps
+            raise
+        _explain(f"{os.fsdecode(error.filename)}: {error.strerror}")
+        sys.exit(MplabError.exit_code)
     except KeyboardInterrupt:
         err.print("mplab: interrupted")
         sys.exit(130)

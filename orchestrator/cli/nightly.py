@@ -269,8 +269,8 @@ def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
         rows.add_row(job.id, job.title, str(job.cells), duration(job.estimate_s), needs)
     out.print(rows)
     busiest = max(_busy(campaign.jobs).values())
-    jobs, cells = counted(len(campaign.jobs), "job"), counted(sum(job.cells for job in campaign.jobs), "cell")
-    out.print(f"\n{jobs}, {cells}, about {duration(busiest)}")
+    job_count, cell_count = counted(len(campaign.jobs), "job"), counted(sum(job.cells for job in campaign.jobs), "cell")
+    out.print(f"\n{job_count}, {cell_count}, about {duration(busiest)}")
 
 
 def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:

@@ -26,7 +26,8 @@ RunArgument = Annotated[
     typer.Argument(help="Run directory, or the beginning or end of its name; the newest run by default."),
 ]
 RunsOption = Annotated[
-    Path, typer.Option("--runs", help="Folder that holds the runs.", envvar="MPLAB_RUNS", show_default=True)
+    Path,
+    typer.Option("--runs", help="Folder that holds the runs.", envvar="MPLAB_RUNS", show_default=True, file_okay=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
@@ -166,6 +167,8 @@ def find_run(name: str, runs: Path) -> Path:
         return Path(name)
     if os.sep in name:
         raise InputError(f"{name}: not a run directory: {RunDirectory(Path(name)).why_none()}")
+    if runs.is_file():
+        raise InputError(f"{runs}: is a file. --runs needs the folder that holds the runs")
     found = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not found:
         raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")
@@ -175,5 +178,6 @@ def find_run(name: str, runs: Path) -> Path:
     if len(matches) == 1:
         return matches[0]
     names = ", ".join(path.name for path in (matches or found)[-5:])
-    what = "several runs are" if matches else "no run is"
-    raise InputError(f"{runs}: {what} called {name!r}; there are: {names}")
+    if matches:
+        raise InputError(f"{runs}: {name!r} fits {len(matches)} runs. Give more of the name: {names}")
+    raise InputError(f"{runs}: no run is called {name!r}. Runs: {names}")

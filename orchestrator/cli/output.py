@@ -4,10 +4,12 @@ What is printed may come from runs, bundles and captures of somebody else: nothi
 character of it steers the terminal.
 """
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -15,9 +17,10 @@ from rich.segment import Segment
 from rich.table import Table
 
 from analysis.text import UNPRINTABLE
+from orchestrator.errors import MplabError
 from orchestrator.words import counted, duration
 
-__all__ = ["counted", "duration", "err", "out", "print_json", "table"]
+__all__ = ["check_folder", "counted", "duration", "err", "out", "print_json", "table", "writing"]
 
 _PIPE_WIDTH = 120
 
@@ -43,6 +46,21 @@ def _console(*, stderr: bool) -> Console:
 
 out = _console(stderr=False)
 err = _console(stderr=True)
+
+
+@contextlib.contextmanager
+def writing(file: Path) -> Iterator[None]:
+    """Turn an OSError of the block into an MplabError that names the output file."""
+    try:
+        yield
+    except OSError as error:
+        raise MplabError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+
+def check_folder(file: Path) -> None:
+    """Raise MplabError when the folder of an output file is not there: before the work, not after it."""
+    if not file.parent.is_dir():
+        raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value

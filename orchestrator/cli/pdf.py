@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from orchestrator.errors import InputError, MplabError
+from orchestrator.cli.output import check_folder
+from orchestrator.errors import MplabError
 from orchestrator.programs import CHROMIUM
 from orchestrator.record.files import replace
 from orchestrator.ui.browser import printing_switches
@@ -13,9 +14,8 @@ _TIMEOUT_S = 120.0
 
 
 def check_pdf(target: Path) -> None:
-    """Raise InputError when nothing can be written there, LabNotReadyError when there is no Chromium."""
-    if not target.parent.is_dir():
-        raise InputError(f"{target}: there is no folder {target.parent}")
+    """Raise MplabError when nothing can be written there, LabNotReadyError when there is no Chromium."""
+    check_folder(target)
     CHROMIUM.path()
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.options import RUNS, JsonOption, RunsOption
-from orchestrator.cli.output import err, escaped, out, print_json, table
+from orchestrator.cli.options import RUNS, JsonOption, RunsOption, check_name
+from orchestrator.cli.output import check_folder, err, escaped, out, print_json, table
 from orchestrator.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,12 +117,18 @@ def export(
     update: UpdateOption = True,
 ) -> None:
     """Write a table, or what a query answers, as CSV, Parquet or JSON."""
+    from analysis.columns import RESULT_TABLES  # noqa: PLC0415 - as above
+    from analysis.index import TRACES  # noqa: PLC0415 - as above
     from analysis.index import export as write  # noqa: PLC0415 - as above
 
     if bool(name) == bool(sql):
         raise InputError("one of the two is needed: a table (mplab results tables), or --query")
     if output is None and form is Form.PARQUET:
         raise InputError("Parquet needs a file: --output FILE.parquet")
+    if name:
+        check_name("table", name, (*RESULT_TABLES, *TRACES))
+    if output is not None:
+        check_folder(output)
     if update:
         _update(runs, _file(runs, file))
     with tempfile.TemporaryDirectory() as folder:

@@ -38,6 +38,9 @@ def trend(
     results = load(runs)
     known = experiments(results)
     name = experiment or (known[-1] if known else "")
+    if not known:
+        why = "; ".join(results.unread) or "'mplab run FILE' makes one, --runs names another folder"
+        raise InputError(f"{runs}: no run in it can be read: {why}")
     if name not in known:
         raise InputError(f"{runs}: {unknown('experiment', name, known)}")
     found = histories(results, name, headline_only=not everything)

@@ -17,6 +17,7 @@ from orchestrator.spec.yaml import Document, KeyPath, Problem
 Model = TypeVar("Model", bound=BaseModel)
 
 _MOST_LINES = 50
+_FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
 
 TEXT, MAPPING = "‹text›", "‹mapping›"
 """Tags of the two ways to write a value, which are no keys of the file."""
@@ -69,7 +70,8 @@ class Checker:
             keys = _untagged(loc)
             kind, found, path = details["type"], details["input"], (*base, *keys)
             if kind == "missing":
-                self.add(path[:-1], f"key '{keys[-1]}' is missing")
+                add = f": write '{keys[-1]}: 1'" if keys[-1] in _FORMAT_KEYS else ""
+                self.add(path[:-1], f"key '{keys[-1]}' is missing{add}")
             elif kind == "extra_forbidden":
                 allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(keys) == 1 else ())]
                 problem = unknown("key", str(keys[-1]), allowed)

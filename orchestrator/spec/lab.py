@@ -10,6 +10,7 @@ from orchestrator.programs import CHECKOUT
 from orchestrator.spec.adbfile import ADB_KEYS, AdbPhoneFile
 from orchestrator.spec.appuse import AppOf, UiName
 from orchestrator.spec.check import Checker
+from orchestrator.spec.kinds import check_kind
 from orchestrator.spec.names import Name
 from orchestrator.spec.places import (
     AnyRouterFile,
@@ -191,6 +192,7 @@ def load_lab(path: Path) -> LabFile:
 def read_lab(path: Path) -> tuple[LabFile, Document]:
     """Read a lab file; the lab, and the document that it was read from. Raises InputError."""
     document = load_yaml(path)
+    check_kind(document, "lab")
     checker = Checker(document)
     lab = checker.model(LabFile, document.data)
     if lab is not None:

@@ -58,10 +58,13 @@ def _check_interval(checker: Checker, file: ExperimentFile, names: Names) -> Non
     _check_labels(checker, (*path, "scenarios"), "scenario label", asked.scenarios, names.scenarios)
     _check_labels(checker, (*path, "links"), "link", asked.links, names.links)
     if asked.after >= file.repetitions:
-        text = f"after {asked.after} blocks there is none left of {file.repetitions} 'repetitions': it says nothing"
+        text = (
+            f"{asked.after} blocks of {file.repetitions} 'repetitions': the rule can never end the run. "
+            "Give fewer blocks, or more 'repetitions'"
+        )
         checker.add((*path, "after"), text)
     if asked.of == "differences" and len(names.transports) == 1:
-        checker.add(path, "one transport has nothing to be set beside: 'of: medians' is needed")
+        checker.add(path, "'of: differences' compares transports, and there is only one. Use 'of: medians'")
 
 
 def _check_labels(checker: Checker, path: KeyPath, kind: str, labels: Sequence[str], known: Sequence[str]) -> None:

@@ -193,7 +193,7 @@ def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
     """
     if name == VIRTUAL_NAME:
         if phone:
-            raise InputError(f"--phone {phone}: of a lab file; the virtual lab has one phone")
+            raise InputError(f"--phone {phone}: the virtual lab has one phone, without a name. Add --lab FILE")
         return VIRTUAL
     path = Path(name).expanduser()
     path = path if path.is_absolute() else folder / path

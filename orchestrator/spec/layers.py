@@ -15,7 +15,8 @@ from typing import Any
 from orchestrator.errors import InputError
 from orchestrator.spec.experiment import ParentFile, parse_format
 from orchestrator.spec.inherit import merge
-from orchestrator.spec.suggest import describe, did_you_mean
+from orchestrator.spec.kinds import check_kind
+from orchestrator.spec.suggest import describe, file_hint
 from orchestrator.spec.variables import GIVEN_FILE, render_given
 from orchestrator.spec.yaml import Document, KeyPath, load_yaml
 
@@ -37,6 +38,7 @@ def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
         InputError: one of them is missing or cannot be read, or they extend each other in a circle.
     """
     found = [load_yaml(path)]
+    check_kind(found[0], "experiment")
     chain = [path]
     while (asked := _extended(found[-1])) is not None:
         try:
@@ -44,6 +46,7 @@ def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
         except InputError as error:
             raise InputError(found[-1].problem(("extends",), str(error)).render()) from None
         document = load_yaml(parent)
+        check_kind(document, "experiment")
         _check_parent(document)
         found.append(document)
         chain.append(parent)
@@ -79,7 +82,7 @@ def _parent(chain: Sequence[Path], asked: str) -> Path:
 
 
 def _no_file(asked: str, path: Path, siblings: Sequence[str]) -> str:
-    hint = did_you_mean(path.name, siblings)
+    hint = file_hint(path.name, siblings)
     return f"'{asked}': no such file: {path}.{hint} Allowed: the path of an experiment file, relative to this one"
 
 

@@ -12,6 +12,7 @@ from orchestrator.spec.changes import ChangeFile, Moment, spread
 from orchestrator.spec.check import Checker
 from orchestrator.spec.direction import UNLIMITED, WAYS
 from orchestrator.spec.inherit import PATHS, inherit
+from orchestrator.spec.kinds import check_kind
 from orchestrator.spec.names import Name, is_name, parse_name
 from orchestrator.spec.path import PathCondition
 from orchestrator.spec.pathfile import PathFile
@@ -162,6 +163,7 @@ def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
         InputError: one line for every problem.
     """
     document = load_yaml(file)
+    check_kind(document, "link")
     checker = Checker(document)
     try:
         parse_name(file.stem)

@@ -312,6 +312,7 @@ class _Resolver:
             self._checker.add(("lab",), str(error))
         except InputError as error:
             self.file_problems += str(error).splitlines()
+            self._checker.add(("lab",), f"lab file {name!r} cannot be used. What is wrong follows")
         return VIRTUAL
 
     def check_combinations(

@@ -4,8 +4,11 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
+from pathlib import PurePath
 
 _SHOWN_CHARACTERS = 60
+_MEANT = {"max": "at_most", "min": "at_least"}
+"""Keys that other tools have, and ours of the same meaning."""
 _LOOKS_OTHER = re.compile(r"[-+]?[0-9.]+|true|false|null")
 
 
@@ -40,7 +43,16 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     """`` Did you mean 'mptcp'?`` with a leading space, or nothing when no allowed name is near."""
     by_lower = {name.lower(): name for name in allowed}
     near = difflib.get_close_matches(found.lower(), by_lower, n=1, cutoff=0.6)
-    return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
+    meant = _MEANT.get(found.lower(), "")
+    name = meant if meant in by_lower else by_lower[near[0]] if near else ""
+    return f" Did you mean '{name}'?" if name else ""
+
+
+def file_hint(found: str, siblings: Iterable[str]) -> str:
+    """Suggest a file as `did_you_mean` does, by its name without the suffix, which most siblings share."""
+    by_stem = {PurePath(name).stem.lower(): name for name in siblings}
+    near = difflib.get_close_matches(PurePath(found).stem.lower(), by_stem, n=1, cutoff=0.6)
+    return f" Did you mean '{by_stem[near[0]]}'?" if near else ""
 
 
 def unknown(kind: str, found: str, allowed: Iterable[str]) -> str:

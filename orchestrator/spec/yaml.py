@@ -26,7 +26,7 @@ from ruamel.yaml.events import CollectionEndEvent as EndEvent
 from ruamel.yaml.reader import ReaderError
 
 from orchestrator.errors import InputError
-from orchestrator.spec.suggest import did_you_mean, show
+from orchestrator.spec.suggest import file_hint, show
 
 SIZE_LIMIT_BYTES = 1_000_000
 DEPTH_LIMIT = 20
@@ -153,7 +153,7 @@ def _read(path: Path) -> bytes:
             source = file.read(SIZE_LIMIT_BYTES + 1)
     except FileNotFoundError:
         siblings = [sibling.name for sibling in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
-        raise InputError(f"{path}: no such file.{did_you_mean(path.name, siblings)}".removesuffix(".")) from None
+        raise InputError(f"{path}: no such file.{file_hint(path.name, siblings)}".removesuffix(".")) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"{path}: cannot be read: {reason}") from None

@@ -16,6 +16,7 @@ from analysis.errors import FigureError
 from analysis.figures import papers
 from analysis.figures.shapes.common import NoDataError
 from analysis.figures.style import Drawing
+from analysis.text import did_you_mean
 from analysis.traces import Traces
 
 
@@ -68,7 +69,7 @@ def figures(names: Sequence[str] = ()) -> list[Named]:
     known = {named.name: named for named in sorted(_all(), key=lambda n: (n.order, n.name))}
     for name in names:
         if name not in known:
-            raise FigureError(f"no figure is called {name!r}; there are: {', '.join(known)}")
+            raise FigureError(f"no figure is called {name!r}.{did_you_mean(name, known)} Figures: {', '.join(known)}")
     return [known[name] for name in names or known]
 
 

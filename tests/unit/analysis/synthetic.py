@@ -61,6 +61,8 @@ class Synthetic:
     """Of September 2026: when it was run, part of its name and of all chance in it but the order of the cells."""
     slower: Mapping[str, float] = field(default_factory=dict)
     """By what factor transports take longer."""
+    origin_control: str = "cubic"
+    """Congestion control of the origin's sockets."""
     manifest_changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -198,7 +200,7 @@ class Synthetic:
                 "rmnet0": _link(rng, 9185, 2286, 70, spread=0.03),
             },
             "captures": [{"file": "phone-wlan0.pcapng", "dropped": 0}],
-            "congestion_control": {"agent": "cubic", "proxy": "cubic", "origin": "cubic"},
+            "congestion_control": {"agent": "cubic", "proxy": "cubic", "origin": self.origin_control},
         }
         (folder / "cell.json").write_text(json.dumps(record))
         write_tables(folder / "tables", spec["transport"], rng)

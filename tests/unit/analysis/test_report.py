@@ -340,3 +340,18 @@ def test_the_summary_is_strict_json(answered: Analyzed) -> None:
         pytest.fail(f"{name} is not JSON")
 
     assert json.loads(text, parse_constant=refuse)["format"] == 1
+
+
+def test_another_congestion_control_than_requested_is_a_warning_and_the_page_is_made_by_analyze(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+    builder = Synthetic(tmp_path, repetitions=1, origin_control="reno")
+    run = builder.build()
+    analyze(run, scenario_folders=builder.scenario_folders)
+    warning = "The origin used reno congestion control in 3 ok cells; cubic was requested."
+    assert warning in summary_json(run)["warnings"]
+    page = Page((run / "report" / "index.html").read_text()).text
+    assert warning in page
+    assert f"mplab analyze runs/{run.name}" in page
+    assert "mplab report runs/" not in page

@@ -161,7 +161,7 @@ def test_a_run_is_found_by_path_by_part_of_its_name_or_as_the_newest(tmp_path: P
     assert find_run("", tmp_path).name.endswith("bbbbbb")
     assert find_run("aaaaaa", tmp_path).name.endswith("aaaaaa")
     assert find_run(str(tmp_path / "20260101T000000Z-demo-aaaaaa"), tmp_path).name.endswith("aaaaaa")
-    with pytest.raises(InputError, match="several runs are called '2026'"):
+    with pytest.raises(InputError, match="'2026' fits 2 runs"):
         find_run("2026", tmp_path)
 
 

@@ -38,8 +38,8 @@ def test_a_folder_of_tables_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-f", "pie"], "no figure is called 'pie'; there are: bytes-over-time"),
-        (["--cell", "nope"], "no ok cell is called 'nope'; there are: 0001-"),
+        (["-f", "pie"], "no figure is called 'pie'. Figures: bytes-over-time"),
+        (["--cell", "nope"], "no ok cell is called 'nope'. Ok cells ("),
     ],
 )
 def test_what_does_not_exist_ends_with_2(

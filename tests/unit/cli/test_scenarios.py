@@ -86,10 +86,11 @@ class Everything(Parameters):
 
 
 def test_parameters_are_explained() -> None:
+    units = "B, kB, MB, GB, TB, KiB, MiB, GiB"
     assert parameters_of(Everything) == [
         ParameterInfo("count", "whole number", "", 3, "1 … 9", "How many."),
         ParameterInfo("pause", "duration", "ms, s, min, h", None, "", "Between two."),
-        ParameterInfo("sizes", "list of size", "B, kB, MB, GB, KiB, MiB, GiB", ["1 kB"], "at least 1 of them", "Each."),
+        ParameterInfo("sizes", "list of size", units, ["1 kB"], "at least 1 of them", "Each."),
         ParameterInfo("mode", "one of up, down", "", "up", "", ""),
         ParameterInfo("loud", "true or false", "", False, "", ""),
         ParameterInfo("limit", "duration", "ms, s, min, h", None, "", ""),

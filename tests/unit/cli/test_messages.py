@@ -1,0 +1,175 @@
+"""Mistakes of a user: each ends with one clear message and an exit code, never with a traceback."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from analysis.pipeline import analyze
+from orchestrator.cli.main import main
+from tests.unit.analysis.synthetic import Synthetic
+
+Failed = Callable[..., tuple[int, str]]
+
+EXPERIMENT = "mplab: 1\nname: x\ntransports: [sptcp-wifi, mptcp]\nlinks: [baseline]\nscenarios: [download]\n"
+CAMPAIGN = "mplab_campaign: 1\nname: c\nexperiments: [x.yaml]\n"
+LAB = "mplab: 1\nname: bench\nphones: {one: {driver: virtual}}\n"
+LINK = "title: t\nwifi: {down: 1 Mbit/s, up: 1 Mbit/s, rtt: 1 ms}\n"
+
+
+@pytest.fixture
+def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Failed:
+    """Run a command in a folder of its own; its exit code and what it printed to standard error."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("x", EXPERIMENT), ("campaign", CAMPAIGN), ("lab", LAB), ("link", LINK)):
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["mplab", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        text = capsys.readouterr().err
+        assert "Traceback" not in text
+        return ended.value.code, text
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An analysed run."""
+    builder = Synthetic(tmp_path_factory.mktemp("runs"), repetitions=2)
+    made = builder.build()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+        analyze(made, scenario_folders=builder.scenario_folders)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nightly", "x.yaml"], "x.yaml:1: this is an experiment file, not a campaign file. Use it with 'mplab run"),
+        (["plan", "campaign.yaml"], "campaign.yaml:1: this is a campaign file, not an experiment file."),
+        (["plan", "lab.yaml"], "lab.yaml:1: this is a lab file, not an experiment file."),
+        (["plan", "x.yaml", "--lab", "x.yaml"], "x.yaml:1: this is an experiment file, not a lab file."),
+        (["links", "lint", "x.yaml"], "x.yaml:1: this is an experiment file, not a link condition."),
+        (["plan", "link.yaml"], "link.yaml:1: this is a link condition, not an experiment file."),
+    ],
+)
+def test_a_file_of_another_kind_is_named_in_one_line(failed: Failed, arguments: Sequence[str], words: str) -> None:
+    code, text = failed(*arguments)
+    assert code == 2
+    assert text.startswith(words)
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("budgets: {download_time: {max: 2 s}}", "unknown key 'max'. Did you mean 'at_most'?"),
+        ("budgets: {goodput: {min: 2 Mbit/s}}", "unknown key 'min'. Did you mean 'at_least'?"),
+        ("scenarios: [{download: {sizes: [10 TB]}}]", "size '10 TB': must be at most 1 TB"),
+        ("scenarios: [{download: {sizes: [1 Tb]}}]", "unknown unit 'Tb'. Did you mean 'TB'?"),
+        ("lab: link.yaml", "x.yaml:6: lab: lab file 'link.yaml' cannot be used. What is wrong follows\nlink.yaml:1: "),
+        ("extends: nothere.yaml", "extends: 'nothere.yaml': no such file: nothere.yaml. Allowed: "),
+    ],
+)
+def test_values_that_cannot_be(failed: Failed, keys: str, words: str) -> None:
+    key = keys.partition(":")[0]
+    kept = [line for line in EXPERIMENT.splitlines(keepends=True) if not line.startswith(f"{key}:")]
+    Path("x.yaml").write_text(f"{''.join(kept)}{keys}\n", encoding="utf-8")
+    Path("05-neg-rep.yaml").touch()
+    code, text = failed("plan", "x.yaml")
+    assert code == 2
+    assert words in text
+
+
+def test_the_first_of_several_problems_has_the_form_of_the_others(failed: Failed) -> None:
+    Path("x.yaml").write_text(EXPERIMENT.replace("mptcp", "mptp").replace("[download]", "[downlod]"), encoding="utf-8")
+    code, text = failed("plan", "x.yaml")
+    assert code == 2
+    assert [line.split(" ")[0] for line in text.splitlines()] == ["x.yaml:3:", "x.yaml:5:"]
+    assert failed("plan", "nosuch.yaml")[1].startswith("mplab: nosuch.yaml: no such file")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["init", "nosuch/x.yaml"],
+        ["figures", "RUN", "-o", "x.yaml/figures"],
+        ["bundle", "RUN", "-o", "nosuch/x.tar.gz"],
+        ["report", "RUN", "--pdf", "nosuch/x.pdf"],
+        ["trend", "--runs", "RUNS", "-o", "nosuch/x.html"],
+        ["compare", "RUN", "OTHER", "--junit", "nosuch/x.xml"],
+        ["links", "show", "baseline", "--plot", "nosuch/x.svg"],
+        ["results", "export", "runs", "--runs", "RUNS", "-o", "nosuch/x.csv"],
+    ],
+)
+def test_a_file_that_cannot_be_written_ends_with_1(failed: Failed, run: Path, arguments: Sequence[str]) -> None:
+    other = run.parent / "20260923T101500Z-demo-abc123"
+    if not other.exists():
+        builder = Synthetic(run.parent, repetitions=2, day=23)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+            analyze(builder.build(), scenario_folders=builder.scenario_folders)
+    names = {"RUN": str(run), "RUNS": str(run.parent), "OTHER": str(other)}
+    code, text = failed(*(names.get(word, word) for word in arguments))
+    assert code == 1
+    assert arguments[-1] in text.replace("\n", "")
+    assert "cannot be written: " in text
+    assert not Path("nosuch").exists()
+
+
+def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
+    failed: Failed, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object, **_named: object) -> None:
+        raise OSError(30, "Read-only file system", str(run / "report" / ".index.html.x"))
+
+    monkeypatch.setattr("analysis.pipeline.analyze", refuse)
+    code, text = failed("analyze", str(run))
+    assert code == 1
+    assert text.endswith("Read-only file system\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["analyze", "nosuch.pcap"], "nosuch.pcap: no such file"),
+        (["analyze", "there.pcapng"], "a capture, not a run. 'mptrace there.pcapng' reads it"),
+        (["bundle", "RUN", "--license", "foo bar"], "An SPDX licence expression (CC-BY-4.0, CC0"),
+        (["results", "export", "celsl", "--runs", "RUNS"], "unknown table 'celsl'. Did you mean 'cells'?"),
+        (["figures", "RUN", "-f", "bytes-over-tim"], "Did you mean 'bytes-over-time'? Figures: "),
+        (["figures", "RUN", "--cell", "0001-files-mptcp"], "Did you mean '00"),
+        (["status", "--runs", "x.yaml"], "x.yaml"),
+        (["plan", "x.yaml", "--phone", "pixel"], "--phone pixel: the virtual lab has one phone, without a name"),
+    ],
+)
+def test_a_message_says_what_was_found_and_what_to_do(
+    failed: Failed, run: Path, arguments: Sequence[str], words: str
+) -> None:
+    Path("there.pcapng").touch()
+    names = {"RUN": str(run), "RUNS": str(run.parent)}
+    code, text = failed(*(names.get(word, word) for word in arguments))
+    assert code == 2
+    assert words in text
+
+
+def test_a_folder_whose_only_run_is_broken_has_no_trend(failed: Failed) -> None:
+    broken = Path("runs") / "20260101T000000Z-demo-aaaaaa"
+    broken.mkdir(parents=True)
+    (broken / "manifest.json").write_text("{}", encoding="utf-8")
+    code, text = failed("trend")
+    assert code == 2
+    assert "runs: no run in it can be read: " in text
+    assert "manifest.json: key 'run_id' is missing" in text
+
+
+def test_a_licence_is_kept_as_spdx_writes_it(run: Path, tmp_path: Path, failed: Failed) -> None:
+    target = tmp_path / "run.tar.gz"
+    code, text = failed("bundle", str(run), "-o", str(target), "--license", "cc-by-4.0", "--partial", "--json")
+    assert (code, text.strip()) == (0, "")
+    assert target.is_file()

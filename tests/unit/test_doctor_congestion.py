@@ -1,0 +1,28 @@
+"""``mplab doctor`` warns when the lab's origin cannot use the requested congestion control."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator import doctor
+
+
+@pytest.mark.parametrize(
+    ("available", "allowed", "expected"),
+    [
+        ("reno bbr cubic", "reno bbr", ("warning", "cubic is not among the allowed ones (reno bbr)")),
+        ("reno bbr cubic", "reno cubic", ("ok", "allowed: reno cubic")),
+        ("reno bbr", "reno bbr", ("warning", "cubic is not among reno bbr")),
+    ],
+)
+def test_what_the_host_allows_decides(
+    available: str, allowed: str, expected: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tcp_available_congestion_control").write_text(f"{available}\n")
+    (tmp_path / "tcp_allowed_congestion_control").write_text(f"{allowed}\n")
+    monkeypatch.setattr(doctor, "_SYSCTL", tmp_path)
+    level, words = expected
+    check = doctor._congestion_control("cubic")
+    assert (check.level, words in check.found) == (level, True)
+    if "allowed ones" in words:
+        assert check.remedy.endswith("tcp_allowed_congestion_control='reno bbr cubic'")
