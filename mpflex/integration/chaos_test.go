@@ -28,7 +28,7 @@ const (
 	// stuckAfter is how long a connection may be without progress while there is
 	// no trouble.
 	stuckAfter = 10 * time.Second
-	// calmEvery is after how many troubles there is none for a while.
+	// calmEvery is after how many troubles they pause for a while.
 	calmEvery = 25
 )
 
@@ -339,7 +339,7 @@ func (c *chaos) trouble(random *rand.Rand) {
 
 func (c *chaos) restore(device string) { restore(c.t, device) }
 
-// rest ends all trouble, or says that there is more.
+// rest ends all trouble, or notes that it goes on.
 func (c *chaos) rest(begin bool) {
 	since := time.Time{}
 	if begin {

@@ -80,10 +80,10 @@ func TestFreezeDuringAttach(t *testing.T) {
 			changes["proxy"] = intercepted
 			programs["agent"] = startAgent(t, changes)
 			attached(t, programs["agent"])
-			sent := payload(9, 16<<20)
+			sent := payload(9, 10<<20)
 			serveOrigin(t, web, func(conn *net.TCPConn) {
 				defer conn.Close()
-				for part := range slices.Chunk(sent, 16<<10) { // at least 15 s in all
+				for part := range slices.Chunk(sent, 16<<10) { // at least 9.6 s in all
 					if _, err := conn.Write(part); err != nil {
 						return
 					}
