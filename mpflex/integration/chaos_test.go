@@ -339,7 +339,7 @@ func (c *chaos) trouble(random *rand.Rand) {
 
 func (c *chaos) restore(device string) { restore(c.t, device) }
 
-// rest ends all trouble, or notes that it goes on.
+// rest ends all trouble, or notes that it continues.
 func (c *chaos) rest(begin bool) {
 	since := time.Time{}
 	if begin {
