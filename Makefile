@@ -15,7 +15,7 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace lock schema clean
+.PHONY: help demo test test-docker setup android system pesq bench bench-linkem bench-mpflex bench-mptrace bench-chaos lock schema clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
@@ -100,6 +100,9 @@ bench-mpflex: setup  ## MPFlex beside MPTCP, TCP and yamux on emulated links: ho
 
 bench-mptrace: setup  ## speed and memory of the trace engine beside tcptrace, tshark and mptcptrace
 	go run ./analysis/mptrace/cmd/mptrace-bench
+
+bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_CHAOS='-chaos 5m -seed 7'
+	go test ./mpflex/integration -run '^(TestChaos|TestFreezeDuringAttach)$$' -count 1 -v -timeout 6h -chaos 30m $(BENCH_CHAOS)
 
 lock:  ## resolve Python versions again (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

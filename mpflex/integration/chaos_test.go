@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,12 +20,21 @@ import (
 )
 
 var (
-	chaosFor  = flag.Duration("chaos", 20*time.Second, "for how long TestChaos lets paths come and go")
+	chaosFor  = flag.Duration("chaos", 2*time.Minute, "for how long TestChaos makes trouble")
 	chaosSeed = flag.Uint64("seed", 0, "of TestChaos; 0: a new one, which is printed")
 )
 
-// TestChaos lets mixed traffic run through both programs while the paths go up
-// and down at random: every byte is right, and nothing is left in the end.
+const (
+	// stuckAfter is how long a connection may be without progress while there is
+	// no trouble.
+	stuckAfter = 10 * time.Second
+	// calmEvery is after how many troubles they pause for a while.
+	calmEvery = 25
+)
+
+// TestChaos lets mixed traffic run through both programs while paths and programs
+// fail at random: every byte is right, no connection is stuck, and nothing is
+// left in the end.
 func TestChaos(t *testing.T) {
 	needLab(t)
 	seed := *chaosSeed
@@ -64,7 +74,31 @@ type chaos struct {
 	troubles       int
 	sent, answered int
 	early          map[string]int64 // most memory in the first half
+
+	mu   sync.Mutex
+	open map[*moving]job
+	calm time.Time // since when there is no trouble; zero: there is some
 }
+
+// moving is a connection that notes when it last moved a byte.
+type moving struct {
+	*net.TCPConn
+	last atomic.Int64 // unix nanoseconds
+}
+
+// Read implements io.Reader.
+func (m *moving) Read(b []byte) (int, error) {
+	defer m.moved()
+	return m.TCPConn.Read(b)
+}
+
+// Write implements io.Writer.
+func (m *moving) Write(b []byte) (int, error) {
+	defer m.moved()
+	return m.TCPConn.Write(b)
+}
+
+func (m *moving) moved() { m.last.Store(time.Now().UnixNano()) }
 
 // sample is what a process has.
 type sample struct {
@@ -74,7 +108,7 @@ type sample struct {
 
 func newChaos(t *testing.T, plain bool) *chaos {
 	dir := t.TempDir()
-	c := &chaos{t: t, early: map[string]int64{}, sockets: map[string]string{}, programs: map[string]*program{}}
+	c := &chaos{t: t, open: map[*moving]job{}, early: map[string]int64{}, sockets: map[string]string{}, programs: map[string]*program{}}
 	for _, role := range []string{"proxy", "agent"} {
 		c.sockets[role] = filepath.Join(dir, role+".sock")
 	}
@@ -89,9 +123,10 @@ func newChaos(t *testing.T, plain bool) *chaos {
 		}
 	})
 	echoDatagrams(t, "10.65.0.6:8080")
+	output(t, "phone", "ip", "addr", "replace", "10.64.9.9/32", "dev", "lo")
 	for _, link := range links {
 		for _, end := range link.ends {
-			output(t, end.node, "tc", "qdisc", "replace", "dev", end.device, "root", "tbf", "rate", "60mbit", "burst", "64kb", "latency", "60ms")
+			limit(t, end, "60mbit")
 		}
 		t.Cleanup(func() {
 			for _, end := range link.ends {
@@ -107,18 +142,28 @@ func newChaos(t *testing.T, plain bool) *chaos {
 type end struct{ node, device string }
 
 var links = []struct {
-	device string
-	ends   [2]end
+	device, network string
+	ends            [2]end
 }{
-	{"wlan0", [2]end{{"phone", "wlan0"}, {"router", "wlan"}}},
-	{"rmnet0", [2]end{{"phone", "rmnet0"}, {"router", "rmnet"}}},
+	{"wlan0", "10.64.1", [2]end{{"phone", "wlan0"}, {"router", "wlan"}}},
+	{"rmnet0", "10.64.2", [2]end{{"phone", "rmnet0"}, {"router", "rmnet"}}},
+}
+
+// limit sets the rate of one direction of a link.
+func limit(t *testing.T, e end, rate string) {
+	t.Helper()
+	output(t, e.node, "tc", "qdisc", "replace", "dev", e.device, "root", "tbf", "rate", rate, "burst", "64kb", "latency", "60ms")
 }
 
 // traffic runs for a time, and until the last connection has ended.
 func (c *chaos) traffic(seed uint64, d time.Duration, trouble func(*rand.Rand)) {
 	const applications = 12
 	c.t.Helper()
-	stop := make(chan struct{})
+	stop, ended := make(chan struct{}), make(chan struct{})
+	var checking sync.WaitGroup
+	checking.Go(func() { c.findStuck(ended) })
+	defer checking.Wait()
+	defer close(ended)
 	timer := time.AfterFunc(d, func() { close(stop) })
 	defer timer.Stop()
 	var all sync.WaitGroup
@@ -134,12 +179,21 @@ func (c *chaos) traffic(seed uint64, d time.Duration, trouble func(*rand.Rand)) 
 	all.Go(func() { c.watch(stop, d) })
 	for random := rand.New(rand.NewPCG(seed, 0)); !closed(stop) && !c.t.Failed(); {
 		trouble(random)
+		if c.troubles%calmEvery == calmEvery-1 {
+			c.rest(true)
+			select {
+			case <-stop:
+			case <-time.After(stuckAfter + time.Second):
+			}
+			c.rest(false)
+		}
 	}
 	if !closed(stop) && timer.Stop() {
 		close(stop)
 	}
-	c.calm()
+	c.rest(true)
 	all.Wait()
+	c.rest(false)
 }
 
 func closed(c <-chan struct{}) bool {
@@ -151,15 +205,24 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
+// dialLocally opens an application's connection from an address that stays when
+// those of the interfaces change.
+func (c *chaos) dialLocally() (conn *net.TCPConn, err error) {
+	inNode(c.t, "phone", func() {
+		conn, err = net.DialTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 64, 9, 9)}, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(web)))
+	})
+	return conn, err
+}
+
 // application is one connection.
 func (c *chaos) application(j job) {
-	conn, err := dialFrom(c.t, "phone", web)
+	conn, err := c.dialLocally()
 	for range 100 {
 		if !errors.Is(err, syscall.ENETUNREACH) { // the phone itself knows no route while both interfaces are down
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
-		conn, err = dialFrom(c.t, "phone", web)
+		conn, err = c.dialLocally()
 	}
 	if err != nil {
 		c.t.Errorf("%+v: %v", j, err)
@@ -170,8 +233,17 @@ func (c *chaos) application(j job) {
 		_ = conn.SetDeadline(time.Unix(1, 0))
 	})
 	defer stuck.Stop()
-	local := conn.LocalAddr()
-	if err := j.do(conn); err != nil {
+	local, moving := conn.LocalAddr(), &moving{TCPConn: conn}
+	moving.moved()
+	c.mu.Lock()
+	c.open[moving] = j
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, moving)
+	}()
+	if err := j.do(moving); err != nil {
 		c.t.Errorf("%+v (%v): %v%s", j, local, err, c.told(local.String()))
 	}
 	c.jobs.Add(1)
@@ -191,11 +263,29 @@ func (c *chaos) told(src string) (lines string) {
 	return lines
 }
 
-// trouble is one of the things that happen to paths, for a while.
+// findStuck reports connections without progress, until all have ended.
+func (c *chaos) findStuck(ended <-chan struct{}) {
+	for !closed(ended) {
+		c.mu.Lock()
+		for m, j := range c.open {
+			last := time.Unix(0, m.last.Load())
+			if calm := c.calm; !calm.IsZero() && time.Since(calm) > stuckAfter && time.Since(last) > stuckAfter {
+				c.t.Errorf("%+v (%v) is stuck since %v, without trouble since %v", j, m.LocalAddr(), last.Format(time.TimeOnly), calm.Format(time.TimeOnly))
+				_ = m.SetDeadline(time.Unix(1, 0))
+			}
+		}
+		c.mu.Unlock()
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// trouble is one of the things that happen to paths and programs, for a while.
 func (c *chaos) trouble(random *rand.Rand) {
 	pause := func(most int) { time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond) }
 	link := links[random.IntN(len(links))]
-	switch kind := random.IntN(6); kind {
+	drop := func(rule string) { drop(c.t, "add rule ip hole forward "+rule+" drop") }
+	direction := []string{"iifname ", "oifname "}[random.IntN(2)] + link.ends[1].device
+	switch kind := random.IntN(11); kind {
 	case 0, 1: // an interface goes, perhaps again and again
 		for range 1 + kind*random.IntN(4) {
 			output(c.t, "phone", "ip", "link", "set", link.device, "down")
@@ -217,13 +307,31 @@ func (c *chaos) trouble(random *rand.Rand) {
 		hole(c.t, false)
 	case 4: // another rate, and loss
 		e := link.ends[random.IntN(2)]
-		rate := fmt.Sprint(1+random.IntN(80), "mbit")
-		output(c.t, e.node, "tc", "qdisc", "replace", "dev", e.device, "root", "tbf", "rate", rate, "burst", "64kb", "latency", "60ms")
+		limit(c.t, e, fmt.Sprint(1+random.IntN(80), "mbit"))
+		drop(fmt.Sprintf("%s numgen random mod 1000 < %d", direction, random.IntN(200)))
 	case 5: // the connections of the paths are reset
 		output(c.t, "router", "nft", "add table ip cut; add chain ip cut forward { type filter hook forward priority 0; }; "+
 			"add rule ip cut forward iifname "+link.ends[1].device+" meta l4proto tcp reject with tcp reset")
 		pause(200)
 		output(c.t, "router", "nft", "delete", "table", "ip", "cut")
+	case 6, 7: // one direction is lost
+		drop(direction)
+		pause(6000)
+		hole(c.t, false)
+	case 8: // an interface gets another address
+		address(c.t, link.device, link.network+".3")
+		pause(1500)
+		address(c.t, link.device, link.network+".2")
+	case 9, 10: // a program is frozen, perhaps while a path is attached
+		if random.IntN(2) == 0 {
+			output(c.t, "phone", "ip", "link", "set", link.device, "down")
+			c.restore(link.device)
+			pause(20)
+		}
+		p := c.programs[[]string{"agent", "proxy"}[random.IntN(2)]]
+		p.signal(c.t, syscall.SIGSTOP)
+		pause([]int{1000, 14_000}[random.IntN(2)])
+		p.signal(c.t, syscall.SIGCONT)
 	}
 	c.troubles++
 	pause(700)
@@ -231,12 +339,30 @@ func (c *chaos) trouble(random *rand.Rand) {
 
 func (c *chaos) restore(device string) { restore(c.t, device) }
 
-// calm ends all trouble.
-func (c *chaos) calm() {
-	hole(c.t, false)
-	for _, l := range links {
-		c.restore(l.device)
+// rest ends all trouble, or notes that it continues.
+func (c *chaos) rest(begin bool) {
+	since := time.Time{}
+	if begin {
+		hole(c.t, false)
+		for _, l := range links {
+			c.restore(l.device)
+			for _, e := range l.ends {
+				limit(c.t, e, "60mbit")
+			}
+		}
+		since = time.Now()
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calm = since
+}
+
+// address replaces the address of an interface of the phone.
+func address(t *testing.T, device, ip string) {
+	t.Helper()
+	output(t, "phone", "ip", "addr", "flush", "dev", device)
+	output(t, "phone", "ip", "addr", "add", ip+"/24", "dev", device)
+	restore(t, device)
 }
 
 // watch notes how much memory the programs have.

@@ -199,15 +199,22 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// hole makes the router lose all packets of the WiFi network, or no more.
+// hole makes the router lose all packets of the WiFi network, or none any more.
 func hole(t *testing.T, on bool) {
 	t.Helper()
-	output(t, "router", "nft", "add", "table", "ip", "hole")
-	output(t, "router", "nft", "delete", "table", "ip", "hole")
 	if on {
-		output(t, "router", "nft", "add table ip hole; add chain ip hole forward { type filter hook forward priority 0; }; "+
-			"add rule ip hole forward iifname wlan drop; add rule ip hole forward oifname wlan drop")
+		drop(t, "add rule ip hole forward iifname wlan drop; add rule ip hole forward oifname wlan drop")
+	} else {
+		drop(t, "")
 	}
+}
+
+// drop makes the router lose packets by these rules of nft(8), instead of those
+// before.
+func drop(t *testing.T, rules string) {
+	t.Helper()
+	output(t, "router", "nft", "add table ip hole; delete table ip hole; add table ip hole; "+
+		"add chain ip hole forward { type filter hook forward priority 0; }; "+rules)
 }
 
 // TestBackupPath: it carries nothing as long as the other one lives, either way.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"sync"
 	"testing"
@@ -78,8 +77,8 @@ func drawJob(random *rand.Rand) job {
 	return j
 }
 
-// stream is what goes one way.
-func (j job) stream(down bool) io.Reader {
+// content is what goes one way.
+func (j job) content(down bool) io.Reader {
 	seed, size := j.Seed, j.Up
 	if down {
 		seed, size = j.Seed+1, j.Down
@@ -89,9 +88,16 @@ func (j job) stream(down bool) io.Reader {
 	return io.LimitReader(rand.NewChaCha8(key), size)
 }
 
+// stream is a connection that carries a job.
+type stream interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+	SetLinger(seconds int) error
+}
+
 // send writes what goes one way, or its first bytes, and ends it then.
-func (j job) send(conn *net.TCPConn, down bool, most int64) error {
-	r, chunk := io.LimitReader(j.stream(down), most), make([]byte, 16<<10)
+func (j job) send(conn io.Writer, down bool, most int64) error {
+	r, chunk := io.LimitReader(j.content(down), most), make([]byte, 16<<10)
 	for {
 		n, err := io.ReadFull(r, chunk)
 		if _, failed := conn.Write(chunk[:n]); failed != nil {
@@ -110,7 +116,7 @@ var errBytes = errors.New("the bytes are wrong")
 // hear reads what goes one way and compares. It returns how many bytes were
 // right.
 func (j job) hear(conn io.Reader, down, slow bool, most int64) (int64, error) {
-	want, total := j.stream(down), int64(0)
+	want, total := j.content(down), int64(0)
 	got, expected := make([]byte, 16<<10), make([]byte, 16<<10)
 	for total < most {
 		if slow {
@@ -144,13 +150,13 @@ func (j job) whole(conn io.Reader, down, slow bool) error {
 	return nil
 }
 
-func reset(conn *net.TCPConn) {
+func reset(conn stream) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 }
 
 // answer is the origin's part.
-func answer(conn *net.TCPConn) error {
+func answer(conn stream) error {
 	defer conn.Close()
 	j, err := readJob(conn)
 	if err != nil {
@@ -184,7 +190,7 @@ func answer(conn *net.TCPConn) error {
 }
 
 // do is the application's part.
-func (j job) do(conn *net.TCPConn) error {
+func (j job) do(conn stream) error {
 	defer conn.Close()
 	if _, err := conn.Write(j.encode()); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (s *Session) lose(p *Path) {
 	s.dropCopies(p)
 	s.dropDatagrams()
 	s.repeatFins()
-	s.repeatControl()
+	s.repeatControl(0)
 }
 
 // repeatFins sends the ends of streams again that are not acknowledged: the
@@ -75,11 +75,12 @@ func (s *Session) repeatFins() {
 }
 
 // repeatControl sends the control frames again that a path may have lost, or
-// holds: path ends, acknowledgements, and resets without an answer.
-func (s *Session) repeatControl() {
+// holds: path ends, resets without an answer, and the acknowledgements that were
+// sent at this time of the session or later.
+func (s *Session) repeatControl(sinceNS int64) {
 	s.ends = slices.Clone(s.ended)
 	for _, st := range s.streams {
-		if st.reset == nil && (st.ackedNow > 0 || st.granted > uint64(s.config.InitialWindow)) {
+		if st.reset == nil && st.ackNS >= sinceNS && (st.ackedNow > 0 || st.granted > uint64(s.config.InitialWindow)) {
 			st.dueAck()
 		}
 		if st.told != 0 && !st.resetDue {

@@ -80,6 +80,7 @@ type Stream struct {
 	finAt    uint64 // end of in, with finSeen
 	finSeen  bool
 	ackedNow uint64 // what the last acknowledgement told
+	ackNS    int64  // when it was sent
 	ackDue   bool
 	ackSoon  bool // an acknowledgement waits for more to come with it
 
@@ -451,7 +452,7 @@ func (st *Stream) appendControl(b []byte) []byte {
 		if st.finSeen && upTo == st.finAt {
 			upTo++
 		}
-		st.ackedNow = upTo
+		st.ackedNow, st.ackNS = upTo, st.s.nowNS()
 		b = frame.Header{Type: frame.Ack, Size: 4, Stream: st.id, Seq: uint32(upTo)}.Append(b)
 		b = append(b, byte(st.granted>>24), byte(st.granted>>16), byte(st.granted>>8), byte(st.granted))
 	}

@@ -136,7 +136,7 @@ func (s *Session) stall(p *Path, now int64) {
 		return
 	}
 	p.stalled, p.copied = true, 0
-	s.repeatControl()
+	s.repeatControl(p.progress - int64(patience)) // what was sent before has arrived
 	s.tell(p.event(Stalled, nil))
 	s.wake()
 }
