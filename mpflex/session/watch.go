@@ -136,7 +136,7 @@ func (s *Session) stall(p *Path, now int64) {
 		return
 	}
 	p.stalled, p.copied = true, 0
-	s.repeatControl(p.progress - int64(patience)) // what was sent before has arrived
+	s.repeatControl(p.progress - int64(p.stallPatience())) // what was sent before has arrived
 	s.tell(p.event(Stalled, nil))
 	s.wake()
 }
@@ -144,7 +144,12 @@ func (s *Session) stall(p *Path, now int64) {
 // stallsAt is until when the path may deliver nothing before it counts as stalled,
 // in the time of the session.
 func (p *Path) stallsAt() time.Duration {
-	return time.Duration(max(p.progress, p.oldest())) + 2*p.info.RTT + stallMargin
+	return time.Duration(max(p.progress, p.oldest())) + p.stallPatience()
+}
+
+// stallPatience is how long a path may deliver nothing before it counts as stalled.
+func (p *Path) stallPatience() time.Duration {
+	return 2*p.info.RTT + stallMargin
 }
 
 // oldest is when the message was sent that has been under way longest.
