@@ -28,7 +28,7 @@ type Result struct {
 }
 
 // NewMemorySink returns a sink that keeps the rows of the tables in the set, at
-// most so many in all (0: no bound, else see [Sink.Err]), and forgets the rest.
+// most that number in all (0: no bound, else see [Sink.Err]), and drops the rest.
 func NewMemorySink(set Set, most int64) *Sink {
 	s := &Sink{}
 	b := s.bound(most)

@@ -293,7 +293,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// TestTooManyRows: a sink keeps so many rows, and no more.
+// TestTooManyRows: a sink keeps rows up to its limit.
 func TestTooManyRows(t *testing.T) {
 	s := NewMemorySink(TableConnections|TableSubflows, 10)
 	for i := range 100 {

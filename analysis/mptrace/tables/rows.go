@@ -337,7 +337,7 @@ type Warnings struct {
 	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty" unit:"frames"`
 	// Frames that carry other packets in a tunnel, in which nothing is looked for.
 	FramesTunnelled int64 `json:"frames_tunnelled,omitempty" unit:"frames"`
-	// TCP segments whose IP header tells more bytes than the frame had.
+	// TCP segments whose IP header gives more bytes than the frame had.
 	SegmentsOverlong int64 `json:"segments_overlong,omitempty" unit:"segments"`
 	// Frames whose time stamp did not fit those before and behind, which agree.
 	TimestampsRepaired int64 `json:"timestamps_repaired,omitempty" unit:"frames"`

@@ -116,7 +116,7 @@ func (s *Stream[R]) look() {
 	}
 }
 
-// watched is how many rows wait before they are shown, when nobody else takes them.
+// watched is the number of rows that wait before watch gets them, in a stream without write.
 const watched = 64
 
 // show makes a stream show its rows to watch; the stream is made when it is not

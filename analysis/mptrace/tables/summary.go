@@ -25,9 +25,9 @@ const mostShown = 100_000
 // of them holds.
 var ErrConnections = fmt.Errorf("more than %d connections", mostShown)
 
-// Summary collects what people are told of a set of captures: totals of all
+// Summary collects the figures of a set of captures for people: totals of all
 // connections, and those that carried most. Memory does not grow with the number
-// of connections, unless all are to be shown.
+// of connections, unless all must be shown.
 type Summary struct {
 	limit      int // negative: all
 	subflows   map[int32][]Subflow
@@ -37,7 +37,7 @@ type Summary struct {
 	totals     totals
 }
 
-// NewSummary makes a summary that shows so many connections; 0: 20, negative:
+// NewSummary makes a summary that shows limit connections; 0: 20, negative:
 // all, at most 100,000.
 func NewSummary(limit int) *Summary {
 	if limit == 0 {
@@ -81,7 +81,7 @@ type connected struct {
 	sent     map[int32]*[2]Direction // by subflow, also NoSubflow
 }
 
-// largest is a heap of connections, the one that carried least on top.
+// largest is a heap of connections, the one with the fewest bytes on top.
 type largest []*connected
 
 func (l largest) Len() int           { return len(l) }
@@ -175,7 +175,7 @@ func (w *Warnings) summary(out io.Writer) {
 	}
 }
 
-// missing says how much payload is in none of the numbers.
+// missing writes how much payload is in none of the numbers.
 func (t *totals) missing(w io.Writer, warnings *Warnings) {
 	var texts []string
 	tell := func(bytes int64, what string) {
@@ -299,18 +299,18 @@ func rate(d *Direction) string {
 	return milliseconds(Just(d.ThroughputB.Value / 1e6))
 }
 
-// fewSamples are too few to tell about a path.
-const fewSamples = 10
+// minSamples is how many samples a statement about a path needs.
+const minSamples = 10
 
 // pathRTT are the shortest round trip, the median and the 95 % quantile of the
 // direction whose round trips run over the path: from the capture to the
-// receiver it is at least half the way. What a receiver's own capture measures
-// is how long it takes to acknowledge.
+// receiver it is at least half the way. A capture at the receiver measures only
+// the time until it acknowledges.
 func pathRTT(sub *Subflow, sent *[2]Direction) string {
 	best := -1
 	for i := range sent {
 		d := &sent[i]
-		if d.RTTSamples >= fewSamples && sub.RTTHandshakeMS.Known && d.RTTMinMS.Value >= sub.RTTHandshakeMS.Value/2 &&
+		if d.RTTSamples >= minSamples && sub.RTTHandshakeMS.Known && d.RTTMinMS.Value >= sub.RTTHandshakeMS.Value/2 &&
 			(best < 0 || d.RTTSamples > sent[best].RTTSamples) {
 			best = i
 		}
@@ -443,7 +443,7 @@ func (t *totals) subflow(sub *Subflow) {
 	}
 }
 
-// write tells of all connections.
+// write writes the totals.
 func (t *totals) write(w io.Writer) {
 	up, down := &t.side[0], &t.side[1]
 	fmt.Fprintf(w, "\n%s: %d of MPTCP (%d used several subflows, %d fell back), %d of TCP\n",
@@ -474,7 +474,7 @@ func (t *totals) place() string {
 	return fmt.Sprintf("on the path or at several places: %d of %s say at the client, %d at the server", t.client, count(t.handshakes, "handshake"), t.server)
 }
 
-// writeNetworks tells how the payload was spread over the networks.
+// writeNetworks writes how the payload was spread over the networks.
 func (t *totals) writeNetworks(w io.Writer) {
 	names := t.networks
 	if len(names) < 2 {
