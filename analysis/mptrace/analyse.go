@@ -35,6 +35,9 @@ type Options struct {
 	Directory string     // for Parquet files; "": none
 	Tables    tables.Set // that are written there; 0: all
 	Keep      tables.Set // that are kept in the result
+	KeepRows  int64      // how many rows of them at most, else tables.ErrRows is the error; 0: no bound
+
+	Summary *tables.Summary // is shown the rows; nil: none
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
@@ -57,6 +60,9 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 		return nil, err
 	}
 	a.end()
+	if err := a.failed(); err != nil {
+		return nil, err
+	}
 	a.warnings.FlowsEvicted += a.tracker.Evicted
 	in.Warnings(&a.warnings)
 	result := a.sink.Result(in.Files(), a.warnings)
@@ -133,15 +139,18 @@ func (a *analysis) begin(names []string, o Options, in *source.Source) error {
 
 func (a *analysis) openTables(o Options) error {
 	if o.Directory == "" {
-		a.sink = tables.NewMemorySink(o.Keep)
-		return nil
+		a.sink = tables.NewMemorySink(o.Keep, o.KeepRows)
+	} else {
+		written, err := tables.NewParquetSink(o.Directory, tables.ParquetOptions{Tables: o.Tables, Keep: o.Keep, Most: o.KeepRows})
+		if err != nil {
+			return err
+		}
+		a.sink, a.written = written.Sink(), written
+		a.outputs = append(a.outputs, written)
 	}
-	written, err := tables.NewParquetSink(o.Directory, tables.ParquetOptions{Tables: o.Tables, Keep: o.Keep})
-	if err != nil {
-		return err
+	if o.Summary != nil {
+		o.Summary.Watch(a.sink)
 	}
-	a.sink, a.written = written.Sink(), written
-	a.outputs = append(a.outputs, written)
 	return nil
 }
 
@@ -174,6 +183,9 @@ func (a *analysis) observers(names []string, o Options) (mptcp.Observer, error) 
 }
 
 func (a *analysis) failed() error {
+	if err := a.sink.Err(); err != nil {
+		return err
+	}
 	for _, out := range a.outputs {
 		if err := out.Err(); err != nil {
 			return err

@@ -277,7 +277,7 @@ func TestOutputs(t *testing.T) {
 	flow.after(flow.bulk(flow.open(n.start), 300, 1000, 0, msec))
 	r := n.match(t, Options{Samples: 10})
 	var text, raw bytes.Buffer
-	if err := errors.Join(r.WriteSummary(&text), r.WriteJSON(&raw)); err != nil {
+	if err := errors.Join(r.WriteSummary(&text, 0), r.WriteJSON(&raw)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")

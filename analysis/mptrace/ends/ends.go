@@ -61,7 +61,11 @@ type Result struct {
 	Reordering   []Reordering
 	Reinjections []Reinjection
 	Phone, Proxy []tables.File
+	Doubts       []string // why the captures may not be what they were said to be
 }
+
+// ErrSame means that a file was given for both ends.
+var ErrSame = errors.New("the same file is given for both ends")
 
 // ErrNothing means that the captures have no packet in common.
 var ErrNothing = errors.New("no packet is in the captures of both ends: they are not of the same time and connections, or a proxy on the path splits TCP")
@@ -72,6 +76,9 @@ var ErrNothing = errors.New("no packet is in the captures of both ends: they are
 func Match(phone, proxy []string, o Options) (*Result, error) {
 	var open [2]opener
 	var told [2]func() []tables.File
+	if err := apart(phone, proxy); err != nil {
+		return nil, err
+	}
 	for end, names := range [2][]string{phone, proxy} {
 		var err error
 		if open[end], told[end], err = captures(names, o.Source); err != nil {
@@ -117,6 +124,7 @@ func match(open [2]opener, o Options, with following) (*Result, error) {
 	r.Clock = clock
 	m := newMeasure(o, known, sketches, at, found, r)
 	m.pass(open, with)
+	r.Doubts = r.doubts(known.swapped)
 	return r, nil
 }
 

@@ -137,6 +137,7 @@ type acquaintance struct {
 	coarse                 line
 	clock                  Clock
 	matched                int
+	swapped                bool // packets pass the far end before the near one
 }
 
 // idCount says how often the network kept the IP identification of a packet.
@@ -164,6 +165,7 @@ func meet(phone, proxy *sketch, name func(int32) string) *acquaintance {
 		}
 		e = a.envelope(phone, pairs, ups)
 	}
+	a.swapped = e.reversed()
 	a.coarse, a.clock = e.estimate(name)
 	for i, b := range pairs {
 		a.note(b, ups[i])
@@ -250,6 +252,21 @@ func (e *envelope) impossible() bool {
 		}
 	}
 	return false
+}
+
+// reversed says whether the delays of all paths are below zero there and back
+// together, as when the two ends are swapped.
+func (e *envelope) reversed() bool {
+	some := false
+	for _, c := range e.paths {
+		if slope := e.line.slope; c[Up].n > 0 && c[Down].n > 0 {
+			if c[Up].hull.low(slope)+c[Down].hull.low(-slope) >= 0 {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
 }
 
 // note takes names and identifications from a packet that both ends have.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -29,10 +30,11 @@ const (
 // clock and the summary as ends.json, each whole or not at all.
 func (r *Result) WriteFiles(dir string) error {
 	about, err := json.MarshalIndent(struct {
-		Schema  int     `json:"schema"`
-		Clock   Clock   `json:"clock"`
-		Summary Summary `json:"summary"`
-	}{Schema, r.Clock, r.Summary}, "", " ")
+		Schema  int      `json:"schema"`
+		Clock   Clock    `json:"clock"`
+		Summary Summary  `json:"summary"`
+		Doubts  []string `json:"doubts,omitempty"`
+	}{Schema, r.Clock, r.Summary, r.Doubts}, "", " ")
 	if err != nil {
 		return err
 	}
@@ -66,6 +68,9 @@ func (r *Result) WriteJSON(out io.Writer) error {
 	w := tables.NewJSONWriter(out, Schema)
 	w.Member("clock", r.Clock)
 	w.Member("summary", r.Summary)
+	if len(r.Doubts) > 0 {
+		w.Member("doubts", r.Doubts)
+	}
 	tables.WriteList(w, TablePathEnds, r.PathEnds)
 	tables.WriteList(w, TableOWD, r.OWD)
 	tables.WriteList(w, TableLosses, r.Losses)
@@ -76,16 +81,46 @@ func (r *Result) WriteJSON(out io.Writer) error {
 	return w.Close()
 }
 
-// WriteSummary writes the clock and a line for each direction of a subflow, for people.
-func (r *Result) WriteSummary(out io.Writer) error {
+// shown is how many directions a summary shows when nobody says.
+const shown = 40
+
+// WriteSummary writes the clock and lines for the directions of subflows that
+// sent most (limit of them; 0: 40, negative: all), for people.
+func (r *Result) WriteSummary(out io.Writer, limit int) error {
 	fmt.Fprintln(out, r.Clock)
+	for _, doubt := range r.Doubts {
+		fmt.Fprintln(out, "WARNING:", doubt)
+	}
+	rows := r.most(cmp.Or(limit, shown))
+	if n := len(rows); n < len(r.PathEnds) {
+		fmt.Fprintf(out, "the %d of %d directions of subflows that sent most, in the order of connections:\n", n, len(r.PathEnds))
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "conn\tsub\tpath\tdir\tsent\tlost\t%\tduplicated\treordered\tOWD min\tmedian\tp95\tjitter ms")
-	for _, p := range r.PathEnds {
+	for _, p := range rows {
 		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", p.ConnectionID, p.SubflowID, cmp.Or(p.Interface, "-"), p.Direction,
 			p.Sent, p.Lost, short(p.LostPercent), p.Duplicated, p.Reordered, short(p.OWDMinMS), short(p.OWDP50MS), short(p.OWDP95MS), short(p.JitterMS))
 	}
 	return w.Flush()
+}
+
+// most are the directions that sent most, in their order.
+func (r *Result) most(limit int) []PathEnds {
+	if limit < 0 || limit >= len(r.PathEnds) {
+		return r.PathEnds
+	}
+	order := make([]int, len(r.PathEnds))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.PathEnds[b].Sent, r.PathEnds[a].Sent) })
+	order = order[:limit]
+	slices.Sort(order)
+	rows := make([]PathEnds, limit)
+	for i, at := range order {
+		rows[i] = r.PathEnds[at]
+	}
+	return rows
 }
 
 func short(v tables.Maybe[float64]) string {

@@ -102,7 +102,7 @@ var (
 // handshakes brings a script to the point where the bulk of a transfer follows.
 func handshakes(b *testing.B, set tables.Set) *script {
 	k := newScript(b, 1)
-	k.sink = tables.NewMemorySink(set)
+	k.sink = tables.NewMemorySink(set, 0)
 	k.engine = New(Options{}, k.sink, &k.warnings)
 	k.tracker = newTracker(k.engine)
 	k.send(wifi, server, packet.SYN, 100, 0, 0, k.capable(), windowScale(7))

@@ -45,7 +45,7 @@ const start = 1_000_000_000
 
 func newScript(t testing.TB, version uint8, change ...func(*Options)) *script {
 	t.Helper()
-	k := &script{t: t, version: version, now: start, sink: tables.NewMemorySink(tables.All)}
+	k := &script{t: t, version: version, now: start, sink: tables.NewMemorySink(tables.All, 0)}
 	options := Options{
 		Interfaces: func(i int32) string { return []string{"wlan0", "rmnet0"}[i] },
 		Network: func(iface string, _ *tcp.Flow) string {

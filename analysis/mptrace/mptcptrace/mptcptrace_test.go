@@ -277,7 +277,7 @@ func TestAgreesWithTheTables(t *testing.T) {
 	}
 	in := source.Open([]string{"../testdata/two-paths-wlan0.pcapng", "../testdata/two-paths-rmnet0.pcapng"}, source.Options{})
 	defer in.Close()
-	sink := tables.NewMemorySink(tables.All)
+	sink := tables.NewMemorySink(tables.All, 0)
 	engine := mptcp.New(mptcp.Options{Observer: o}, sink, &warnings)
 	tracker := tcp.NewTracker(tcp.Options{OnEnd: engine.EndFlow, OnRetransmission: engine.Retransmission})
 	var block source.Block

@@ -20,7 +20,7 @@ func connect(id int32, subflows int) *mptcp.Conn {
 }
 
 func watch(samples int) (*Observer, *tables.Stream[tables.Point]) {
-	sink := tables.NewMemorySink(tables.TablePoints)
+	sink := tables.NewMemorySink(tables.TablePoints, 0)
 	return New(samples, sink.Points), sink.Points
 }
 

@@ -21,7 +21,7 @@ type frame struct {
 	segment uint32
 }
 
-// frameBytes is what a capture holds of a frame.
+// frameBytes returns the captured bytes of a frame.
 func frameBytes(f frame) []byte {
 	if f.segment == 0 {
 		return []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1}

@@ -30,8 +30,9 @@ type tableFile struct {
 
 // ParquetOptions choose tables.
 type ParquetOptions struct {
-	Tables Set // that are written; 0: all
-	Keep   Set // whose rows are kept in memory, too, written or not
+	Tables Set   // that are written; 0: all
+	Keep   Set   // whose rows are kept in memory, too, written or not
+	Most   int64 // rows that are kept at most, see NewMemorySink
 }
 
 // NewParquetSink makes the directory when it is not there, and begins the files.
@@ -44,6 +45,7 @@ func NewParquetSink(dir string, o ParquetOptions) (*ParquetSink, error) {
 	}
 	p := &ParquetSink{dir: dir, writer: make(chan *table)}
 	go writeGroups(p.writer)
+	kept := p.sink.bound(o.Most)
 	for i, slot := range p.sink.slots() {
 		about := &catalog[i]
 		if (o.Tables|o.Keep)&about.set == 0 {
@@ -51,7 +53,7 @@ func NewParquetSink(dir string, o ParquetOptions) (*ParquetSink, error) {
 		}
 		slot.open()
 		if o.Keep&about.set != 0 {
-			slot.keepRows()
+			slot.keepRows(kept)
 		}
 		if o.Tables&about.set != 0 {
 			if err := p.begin(slot, about); err != nil {

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"cmp"
+	"errors"
 	"reflect"
 	"slices"
 )
@@ -26,16 +27,36 @@ type Result struct {
 	Warnings        Warnings         `json:"warnings"`
 }
 
-// NewMemorySink returns a sink that keeps the rows of the tables in the set,
-// and forgets the rest.
-func NewMemorySink(set Set) *Sink {
+// NewMemorySink returns a sink that keeps the rows of the tables in the set, at
+// most that number in all (0: no bound, else see [Sink.Err]), and drops the rest.
+func NewMemorySink(set Set, most int64) *Sink {
 	s := &Sink{}
+	b := s.bound(most)
 	for i, slot := range s.slots() {
 		if set&catalog[i].set != 0 {
-			slot.open().keepRows()
+			slot.open().keepRows(b)
 		}
 	}
 	return s
+}
+
+// ErrRows means that a sink was given more rows than it may keep.
+var ErrRows = errors.New("too many rows to keep in memory")
+
+// bound bounds the rows that are kept; nil: no bound.
+func (s *Sink) bound(most int64) *budget {
+	if most > 0 {
+		s.budget = &budget{left: most}
+	}
+	return s.budget
+}
+
+// Err is [ErrRows] when there were more rows than may be kept.
+func (s *Sink) Err() error {
+	if s.budget != nil && s.budget.over {
+		return ErrRows
+	}
+	return nil
 }
 
 // Result sorts the rows that the sink keeps by connection. The rows of one
@@ -60,8 +81,8 @@ func (s *Sink) Result(files []File, warnings Warnings) *Result {
 	}
 }
 
-// byConnection returns a sorted copy. The first field of every row is the
-// number of its connection.
+// byConnection sorts the rows in their place. The first field of every row is
+// the number of its connection.
 func byConnection[R any](s *Stream[R]) []R {
 	if s == nil {
 		return nil
@@ -73,9 +94,21 @@ func byConnection[R any](s *Stream[R]) []R {
 		order[i] = place{int(rows.Index(i).Field(0).Int()), i}
 	}
 	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(a.connection, b.connection) })
-	sorted := make([]R, len(order))
-	for i, p := range order {
-		sorted[i] = s.rows[p.row]
+	for i := range order { // along each cycle of the permutation
+		first := s.rows[i]
+		for at := i; ; {
+			from := order[at].row
+			order[at].row = at
+			if from == i {
+				s.rows[at] = first
+				break
+			}
+			s.rows[at] = s.rows[from]
+			at = from
+		}
 	}
-	return sorted
+	if s.rows == nil {
+		return []R{}
+	}
+	return s.rows
 }

@@ -88,6 +88,7 @@ type Subflow struct {
 	UniqueUp       int64          `json:"unique_up" unit:"bytes" doc:"payload, each sequence number once"`
 	UniqueDown     int64          `json:"unique_down" unit:"bytes" doc:"payload, each sequence number once"`
 	RTTHandshakeMS Maybe[float64] `json:"rtt_handshake_ms" unit:"ms" doc:"SYN to third ACK; null when one was not seen, or SYN or SYN/ACK came twice"`
+	RTTServerMS    Maybe[float64] `json:"rtt_server_ms" unit:"ms" doc:"SYN to SYN/ACK: the part of rtt_handshake_ms between the capture and the listening end; null as that"`
 	FirstPayloadNS Maybe[int64]   `json:"first_payload_ns" unit:"ns" doc:"first segment with payload in either direction, since 1970 UTC; null without payload"`
 	LastPayloadNS  Maybe[int64]   `json:"last_payload_ns" unit:"ns" doc:"last segment with payload in either direction, since 1970 UTC"`
 	SYNSeen        bool           `json:"syn_seen" doc:"its SYN is in the capture"`
@@ -329,42 +330,42 @@ type File struct {
 type Warnings struct {
 	// Frames that were not understood, by reason. Hidden: the capture ends
 	// inside IPv6 extension headers, so what follows is not known.
-	FramesMalformed   int64 `json:"frames_malformed,omitempty"`
-	FramesTruncated   int64 `json:"frames_truncated,omitempty"`
-	FramesHidden      int64 `json:"frames_hidden,omitempty"`
-	FramesFragment    int64 `json:"frames_fragment,omitempty"`
-	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty"`
+	FramesMalformed   int64 `json:"frames_malformed,omitempty" unit:"frames"`
+	FramesTruncated   int64 `json:"frames_truncated,omitempty" unit:"frames"`
+	FramesHidden      int64 `json:"frames_hidden,omitempty" unit:"frames"`
+	FramesFragment    int64 `json:"frames_fragment,omitempty" unit:"frames"`
+	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty" unit:"frames"`
 	// Frames that carry other packets in a tunnel, in which nothing is looked for.
-	FramesTunnelled int64 `json:"frames_tunnelled,omitempty"`
-	// TCP segments whose IP header tells more bytes than the frame had.
-	SegmentsOverlong int64 `json:"segments_overlong,omitempty"`
+	FramesTunnelled int64 `json:"frames_tunnelled,omitempty" unit:"frames"`
+	// TCP segments whose IP header gives more bytes than the frame had.
+	SegmentsOverlong int64 `json:"segments_overlong,omitempty" unit:"segments"`
 	// Frames whose time stamp did not fit those before and behind, which agree.
-	TimestampsRepaired int64 `json:"timestamps_repaired,omitempty"`
+	TimestampsRepaired int64 `json:"timestamps_repaired,omitempty" unit:"frames"`
 	// TCP segments that were first fragments: the rest of their payload is not counted.
-	SegmentsFragmented int64 `json:"segments_fragmented,omitempty"`
+	SegmentsFragmented int64 `json:"segments_fragmented,omitempty" unit:"segments"`
 	// Packets that the capture holds twice.
-	SegmentsDuplicate int64 `json:"segments_duplicate,omitempty"`
+	SegmentsDuplicate int64 `json:"segments_duplicate,omitempty" unit:"packets"`
 	// Packets of flows that were closed seconds before.
-	SegmentsLate int64 `json:"segments_late,omitempty"`
+	SegmentsLate int64 `json:"segments_late,omitempty" unit:"packets"`
 	// Their payload, which is in no table.
-	LateBytes int64 `json:"late_bytes,omitempty"`
+	LateBytes int64 `json:"late_bytes,omitempty" unit:"bytes"`
 	// TCP segments whose options the capture cut off, and those with an MPTCP option of no known form.
-	OptionsCut       int64 `json:"options_cut,omitempty"`
-	OptionsMalformed int64 `json:"options_malformed,omitempty"`
+	OptionsCut       int64 `json:"options_cut,omitempty" unit:"segments"`
+	OptionsMalformed int64 `json:"options_malformed,omitempty" unit:"segments"`
 	// MP_JOIN with an HMAC that does not belong to the keys, and with a token of no known connection.
-	HMACMismatch     int64 `json:"hmac_mismatch,omitempty"`
-	JoinUnknownToken int64 `json:"join_unknown_token,omitempty"`
+	HMACMismatch     int64 `json:"hmac_mismatch,omitempty" unit:"options"`
+	JoinUnknownToken int64 `json:"join_unknown_token,omitempty" unit:"SYNs"`
 	// MP_CAPABLE that names another key than before.
-	KeyChanged int64 `json:"key_changed,omitempty"`
+	KeyChanged int64 `json:"key_changed,omitempty" unit:"options"`
 	// Payload of MPTCP subflows for which no mapping was seen.
-	UnmappedBytes int64 `json:"unmapped_bytes,omitempty"`
+	UnmappedBytes int64 `json:"unmapped_bytes,omitempty" unit:"bytes"`
 	// Mappings that lie nowhere near the connection's data.
-	MappingOutOfRange int64 `json:"mapping_out_of_range,omitempty"`
+	MappingOutOfRange int64 `json:"mapping_out_of_range,omitempty" unit:"mappings"`
 	// Bytes taken as seen to bound the memory of one direction.
-	IntervalBytesFilled int64 `json:"interval_bytes_filled,omitempty"`
+	IntervalBytesFilled int64 `json:"interval_bytes_filled,omitempty" unit:"bytes"`
 	// Flows and connections that were ended early to bound memory; they have
 	// their rows, and what came later of them has rows of its own.
-	FlowsEvicted int64 `json:"flows_evicted,omitempty"`
+	FlowsEvicted int64 `json:"flows_evicted,omitempty" unit:"flows"`
 	// Names in payload, keys and logs that could not be used.
-	PayloadUndecodable int64 `json:"payload_undecodable,omitempty"`
+	PayloadUndecodable int64 `json:"payload_undecodable,omitempty" unit:"connections"`
 }

@@ -17,6 +17,8 @@ type Sink struct {
 	Events          *Stream[Event]
 	Points          *Stream[Point]
 	Objects         *Stream[Object]
+
+	budget *budget // of the rows that are kept; nil: no bound
 }
 
 // Stream takes the rows of one table. It may be nil.
@@ -27,6 +29,18 @@ type Stream[R any] struct {
 	full  int             // how many rows wait for write at most; 0: there is no write
 	write func([]R) error // takes rows in their order
 	err   error           // the first error of write; later rows are dropped
+
+	watch   func([]R) // is shown rows in their order, before they are dropped
+	shown   int       // how many of rows watch has had
+	before  func()    // called before watch
+	budget  *budget   // of the rows that are kept; nil: no bound
+	surplus *R        // the row beyond it
+}
+
+// budget bounds how many rows are kept, all tables together.
+type budget struct {
+	left int64
+	over bool // there were more
 }
 
 // Add takes a row.
@@ -45,6 +59,14 @@ func (s *Stream[R]) Next() *R {
 	}
 	if s.full > 0 && len(s.rows)-s.taken >= s.full {
 		s.flush()
+	}
+	if s.budget != nil {
+		if s.budget.left == 0 {
+			s.budget.over = true
+			s.surplus = new(R)
+			return s.surplus
+		}
+		s.budget.left--
 	}
 	n := len(s.rows)
 	if s.err != nil {
@@ -69,12 +91,43 @@ func (s *Stream[R]) Rows() []R {
 
 // flush gives write what it has not had.
 func (s *Stream[R]) flush() {
-	if s.full > 0 && s.err == nil && len(s.rows) > s.taken {
+	s.look()
+	if s.write != nil && s.err == nil && len(s.rows) > s.taken {
 		s.err = s.write(s.rows[s.taken:])
 	}
 	if s.keep {
 		s.taken = len(s.rows)
 	} else {
-		s.rows = s.rows[:0]
+		s.rows, s.shown = s.rows[:0], 0
+	}
+}
+
+// look shows watch the rows that it has not had.
+func (s *Stream[R]) look() {
+	if s == nil || s.watch == nil {
+		return
+	}
+	if s.before != nil {
+		s.before()
+	}
+	if rows := s.rows[s.shown:]; len(rows) > 0 {
+		s.shown = len(s.rows)
+		s.watch(rows)
+	}
+}
+
+// watched is the number of rows that wait before watch gets them, in a stream without write.
+const watched = 64
+
+// show makes a stream show its rows to watch; the stream is made when it is not
+// there.
+func show[R any](at **Stream[R], before func(), watch func([]R)) {
+	if *at == nil {
+		*at = &Stream[R]{}
+	}
+	s := *at
+	s.watch, s.before = watch, before
+	if s.full == 0 {
+		s.full = watched
 	}
 }

@@ -10,7 +10,7 @@ import (
 // slot is the place of a stream in a sink, whatever its rows are.
 type slot interface {
 	open() slot                                            // makes the stream
-	keepRows()                                             // keeps its rows in memory
+	keepRows(*budget)                                      // keeps its rows in memory
 	writeTo(io.Writer, *description, *parquet.Pool) *table // and writes them as Parquet
 	flush()
 	err() error
@@ -25,9 +25,9 @@ func (s *slotOf[R]) open() slot {
 	return s
 }
 
-func (s *slotOf[R]) keepRows()  { (*s.at).keep = true }
-func (s *slotOf[R]) flush()     { (*s.at).flush() }
-func (s *slotOf[R]) err() error { return (*s.at).err }
+func (s *slotOf[R]) keepRows(b *budget) { (*s.at).keep, (*s.at).budget = true, b }
+func (s *slotOf[R]) flush()             { (*s.at).flush() }
+func (s *slotOf[R]) err() error         { return (*s.at).err }
 
 // Rows wait before they are taken apart into columns: as many as a chunk takes
 // at once, of wide ones as many as the processor's first cache holds.

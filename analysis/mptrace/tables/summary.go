@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
+	"container/heap"
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,24 +18,130 @@ import (
 // shown is how many connections a summary shows when nobody says.
 const shown = 20
 
-// WriteSummary writes the result for people: the largest connections (limit of
-// them; 0: 20, negative: all) in the order of their begin, and totals of all.
-// It needs connections, subflows and directions.
-func (r *Result) WriteSummary(w io.Writer, limit int) error {
-	out := bufio.NewWriter(w)
-	for i := range r.Files {
-		r.Files[i].summary(out)
+// mostShown bounds a summary of all connections.
+const mostShown = 100_000
+
+// ErrConnections means that there were more connections than a summary of all
+// of them holds.
+var ErrConnections = fmt.Errorf("more than %d connections", mostShown)
+
+// Summary collects the figures of a set of captures for people: totals of all
+// connections, and those that carried most. Memory does not grow with the number
+// of connections, unless all must be shown.
+type Summary struct {
+	limit      int // negative: all
+	subflows   map[int32][]Subflow
+	directions map[int32][]Direction // of connections whose row did not come yet
+	largest    largest
+	finish     func() // takes the last rows
+	totals     totals
+}
+
+// NewSummary makes a summary that shows limit connections; 0: 20, negative:
+// all, at most 100,000.
+func NewSummary(limit int) *Summary {
+	if limit == 0 {
+		limit = shown
 	}
-	if len(r.Connections) == 0 {
+	return &Summary{
+		limit: limit, subflows: map[int32][]Subflow{}, directions: map[int32][]Direction{},
+		totals: totals{carried: map[string]int64{}},
+	}
+}
+
+// Watch makes a sink show its rows to the summary. The sink has no rows yet.
+func (s *Summary) Watch(sink *Sink) {
+	show(&sink.Subflows, nil, func(rows []Subflow) {
+		for _, row := range rows {
+			s.subflows[row.ConnectionID] = append(s.subflows[row.ConnectionID], row)
+		}
+	})
+	show(&sink.Directions, nil, func(rows []Direction) {
+		for _, row := range rows {
+			s.directions[row.ConnectionID] = append(s.directions[row.ConnectionID], row)
+		}
+	})
+	// A connection's row comes behind those of its subflows.
+	others := func() {
+		sink.Subflows.look()
+		sink.Directions.look()
+	}
+	show(&sink.Connections, others, func(rows []Connection) {
+		for i := range rows {
+			s.add(&rows[i])
+		}
+	})
+	s.finish = sink.Connections.look
+}
+
+// connected is a connection with its rows.
+type connected struct {
+	Connection
+	subflows []Subflow
+	sent     map[int32]*[2]Direction // by subflow, also NoSubflow
+}
+
+// largest is a heap of connections, the one with the fewest bytes on top.
+type largest []*connected
+
+func (l largest) Len() int           { return len(l) }
+func (l largest) Less(i, j int) bool { return l[i].carriedLess(l[j]) }
+func (l largest) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *largest) Push(c any)        { *l = append(*l, c.(*connected)) }
+func (l *largest) Pop() any {
+	n := len(*l) - 1
+	c := (*l)[n]
+	*l = (*l)[:n]
+	return c
+}
+
+func (c *connected) carriedLess(other *connected) bool {
+	mine, others := c.BytesUp+c.BytesDown, other.BytesUp+other.BytesDown
+	return mine < others || mine == others && c.ConnectionID > other.ConnectionID
+}
+
+func (s *Summary) add(row *Connection) {
+	c := &connected{Connection: *row, subflows: s.subflows[row.ConnectionID], sent: map[int32]*[2]Direction{}}
+	for i := range s.directions[row.ConnectionID] {
+		d := &s.directions[row.ConnectionID][i]
+		if c.sent[d.SubflowID] == nil {
+			c.sent[d.SubflowID] = new([2]Direction)
+		}
+		c.sent[d.SubflowID][slices.Index(Directions[:], d.Direction)] = *d
+	}
+	delete(s.subflows, row.ConnectionID)
+	delete(s.directions, row.ConnectionID)
+	s.totals.add(c)
+	switch {
+	case s.limit < 0 && len(s.largest) < mostShown, len(s.largest) < s.limit:
+		heap.Push(&s.largest, c)
+	case s.largest[0].carriedLess(c):
+		s.largest[0] = c
+		heap.Fix(&s.largest, 0)
+	}
+}
+
+// Write writes the summary for people: what is missing from the numbers, the
+// connections in the order of their first packets, and totals. It returns
+// [ErrConnections] when not all can be shown though that was wanted.
+func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
+	s.finish()
+	t := &s.totals
+	if s.limit < 0 && t.connections > mostShown {
+		return ErrConnections
+	}
+	out := bufio.NewWriter(w)
+	for i := range files {
+		files[i].summary(out)
+	}
+	t.missing(out, warnings)
+	if t.connections == 0 {
 		fmt.Fprintln(out, "no TCP connections")
 	} else {
-		s := newSummary(r)
-		s.connections(out, limit)
-		s.totals(out)
+		s.connections(out)
+		t.write(out)
 	}
-	if err := r.Warnings.summary(out); err != nil {
-		return err
-	}
+	warnings.summary(out)
 	return out.Flush()
 }
 
@@ -52,89 +159,79 @@ func (f *File) summary(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-func (w *Warnings) summary(out io.Writer) error {
-	b, err := json.Marshal(w)
-	if err != nil || string(b) == "{}" {
-		return err
-	}
-	text := strings.NewReplacer("{", "", "}", "", `"`, "", ",", ", ", ":", " ", "_", " ").Replace(string(b))
-	fmt.Fprintf(out, "\nnot used or in doubt: %s\n", text)
-	return nil
-}
-
-// summary brings the rows of a connection together.
-type summary struct {
-	*Result
-	subflows  map[int32][]*Subflow
-	transport map[[2]int32]sent // by connection and subflow; NoSubflow: level mptcp
-}
-
-// sent is what both directions did.
-type sent struct {
-	bytes, retransmitted, reinjected int64
-
-	rtt     Maybe[float64] // median of the direction with more samples
-	samples int64
-}
-
-func newSummary(r *Result) *summary {
-	s := &summary{r, make(map[int32][]*Subflow), make(map[[2]int32]sent)}
-	for i := range r.Subflows {
-		row := &r.Subflows[i]
-		s.subflows[row.ConnectionID] = append(s.subflows[row.ConnectionID], row)
-	}
-	for i := range r.Directions {
-		row := &r.Directions[i]
-		key := [2]int32{row.ConnectionID, row.SubflowID}
-		t := s.transport[key]
-		t.bytes += row.Bytes
-		t.retransmitted += row.RetransmittedBytes
-		t.reinjected += row.ReinjectedBytes
-		if row.RTTP50MS.Known && row.RTTSamples > t.samples {
-			t.rtt, t.samples = row.RTTP50MS, row.RTTSamples
+// summary writes all warnings with their units.
+func (w *Warnings) summary(out io.Writer) {
+	var texts []string
+	value := reflect.ValueOf(*w)
+	for i := range value.NumField() {
+		if n := value.Field(i).Int(); n > 0 {
+			field := value.Type().Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			texts = append(texts, fmt.Sprintf("%s %d %s", name, n, field.Tag.Get("unit")))
 		}
-		s.transport[key] = t
 	}
-	return s
+	if len(texts) > 0 {
+		fmt.Fprintf(out, "\nnot used or in doubt: %s\n", strings.Join(texts, ", "))
+	}
 }
 
-func (s *summary) connections(w io.Writer, limit int) {
-	rows := s.largest(limit)
+// missing writes how much payload is in none of the numbers.
+func (t *totals) missing(w io.Writer, warnings *Warnings) {
+	var texts []string
+	tell := func(bytes int64, what string) {
+		if bytes > 0 {
+			texts = append(texts, size(bytes)+" "+what)
+		}
+	}
+	tell(warnings.LateBytes, "came after the end of their connections (late_bytes)")
+	tell(warnings.UnmappedBytes, "have no known place in their connections (unmapped_bytes)")
+	tell(t.side[0].missing+t.side[1].missing, "were never captured (missing_bytes)")
+	if len(texts) > 0 {
+		fmt.Fprintf(w, "\nWARNING: payload is missing from the numbers below: %s\n", strings.Join(texts, ", "))
+	}
+}
+
+// The columns of a summary. Those without any value are left out.
+var headings = []string{
+	"connection", "kind", "client", "server", "start s", "duration s", "up", "down", "Mbit/s up", "Mbit/s down", "sent again up", "sent again down",
+	"path RTT ms", "RTT ms min/median/p95", "data ACK ms", "join ms", "reinjected", "closed", "network", "note",
+}
+
+func (s *Summary) connections(w io.Writer) {
+	slices.SortFunc(s.largest, func(a, b *connected) int { return cmp.Compare(a.ConnectionID, b.ConnectionID) })
+	if n := len(s.largest); int64(n) < s.totals.connections {
+		fmt.Fprintf(w, "\nthe %d of %d connections that carried most, in the order of their first packets:\n", n, s.totals.connections)
+	} else {
+		fmt.Fprintf(w, "\n%s in the order of first packets:\n", count(s.totals.connections, "connection"))
+	}
+	lines := [][]string{headings}
+	for _, c := range s.largest {
+		lines = append(lines, s.connection(c))
+		if c.Kind == "mptcp" {
+			for i := range c.subflows {
+				lines = append(lines, s.subflow(c, &c.subflows[i]))
+			}
+		}
+	}
 	var text bytes.Buffer
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nconnection\tkind\tclient\tserver\tstart s\tduration s\tup\tdown\tRTT ms\tretransmitted\treinjected\tclosed\tnetwork\tnote")
-	for _, c := range rows {
-		s.connection(t, c)
+	for _, cells := range lines {
+		var used []string
+		for i, cell := range cells {
+			if slices.ContainsFunc(lines[1:], func(cells []string) bool { return cells[i] != "" }) {
+				used = append(used, cell)
+			}
+		}
+		fmt.Fprintln(t, strings.Join(used, "\t"))
 	}
 	t.Flush()
 	for row := range strings.Lines(text.String()) {
 		fmt.Fprintln(w, strings.TrimRight(row, " \n"))
 	}
-	if more := len(s.Connections) - len(rows); more > 0 {
-		fmt.Fprintf(w, "… and %d more, which carried less\n", more)
-	}
 }
 
-// largest are the connections that carried most, in the order of their begin.
-func (s *summary) largest(limit int) []*Connection {
-	rows := make([]*Connection, len(s.Connections))
-	for i := range rows {
-		rows[i] = &s.Connections[i]
-	}
-	if limit == 0 {
-		limit = shown
-	}
-	if limit < 0 || limit >= len(rows) {
-		return rows
-	}
-	slices.SortStableFunc(rows, func(a, b *Connection) int { return cmp.Compare(b.BytesUp+b.BytesDown, a.BytesUp+a.BytesDown) })
-	rows = rows[:limit]
-	slices.SortFunc(rows, func(a, b *Connection) int { return cmp.Compare(a.ConnectionID, b.ConnectionID) })
-	return rows
-}
-
-// connection writes a line for a connection, and one for each subflow of MPTCP.
-func (s *summary) connection(w io.Writer, c *Connection) {
+// connection is the line of a connection.
+func (s *Summary) connection(c *connected) []string {
 	kind, level := c.Kind, int32(0)
 	if c.Kind == "mptcp" {
 		level = NoSubflow
@@ -142,39 +239,99 @@ func (s *summary) connection(w io.Writer, c *Connection) {
 			kind += " v" + strconv.Itoa(int(c.MPTCPVersion))
 		}
 	}
-	var retransmitted int64
-	for _, sub := range s.subflows[c.ConnectionID] {
-		retransmitted += s.transport[[2]int32{c.ConnectionID, sub.SubflowID}].retransmitted
+	sent := c.directionsOf(level)
+	var again, payload [2]int64
+	for id, both := range c.sent {
+		for dir := range both {
+			if id != NoSubflow {
+				again[dir], payload[dir] = again[dir]+both[dir].again(), payload[dir]+both[dir].Bytes
+			}
+		}
 	}
-	rtt := s.transport[[2]int32{c.ConnectionID, level}].rtt
-	line(w, strconv.Itoa(int(c.ConnectionID)), kind, address(c.Client, c.ClientPort), address(c.Server, c.ServerPort), s.since(c.StartNS),
-		seconds(c.DurationS), size(c.BytesUp), size(c.BytesDown), milliseconds(rtt), some(retransmitted), some(c.ReinjectedUp+c.ReinjectedDn),
-		c.Closed, c.Networks, c.notes())
-	if c.Kind != "mptcp" {
-		return
+	path, rtt, dataACK := "", "", ""
+	switch {
+	case level == NoSubflow:
+		dataACK = longer(sent)
+	case len(c.subflows) > 0:
+		path, rtt = milliseconds(c.subflows[0].RTTHandshakeMS), pathRTT(&c.subflows[0], sent)
 	}
-	for _, sub := range s.subflows[c.ConnectionID] {
-		s.subflow(w, sub)
+	return []string{
+		strconv.Itoa(int(c.ConnectionID)), kind, address(c.Client, c.ClientPort), address(c.Server, c.ServerPort), s.since(c.StartNS),
+		seconds(c.DurationS), size(c.BytesUp), size(c.BytesDown), rate(&sent[0]), rate(&sent[1]), share(again[0], payload[0]), share(again[1], payload[1]),
+		path, rtt, dataACK, milliseconds(c.JoinDelayMS), some(c.ReinjectedUp + c.ReinjectedDn), c.Closed, c.Networks, c.notes(),
 	}
 }
 
-func (s *summary) subflow(w io.Writer, sub *Subflow) {
-	t := s.transport[[2]int32{sub.ConnectionID, sub.SubflowID}]
-	rtt := t.rtt
-	if !rtt.Known {
-		rtt = sub.RTTHandshakeMS
+func (s *Summary) subflow(c *connected, sub *Subflow) []string {
+	sent := c.directionsOf(sub.SubflowID)
+	return []string{
+		"  ." + strconv.Itoa(int(sub.SubflowID)), sub.Role, address(sub.Client, sub.ClientPort), address(sub.Server, sub.ServerPort), s.since(sub.StartNS),
+		seconds(sub.DurationS), size(sub.UniqueUp), size(sub.UniqueDown), rate(&sent[0]), rate(&sent[1]),
+		share(sent[0].again(), sent[0].Bytes), share(sent[1].again(), sent[1].Bytes),
+		milliseconds(sub.RTTHandshakeMS), pathRTT(sub, sent), "", milliseconds(sub.JoinDelayMS), some(sent[0].ReinjectedBytes + sent[1].ReinjectedBytes),
+		sub.Closed, cmp.Or(sub.Network, sub.Interface), sub.notes(),
 	}
-	where := sub.Network
-	if where == "" {
-		where = sub.Interface
-	}
-	line(w, "  ."+strconv.Itoa(int(sub.SubflowID)), sub.Role, address(sub.Client, sub.ClientPort), address(sub.Server, sub.ServerPort),
-		s.since(sub.StartNS), seconds(sub.DurationS), size(sub.UniqueUp), size(sub.UniqueDown), milliseconds(rtt), some(t.retransmitted), some(t.reinjected),
-		sub.Closed, where, sub.notes())
 }
 
-func line(w io.Writer, cells ...string) {
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
+func (c *connected) directionsOf(subflow int32) *[2]Direction {
+	if both := c.sent[subflow]; both != nil {
+		return both
+	}
+	return new([2]Direction)
+}
+
+// again is the payload that was sent again: seen twice, or lost before the capture.
+func (d *Direction) again() int64 { return d.RetransmittedBytes + d.HoleBytes }
+
+// share is a part of the payload with its percentage, or nothing for none.
+func share(part, whole int64) string {
+	if part == 0 {
+		return ""
+	}
+	return size(part) + " " + percent(part, whole)
+}
+
+// rate is the throughput in Mbit/s with three digits or more.
+func rate(d *Direction) string {
+	if !d.ThroughputB.Known || d.UniqueBytes == 0 {
+		return ""
+	}
+	return milliseconds(Just(d.ThroughputB.Value / 1e6))
+}
+
+// minSamples is how many samples a statement about a path needs.
+const minSamples = 10
+
+// pathRTT are the shortest round trip, the median and the 95 % quantile of the
+// direction whose round trips run over the path: from the capture to the
+// receiver it is at least half the way. A capture at the receiver measures only
+// the time until it acknowledges.
+func pathRTT(sub *Subflow, sent *[2]Direction) string {
+	best := -1
+	for i := range sent {
+		d := &sent[i]
+		if d.RTTSamples >= minSamples && sub.RTTHandshakeMS.Known && d.RTTMinMS.Value >= sub.RTTHandshakeMS.Value/2 &&
+			(best < 0 || d.RTTSamples > sent[best].RTTSamples) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	d := &sent[best]
+	return milliseconds(d.RTTMinMS) + "/" + milliseconds(d.RTTP50MS) + "/" + milliseconds(d.RTTP95MS) + " " + Directions[best]
+}
+
+// longer is the median time until a DATA_ACK, of the direction with more samples.
+func longer(sent *[2]Direction) string {
+	dir := 0
+	if sent[1].RTTSamples > sent[0].RTTSamples {
+		dir = 1
+	}
+	if !sent[dir].RTTP50MS.Known {
+		return ""
+	}
+	return milliseconds(sent[dir].RTTP50MS) + " " + Directions[dir]
 }
 
 func (c *Connection) notes() string {
@@ -220,61 +377,123 @@ func (s *Subflow) notes() string {
 	return strings.Join(notes, ", ")
 }
 
-// totals tells of all connections, shown or not.
-func (s *summary) totals(w io.Writer) {
-	var mptcp, fallback, several, handovers, up, down, reinjected, bytes, retransmitted int64
-	for i := range s.Connections {
-		c := &s.Connections[i]
-		up, down, reinjected = up+c.BytesUp, down+c.BytesDown, reinjected+c.ReinjectedUp+c.ReinjectedDn
-		handovers += int64(c.Handovers)
-		if c.Kind == "mptcp" {
-			mptcp++
-		}
-		if c.Fallback {
-			fallback++
-		}
-		if c.SubflowsUsed > 1 {
-			several++
-		}
-	}
-	for key, t := range s.transport {
-		if key[1] != NoSubflow {
-			bytes, retransmitted = bytes+t.bytes, retransmitted+t.retransmitted
-		}
-	}
-	fmt.Fprintf(w, "\n%s: %d of MPTCP (%d used several subflows, %d fell back), %d of TCP\n",
-		count(int64(len(s.Connections)), "connection"), mptcp, several, fallback, int64(len(s.Connections))-mptcp)
-	fmt.Fprintf(w, "%s up, %s down; %s retransmitted (%s), %s reinjected (%s); %s\n", size(up), size(down),
-		size(retransmitted), percent(retransmitted, bytes), size(reinjected), percent(reinjected, up+down), count(handovers, "handover"))
-	s.networks(w)
+// totals are those of all connections, shown or not.
+type totals struct {
+	connections, mptcp, fallback, several, handovers, reinjected int64
+	startNS                                                      int64 // of the first one
+	side                                                         [2]sideTotals
+	networks                                                     []string
+	carried                                                      map[string]int64 // by network
+	client, server, handshakes                                   int64            // at which end the capture seems to have been made
 }
 
-// networks tells how the payload was spread over the networks.
-func (s *summary) networks(w io.Writer) {
-	var names []string
-	var all int64
-	carried := make(map[string]int64)
-	for i := range s.Subflows {
-		sub := &s.Subflows[i]
-		name := cmp.Or(sub.Network, sub.Interface, "unknown")
-		if _, ok := carried[name]; !ok {
-			names = append(names, name)
-		}
-		carried[name] += sub.UniqueUp + sub.UniqueDown
-		all += sub.UniqueUp + sub.UniqueDown
+type sideTotals struct {
+	unique, payload, again, missing int64
+}
+
+func (t *totals) add(c *connected) {
+	if t.connections == 0 || c.StartNS < t.startNS {
+		t.startNS = c.StartNS
 	}
+	t.connections++
+	t.side[0].unique += c.BytesUp
+	t.side[1].unique += c.BytesDown
+	t.reinjected += c.ReinjectedUp + c.ReinjectedDn
+	t.handovers += int64(c.Handovers)
+	if c.Kind == "mptcp" {
+		t.mptcp++
+	}
+	if c.Fallback {
+		t.fallback++
+	}
+	if c.SubflowsUsed > 1 {
+		t.several++
+	}
+	for id, both := range c.sent {
+		if id == NoSubflow {
+			continue
+		}
+		for dir := range both {
+			d := &both[dir]
+			t.side[dir].payload += d.Bytes
+			t.side[dir].again += d.again()
+			t.side[dir].missing += d.MissingBytes
+		}
+	}
+	for i := range c.subflows {
+		t.subflow(&c.subflows[i])
+	}
+}
+
+func (t *totals) subflow(sub *Subflow) {
+	name := cmp.Or(sub.Network, sub.Interface, "unknown")
+	if _, ok := t.carried[name]; !ok {
+		t.networks = append(t.networks, name)
+	}
+	t.carried[name] += sub.UniqueUp + sub.UniqueDown
+	if !sub.RTTHandshakeMS.Known || !sub.RTTServerMS.Known || sub.OpenedBy == "server" {
+		return
+	}
+	t.handshakes++
+	switch part := sub.RTTServerMS.Value / sub.RTTHandshakeMS.Value; {
+	case part >= 0.75:
+		t.client++
+	case part <= 0.25:
+		t.server++
+	}
+}
+
+// write writes the totals.
+func (t *totals) write(w io.Writer) {
+	up, down := &t.side[0], &t.side[1]
+	fmt.Fprintf(w, "\n%s: %d of MPTCP (%d used several subflows, %d fell back), %d of TCP\n",
+		count(t.connections, "connection"), t.mptcp, t.several, t.fallback, t.connections-t.mptcp)
+	fmt.Fprintf(w, "%s up, %s down; sent again: %s up (%s), %s down (%s)", size(up.unique), size(down.unique),
+		size(up.again), percent(up.again, up.payload), size(down.again), percent(down.again, down.payload))
+	if t.mptcp > 0 {
+		fmt.Fprintf(w, "; %s reinjected (%s); %s", size(t.reinjected), percent(t.reinjected, up.unique+down.unique), count(t.handovers, "handover"))
+	}
+	fmt.Fprintln(w)
+	t.writeNetworks(w)
+	if t.handshakes > 0 {
+		fmt.Fprintf(w, "captured %s\n", t.place())
+	}
+	fmt.Fprintln(w, "sent again: seen twice, or lost before the capture, with the share of the payload of that direction; path RTT: SYN to third ACK")
+}
+
+// place is where the captures were made, by the parts of the handshakes before
+// and behind the capture.
+func (t *totals) place() string {
+	const most = 0.8
+	switch limit := most * float64(t.handshakes); {
+	case float64(t.client) >= limit:
+		return fmt.Sprintf("at the client, by %d of %s", t.client, count(t.handshakes, "handshake"))
+	case float64(t.server) >= limit:
+		return fmt.Sprintf("at the server, by %d of %s", t.server, count(t.handshakes, "handshake"))
+	}
+	return fmt.Sprintf("on the path or at several places: %d of %s say at the client, %d at the server", t.client, count(t.handshakes, "handshake"), t.server)
+}
+
+// writeNetworks writes how the payload was spread over the networks.
+func (t *totals) writeNetworks(w io.Writer) {
+	names := t.networks
 	if len(names) < 2 {
 		return
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(carried[b], carried[a]), cmp.Compare(a, b)) })
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %s (%s)", name, size(carried[name]), percent(carried[name], all))
+	var all int64
+	for _, bytes := range t.carried {
+		all += bytes
 	}
-	fmt.Fprintf(w, "by network: %s\n", strings.Join(names, ", "))
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(t.carried[b], t.carried[a]), cmp.Compare(a, b)) })
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = fmt.Sprintf("%s %s (%s)", name, size(t.carried[name]), percent(t.carried[name], all))
+	}
+	fmt.Fprintf(w, "by network: %s\n", strings.Join(texts, ", "))
 }
 
 // since is the time since the first packet of all.
-func (s *summary) since(ns int64) string { return seconds(float64(ns-s.Connections[0].StartNS) / 1e9) }
+func (s *Summary) since(ns int64) string { return seconds(float64(ns-s.totals.startNS) / 1e9) }
 
 func address(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 

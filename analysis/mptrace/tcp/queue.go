@@ -106,7 +106,7 @@ func (t *Tracker) sweepClosed(nowNS int64) {
 const (
 	openingShare  = 4
 	oneSidedShare = 8
-	closedShare   = 4
+	closedShare   = 8
 	buriedShare   = 4
 )
 

@@ -3,10 +3,10 @@ package tcp
 import "mplab/analysis/mptrace/packet"
 
 // A RST ends a flow only when the end that it is sent to accepts it (RFC 9293
-// §3.10.7, RFC 5961 §3.2). The capture does not see that end, so a flow that
-// goes on takes its reset back.
+// §3.10.7, RFC 5961 §3.2). The capture does not see that end, so the reset of a
+// flow that continues is undone.
 
-// weight says what the addressee of a RST does with it.
+// weight is the reaction of a RST's addressee.
 type weight uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	accepted
 )
 
-// weigh judges a RST of a direction by what its addressee has acknowledged and
-// which window it announced. Where nothing is known, the RST is accepted.
+// weigh judges a RST of a direction by the acknowledgements and the window of
+// its addressee. Where nothing is known, the RST is accepted.
 func (f *Flow) weigh(dir uint8, p *packet.Packet) weight {
 	from, to := &f.half[dir], &f.half[1-dir]
 	if to.opens() > 0 && from.syns == 0 && !f.plain(dir) && !f.plain(1-dir) { // SYN-SENT
@@ -51,7 +51,7 @@ func (f *Flow) weigh(dir uint8, p *packet.Packet) weight {
 	return ignored
 }
 
-// bounds are the least and the greatest number that the receiver of a
+// bounds are the lowest and the highest number that the receiver of a
 // direction may expect next. After a FIN some systems send the RST with the
 // number of the FIN.
 func (s *stream) bounds() (low, edge uint64) {
@@ -137,7 +137,7 @@ func (s *stream) finished() bool { return s.hasFIN && s.ackKnown && s.acked > s.
 
 // continues says whether the numbers of a packet lie where those of the flow
 // were last. An idle time, or a clock that was set, does not make a new
-// connection of what goes on.
+// connection of it.
 func (f *Flow) continues(p *packet.Packet, dir uint8) bool {
 	if p.Flags&packet.SYN != 0 || f.streams[Up] == nil {
 		return false

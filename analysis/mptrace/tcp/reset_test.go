@@ -7,7 +7,7 @@ import (
 )
 
 // TestResets: a RST ends a flow when its addressee accepts it (RFC 9293 §3.10.7,
-// RFC 5961 §3.2), and a flow that goes on was not ended.
+// RFC 5961 §3.2), and a flow that continues was not ended.
 func TestResets(t *testing.T) {
 	scaled := func(k *talk) {
 		k.send(Up, syn, -1, 0, 0, scale(7))

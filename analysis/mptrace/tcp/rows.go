@@ -28,6 +28,7 @@ func (f *Flow) Row(row *tables.Subflow) {
 	row.SYNACKRetries = int32(max(1, f.half[Down].synAcks) - 1)
 	if ns, ok := f.handshakeNS(); ok {
 		row.RTTHandshakeMS = milliseconds(ns)
+		row.RTTServerMS = milliseconds(f.synAckNS - f.synNS)
 	}
 	row.Closed = f.Closed()
 	if f.reset {

@@ -248,7 +248,7 @@ func TestCaptures(t *testing.T) {
 		o, _ := New(dir)
 		in := source.Open(names, source.Options{})
 		var warnings tables.Warnings
-		sink := tables.NewMemorySink(tables.All)
+		sink := tables.NewMemorySink(tables.All, 0)
 		engine := mptcp.New(mptcp.Options{Observer: o}, sink, &warnings)
 		tracker := tcp.NewTracker(tcp.Options{OnEnd: engine.EndFlow, OnRetransmission: engine.Retransmission})
 		var block source.Block

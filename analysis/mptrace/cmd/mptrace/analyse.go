@@ -104,6 +104,9 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 		return err
 	}
 	result, err := mptrace.Analyse(names, options)
+	if errors.Is(err, tables.ErrRows) {
+		err = fmt.Errorf("--json: more than %d rows. Write them as Parquet with -o DIR, or choose tables with --tables", mostRows)
+	}
 	if err != nil {
 		return &exitError{exitPartial, err}
 	}
@@ -111,7 +114,7 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	if mptrace.Unreadable(result.Files) {
 		return &exitError{code: exitBadInput}
 	}
-	if err := o.print(result, options.Keep, stdout); err != nil {
+	if err := o.print(result, &options, stdout); err != nil {
 		return &exitError{exitPartial, err}
 	}
 	if bad {
@@ -146,11 +149,11 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	}
 	switch {
 	case o.json && chosen == 0:
-		a.Keep = tables.Small
+		a.Keep, a.KeepRows = tables.Small, mostRows
 	case o.json:
-		a.Keep = chosen
+		a.Keep, a.KeepRows = chosen, mostRows
 	case o.prints():
-		a.Keep = tables.TableConnections | tables.TableSubflows | tables.TableDirections
+		a.Summary = tables.NewSummary(o.limit())
 	}
 	if a.Source, a.Network, err = o.reading.options(); err != nil {
 		return a, err
@@ -160,6 +163,10 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	}
 	return a, o.evidence(&a)
 }
+
+// mostRows is how many rows --json holds in memory before it prints them: about
+// a gigabyte.
+const mostRows = 1_000_000
 
 // limit is how many connections a summary names.
 func (o *analyseOptions) limit() int {
@@ -195,16 +202,19 @@ func (o *analyseOptions) evidence(a *mptrace.Options) (err error) {
 	return nil
 }
 
-func (o *analyseOptions) print(result *tables.Result, set tables.Set, stdout io.Writer) error {
+func (o *analyseOptions) print(result *tables.Result, options *mptrace.Options, stdout io.Writer) error {
 	if !o.prints() {
 		return nil
 	}
 	w := bufio.NewWriter(stdout)
 	var err error
 	if o.json {
-		err = result.WriteJSON(w, set)
+		err = result.WriteJSON(w, options.Keep)
 	} else {
-		err = result.WriteSummary(w, o.limit())
+		err = options.Summary.Write(w, result.Files, &result.Warnings)
+	}
+	if errors.Is(err, tables.ErrConnections) {
+		return fmt.Errorf("--all: %w. Write them as Parquet with -o DIR", err)
 	}
 	if err != nil {
 		return err

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ type endsOptions struct {
 	phone, proxy []string
 	dir          string
 	json         bool
+	all          bool
 	sameClock    bool
 	reading
 }
@@ -48,6 +51,7 @@ command is wrong.`,
 	flags.StringSliceVar(&o.proxy, "proxy", nil, "captures made at the proxy")
 	flags.StringVarP(&o.dir, "output", "o", "", "write the tables as Parquet into this directory")
 	flags.BoolVar(&o.json, "json", false, "print the tables as JSON")
+	flags.BoolVar(&o.all, "all", false, "the summary has every direction of a subflow, not only the 40 that sent most")
 	flags.BoolVar(&o.sameClock, "same-clock", false, "both ends have one clock, as in the virtual lab")
 	flags.IntVar(&o.samples, "samples", o.samples, "delays kept for each direction of a subflow before they are thinned (-1: all)")
 	o.reading.flags(flags)
@@ -72,10 +76,15 @@ func compare(o endsOptions, stdout io.Writer) error {
 	switch {
 	case r != nil && (mptrace.Unreadable(r.Phone) || mptrace.Unreadable(r.Proxy)):
 		return &exitError{code: exitBadInput}
-	case errors.Is(err, ends.ErrNothing):
+	case errors.Is(err, ends.ErrNothing), errors.Is(err, ends.ErrSame):
 		return &exitError{exitBadInput, err}
 	case err != nil:
 		return &exitError{exitPartial, err}
+	}
+	if o.json || o.dir != "" { // else the summary has them
+		for _, doubt := range r.Doubts {
+			fmt.Fprintln(os.Stderr, "mptrace: ends:", doubt)
+		}
 	}
 	if err := o.write(r, stdout); err != nil {
 		return &exitError{exitPartial, err}
@@ -98,7 +107,11 @@ func (o *endsOptions) write(r *ends.Result, stdout io.Writer) error {
 	case o.json:
 		err = r.WriteJSON(w)
 	case o.dir == "":
-		err = r.WriteSummary(w)
+		limit := 0
+		if o.all {
+			limit = -1
+		}
+		err = r.WriteSummary(w, limit)
 	}
 	if err != nil {
 		return err

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -44,7 +47,8 @@ func TestMemoryUnderFloods(t *testing.T) {
 		{"mptcp", open, 550e6, open - atATime, 2*(open-atATime) - waiting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, memory := underFlood(t, c.name, c.flows)
+			dir := filepath.Join(t.TempDir(), "tables")
+			memory := underFlood(t, c.name, c.flows, io.Discard, "-o", dir)
 			if memory > c.most {
 				t.Errorf("%d bytes of memory, at most %d are promised", memory, c.most)
 			}
@@ -60,9 +64,21 @@ func TestMemoryUnderFloods(t *testing.T) {
 	}
 }
 
-// underFlood runs the program on a flood of so many flows. It returns the
-// directory of the tables, and how many bytes of memory were in use at most.
-func underFlood(t *testing.T, name string, flows int64) (string, int64) {
+// TestMemoryOfTheSummary: without -o, too, memory does not grow with the number
+// of connections.
+func TestMemoryOfTheSummary(t *testing.T) {
+	var text bytes.Buffer
+	if memory := underFlood(t, "syn", 300_000, &text); memory > 150e6 {
+		t.Errorf("%d bytes of memory", memory)
+	}
+	if !strings.Contains(text.String(), "the 20 of 300000 connections that carried most") {
+		t.Error(text.String())
+	}
+}
+
+// underFlood runs the program on a flood of so many flows. It returns how many
+// bytes of memory were in use at most.
+func underFlood(t *testing.T, name string, flows int64, stdout io.Writer, arguments ...string) int64 {
 	t.Helper()
 	kind, ok := flood.Find(name)
 	if !ok {
@@ -72,8 +88,8 @@ func underFlood(t *testing.T, name string, flows int64) (string, int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "tables")
-	command := exec.Command(self, "-", "-o", dir)
+	command := exec.Command(self, append([]string{"-"}, arguments...)...)
+	command.Stdout = stdout
 	command.Env = append(os.Environ(), "MPTRACE_TEST_ROLE=mptrace")
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
@@ -90,7 +106,7 @@ func underFlood(t *testing.T, name string, flows int64) (string, int64) {
 	if !ok {
 		t.Fatal("the kernel does not tell how much memory was in use")
 	}
-	return dir, int64(usage.Maxrss) << 10
+	return int64(usage.Maxrss) << 10
 }
 
 // evicted is how many flows were ended early, by the file of sources.
