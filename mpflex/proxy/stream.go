@@ -78,6 +78,12 @@ func (p *Proxy) serveStream(ctx context.Context, client identity.Client, st *ses
 	carrier.DescribeStream(st, &record)
 	record.DurationS = record.Opened.Since()
 	record.Status, record.Error = carrier.Outcome(err)
+	if one != nil && record.BytesUp+record.BytesDown == 0 {
+		var ok bool
+		if record.Suppressed, ok = one.records.empty.Take(time.Now()); !ok {
+			return
+		}
+	}
 	p.log.Write(record)
 }
 
