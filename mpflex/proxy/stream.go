@@ -36,7 +36,7 @@ func (p *Proxy) newSessions() {
 		Refused: func(client identity.Client, reason error) {
 			p.refused(client.Name, netip.AddrPort{}, reason)
 		},
-		Budget: session.NewBudget(p.config.Session.Budget(), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),
+		Budget: session.NewBudget(p.config.Session.Budget(config.DefaultProxyBudget), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),
 	})
 }
 
