@@ -128,7 +128,7 @@ func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) 
 	if c.Transport == config.MPFlex {
 		up, err := newUplink(c, a.tell, func(o *uplink.Options) {
 			o.Datagram = a.associations.deliver
-			o.Session.Budget = session.NewBudget(c.Session.Budget(), func(s session.Shortage) { log.Write(connlog.NewMemory(s)) })
+			o.Session.Budget = session.NewBudget(c.Session.Budget(config.DefaultAgentBudget), func(s session.Shortage) { log.Write(connlog.NewMemory(s)) })
 			if a.rules != nil {
 				o.Schemes = a.rules.encoded
 			}

@@ -17,7 +17,7 @@ func FuzzAgent(f *testing.F) {
 			return
 		}
 		s := c.Session.Config()
-		if !c.Proxy.IsValid() || c.MaxConnections <= 0 || c.IdleTimeout() <= 0 || s.Window < 0 || s.Memory < 0 || s.Keepalive < 0 || c.Session.Budget() <= 0 || len(c.Paths) > maxPaths {
+		if !c.Proxy.IsValid() || c.MaxConnections <= 0 || c.IdleTimeout() <= 0 || s.Window < 0 || s.Memory < 0 || s.Keepalive < 0 || c.Session.Budget(DefaultAgentBudget) <= 0 || len(c.Paths) > maxPaths {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -32,7 +32,7 @@ func FuzzProxy(f *testing.F) {
 		if !taken(t, data, &c) {
 			return
 		}
-		if c.MaxConnections <= 0 || c.IdleTimeout() <= 0 || len(c.Allowed) == 0 || c.Session.Budget() <= 0 {
+		if c.MaxConnections <= 0 || c.IdleTimeout() <= 0 || len(c.Allowed) == 0 || c.Session.Budget(DefaultProxyBudget) <= 0 {
 			t.Errorf("%+v", c)
 		}
 	})

@@ -92,15 +92,14 @@ func (c *AgentSession) Config() session.Config {
 	}
 }
 
-// DefaultBudget is how much memory all sessions of a program may take, bytes.
-const DefaultBudget = 512 << 20
+// Default memory of all sessions of a program, in bytes. An agent runs on a
+// phone, which ends programs that use much memory.
+const (
+	DefaultAgentBudget = 128 << 20
+	DefaultProxyBudget = 512 << 20
+)
 
-// Budget is the memory of all sessions, bytes; see [session.Budget].
-func (c *AgentSession) Budget() int64 {
-	if c.BudgetBytes == 0 {
-		return DefaultBudget
-	}
-	return c.BudgetBytes
-}
+// Budget returns the memory of all sessions in bytes, see [session.Budget].
+func (c *AgentSession) Budget(otherwise int64) int64 { return cmp.Or(c.BudgetBytes, otherwise) }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -18,6 +18,7 @@ type Schemes struct {
 	T          float64 `json:"t"`
 	Session    string  `json:"session"`
 	Client     string  `json:"client,omitempty"`
-	Generation uint32  `json:"generation"`      // of the table that is in force now
-	Error      string  `json:"error,omitempty"` // of the one that was sent: it is not in force, or the agent was not told
+	Generation uint32  `json:"generation"`           // of the table that is in force now
+	Error      string  `json:"error,omitempty"`      // of the one that was sent: it is not in force, or the agent was not told
+	Suppressed uint64  `json:"suppressed,omitempty"` // such records of the client that were left out since the last one
 }

@@ -49,6 +49,9 @@ type Connection struct {
 	CongestionControl string `json:"congestion_control"`
 	Status            Status `json:"status"`
 	Error             string `json:"error"`
+	// Suppressed counts the records of the client, of connections without a byte,
+	// that were left out since the last one.
+	Suppressed uint64 `json:"suppressed,omitempty"`
 }
 
 // Path is what one path of a session carried of a stream, in bytes.

@@ -30,6 +30,7 @@ func (r *Reader) Read(take func() [][]byte, giveBack func()) (int, error) {
 	err := r.raw.Read(func(fd uintptr) bool {
 		to := take()
 		if none = len(to) == 0; none {
+			failure = nil
 			return true
 		}
 		for {

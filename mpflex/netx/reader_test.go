@@ -52,6 +52,35 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// TestReaderWithoutMemory: a reader that waited, and gets no memory when there is
+// something to read, reads nothing and does not fail.
+func TestReaderWithoutMemory(t *testing.T) {
+	a, b := loop(t)
+	r, err := NewReader(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan bool)
+	taken := 0
+	go func() {
+		<-waits
+		_, _ = b.Write([]byte("x"))
+	}()
+	n, err := r.Read(func() [][]byte {
+		if taken++; taken > 1 {
+			return nil
+		}
+		return [][]byte{make([]byte, 1)}
+	}, func() { close(waits) })
+	if n != 0 || err != nil || taken != 2 {
+		t.Errorf("%d bytes, %v, asked for memory %d times", n, err, taken)
+	}
+	m := &memory{pieces: [][]byte{make([]byte, 1)}}
+	if n, err := r.Read(m.take, m.giveBack); n != 1 || err != nil {
+		t.Errorf("with memory: %d bytes, %v", n, err)
+	}
+}
+
 func TestReaderOfAConnectionThatIsReset(t *testing.T) {
 	a, b := loop(t)
 	r, err := NewReader(a)

@@ -35,10 +35,15 @@ type client struct {
 	session *session.Session
 	name    udprelay.Client
 	schemes *schemes.Set
+	records *throttles
 
 	mu    sync.Mutex
 	table *policy.Table // what the labels of its streams stand for; nil: it has sent none
 }
+
+// throttles bound the records of a client, over all its sessions, that cost it
+// nothing: of tables of schemes, and of connections without a byte.
+type throttles struct{ schemes, empty connlog.Throttle }
 
 // setTable reads the client's table of schemes.
 func (c *client) setTable(encoded []byte) error {
@@ -127,6 +132,14 @@ func (p *Proxy) begin(who identity.Client, id wire.SessionID, s *session.Session
 	if c.open[key] != nil {
 		return errTwice
 	}
+	for other, its := range c.open {
+		if other.Client == key.Client {
+			one.records = its.records
+		}
+	}
+	if one.records == nil {
+		one.records = &throttles{}
+	}
 	c.open[key], c.streams[s] = one, one
 	s.OnDatagram(func(d session.Datagram) {
 		if s.Err() == nil {
@@ -171,12 +184,19 @@ func (c *clients) deliver(client udprelay.Client, association uint32, source net
 // takeSchemes reads another table of schemes of a stream, answers, and logs it.
 func (p *Proxy) takeSchemes(st *session.Stream, one *client) {
 	err := p.replaceTable(st, one)
+	if err != nil {
+		netx.Abort(st)
+	}
+	now := time.Now()
+	suppressed, ok := one.records.schemes.Take(now)
+	if !ok {
+		return
+	}
 	record := connlog.Schemes{
-		Event: "schemes", T: connlog.Unix(time.Now()), Session: one.name.Session.String(), Client: one.name.Name, Generation: one.generation(),
+		Event: "schemes", T: connlog.Unix(now), Suppressed: suppressed, Session: one.name.Session.String(), Client: one.name.Name, Generation: one.generation(),
 	}
 	if err != nil {
 		record.Error = err.Error()
-		netx.Abort(st)
 	}
 	p.log.Write(record)
 }

@@ -107,3 +107,42 @@ func TestStreamThatSaysNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsOfAClientAreBounded: tables of schemes without end, and streams that
+// carry nothing, fill no log, however many sessions they come over. What was left
+// out is counted.
+func TestRecordsOfAClientAreBounded(t *testing.T) {
+	const each = 100
+	p := start(t, nil, "alice")
+	table := wire.Open{Command: wire.Schemes}.Append(nil)
+	for n := range byte(3) {
+		conn := p.peer(t, "alice", n)
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		for i := range uint32(each) {
+			end := append(frame.Header{Type: frame.Data, Flags: frame.Fin, Size: uint16(len(table)), Stream: 4*i + 1}.Append(nil), table...)
+			if _, err := conn.Write(append(end, data(4*i+3, 0, []byte("no stream begins like this"))...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	testkit.Eventually(t, "all records", func() bool {
+		time.Sleep(2 * connlog.ThrottlePause)
+		written := [2]uint64{}
+		conn := p.peer(t, "alice", 4) // what was left out is told with the next record
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		_, _ = conn.Write(data(1, 0, []byte("no stream begins like this")))
+		_, _ = conn.Write(append(frame.Header{Type: frame.Data, Flags: frame.Fin, Size: uint16(len(table)), Stream: 3}.Append(nil), table...))
+		time.Sleep(connlog.ThrottlePause)
+		for _, r := range records[connlog.Connection](t, p, "connection") {
+			written[0] += 1 + r.Suppressed
+		}
+		for _, r := range records[connlog.Schemes](t, p, "schemes") {
+			written[1] += 1 + r.Suppressed
+		}
+		return min(written[0], written[1]) >= 3*each
+	})
+	connections, schemes := records[connlog.Connection](t, p, "connection"), records[connlog.Schemes](t, p, "schemes")
+	if most := 3 * each / 2; len(connections) > most || len(schemes) > most {
+		t.Errorf("%d records of connections and %d of schemes", len(connections), len(schemes))
+	}
+}

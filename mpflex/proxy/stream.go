@@ -34,7 +34,7 @@ func (p *Proxy) newSessions() {
 		Refused: func(client identity.Client, remote net.Addr, reason error) {
 			p.refused(client.Name, netx.AddrPort(remote), reason)
 		},
-		Budget: session.NewBudget(p.config.Session.Budget(), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),
+		Budget: session.NewBudget(p.config.Session.Budget(config.DefaultProxyBudget), func(s session.Shortage) { p.log.Write(connlog.NewMemory(s)) }),
 	})
 }
 
@@ -81,6 +81,12 @@ func (p *Proxy) serveStream(ctx context.Context, client identity.Client, st *ses
 	carrier.DescribeStream(st, &record)
 	record.DurationS = record.Opened.Since()
 	record.Status, record.Error = carrier.Outcome(err)
+	if one != nil && record.BytesUp+record.BytesDown == 0 {
+		var ok bool
+		if record.Suppressed, ok = one.records.empty.Take(time.Now()); !ok {
+			return
+		}
+	}
 	p.log.Write(record)
 }
 

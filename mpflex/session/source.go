@@ -88,6 +88,7 @@ func (p *place) take() [][]byte {
 		return nil
 	}
 	first, last := p.st.out.place()
+	p.st.charge()
 	p.last, p.to = last, append(p.to[:0], first)
 	for s.unsent < s.config.Memory && s.config.Account.room(2) > 0 && len(p.to) < readBlocks {
 		b := newBlock()

@@ -4,6 +4,7 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -21,6 +22,7 @@ import (
 	"mplab/mpflex/bench/holder"
 	"mplab/mpflex/bench/rig"
 	"mplab/mpflex/bench/role"
+	"mplab/mpflex/config"
 	"mplab/mpflex/status"
 )
 
@@ -167,10 +169,7 @@ func start(here *rig.Node, dir string, c Case) (programs []*rig.Program, err err
 			programs = append(programs, p)
 		}
 	}
-	session := map[string]any{}
-	if c.Budget > 0 {
-		session["budget_bytes"] = c.Budget
-	}
+	session := map[string]any{"budget_bytes": cmp.Or(c.Budget, config.DefaultProxyBudget)} // at the agents, too
 	configure := func(name string, value map[string]any) string {
 		value["max_connections"], value["session"] = 20_000, session
 		path := filepath.Join(dir, name+".json")

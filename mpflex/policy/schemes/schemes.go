@@ -18,6 +18,10 @@ type Set struct {
 	made map[string]*session.Scheme // by policy.Scheme.String
 }
 
+// mostMade bounds the schemes of a set: a few times those of a table. It is
+// emptied when it is full; streams keep what they have.
+const mostMade = 1024
+
 // NewSet returns the set of a session with its own scheduler, as in
 // session.Config.
 func NewSet(scheduler string) *Set {
@@ -25,8 +29,8 @@ func NewSet(scheduler string) *Set {
 }
 
 // Of returns what to give to session.Stream.SetScheme. Equal schemes are one,
-// so that their streams take turns, also when the rules were read again. It
-// fails when this side does not know the scheduler.
+// so that their streams take turns, also when the rules were read again, until
+// the set is full. It fails when this side does not know the scheduler.
 func (s *Set) Of(scheme *policy.Scheme) (*session.Scheme, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,6 +50,9 @@ func (s *Set) Of(scheme *policy.Scheme) (*session.Scheme, error) {
 		use := scheme.Use(device)
 		return use != policy.Excluded, use == policy.Backup
 	}}
+	if len(s.made) >= mostMade {
+		clear(s.made)
+	}
 	s.made[key] = made
 	return made, nil
 }

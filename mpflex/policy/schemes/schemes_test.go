@@ -3,6 +3,7 @@ package schemes
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"reflect"
@@ -22,6 +23,19 @@ func schemeOf(t *testing.T, text string) *policy.Policy {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// TestSetIsBounded: schemes that change without end do not stay.
+func TestSetIsBounded(t *testing.T) {
+	set := NewSet("")
+	for i := range 3 * mostMade {
+		if _, err := set.Of(schemeOf(t, fmt.Sprintf("paths: wlan%d", i)).Default().Scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(set.made) > mostMade {
+		t.Errorf("%d schemes are kept", len(set.made))
+	}
 }
 
 func TestSchemesOfASession(t *testing.T) {
