@@ -124,7 +124,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
         changes.append(_change(key, metric, old.get(key, _NOTHING), new.get(key, _NOTHING)))
     changes.sort(key=lambda change: not change.metric.headline)
     corrected = tuple(_decided(changes, correction))
-    return ComparedRuns(tuple(baseline), run, corrected, correction, tuple(_differences(baseline, run)))
+    return ComparedRuns(tuple(baseline), run, corrected, correction, (*_differences(baseline, run), *before.unread))
 
 
 def usual_range(medians: Sequence[float]) -> Interval | None:
