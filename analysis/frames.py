@@ -33,7 +33,7 @@ class Results:
 
     records: tuple[Run, ...]
     unread: list[str] = field(default_factory=list)
-    """Folders that look like runs and are none; and, of several runs, files that are damaged: a frame lacks their rows."""
+    """Folders that hold no readable run; and, of several runs, damaged files, whose rows a frame lacks."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
