@@ -146,7 +146,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
         run=run,
         changes=tuple(_decided(changes, correction)),
         correction=correction,
-        warnings=tuple(_differences(baseline, run)),
+        warnings=(*_differences(baseline, run), *before.unread),
         missing=tuple(series for series in dict.fromkeys(key.series for key in old) if series not in planned),
         no_common_values=not new.keys() & old.keys(),
     )

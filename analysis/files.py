@@ -55,7 +55,7 @@ FORMULA = re.compile(r"[=+@\t\r-]")
 
 
 def parse_json(text: str | bytes) -> Json:
-    """What a JSON text says, as far as a program can use it: a run of somebody else can hold anything.
+    """Parse a JSON text from a run that another user may have made.
 
     Control characters become U+FFFD, whole numbers of more than 18 digits become floats.
 

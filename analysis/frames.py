@@ -1,6 +1,6 @@
 """Runs as polars frames: everything that is known of one run, or of all runs in a folder."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analysis.columns import RESULT_TABLES
-from analysis.errors import NotAnalysedError, NotARunError
+from analysis.errors import NotAnalysedError, NotARunError, TablesError
 from analysis.links import measurements
 from analysis.reported import read_summary
 from analysis.run import Cell, Run, read_run
@@ -32,43 +32,43 @@ class Results:
     """
 
     records: tuple[Run, ...]
-    unread: tuple[str, ...] = field(default=())
-    """What is wrong with folders that look like runs and are none."""
+    unread: list[str] = field(default_factory=list)
+    """Folders that hold no readable run; and, of several runs, damaged files, whose rows a frame lacks."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run."""
-        return _frame("runs", (run_row(run) for run in self.records))
+        return self._frame("runs", lambda run: (run_row(run),))
 
     @cached_property
     def cells(self) -> pl.DataFrame:
         """One row per planned cell."""
-        return _frame("cells", (row for run in self.records for row in cell_rows(run)))
+        return self._frame("cells", cell_rows)
 
     @cached_property
     def values(self) -> pl.DataFrame:
         """One row per value of an ok cell; none of runs that were not analysed."""
-        return _frame("values", (row for run in self.records for row in value_rows(run)))
+        return self._frame("values", value_rows)
 
     @cached_property
     def statistics(self) -> pl.DataFrame:
         """One row per transport's series in a report."""
-        return _frame("statistics", (row for run in self.records for row in statistics_rows(run)))
+        return self._frame("statistics", statistics_rows)
 
     @cached_property
     def contrasts(self) -> pl.DataFrame:
         """One row per transport against another in a report."""
-        return _frame("contrasts", (row for run in self.records for row in contrast_rows(run)))
+        return self._frame("contrasts", contrast_rows)
 
     @cached_property
     def links(self) -> pl.DataFrame:
         """One row per quantity of a link that was probed."""
-        return _frame("links", (row for run in self.records for row in link_rows(run)))
+        return self._frame("links", link_rows)
 
     @cached_property
     def steps(self) -> pl.DataFrame:
         """One row per step of a cell."""
-        return _frame("steps", (row for run in self.records for row in step_rows(run)))
+        return self._frame("steps", step_rows)
 
     def table(self, name: str) -> pl.DataFrame:
         """One of the frames by its name; raises KeyError."""
@@ -76,6 +76,18 @@ class Results:
             raise KeyError(name)
         frame: pl.DataFrame = getattr(self, name)
         return frame
+
+    def _frame(self, name: str, rows_of: Callable[[Run], Iterable[Row]]) -> pl.DataFrame:
+        """The rows of all runs. Raises TablesError when a file of the only run is damaged."""
+        rows: list[Row] = []
+        for run in self.records:
+            try:
+                rows += list(rows_of(run))
+            except TablesError as error:
+                if len(self.records) == 1:
+                    raise
+                self.unread.append(str(error))
+        return pl.DataFrame(rows, schema=RESULT_TABLES[name].schema, orient="row")
 
     def traces(self, name: str) -> pl.DataFrame:
         """A table of mptrace over all ok cells, with ``run_id`` and ``cell`` in front (docs/trace-tables.md).
@@ -107,7 +119,7 @@ def load(path: Path | str) -> Results:
             runs.append(read_run(directory))
         except NotARunError as error:
             unread.append(str(error))
-    return Results(tuple(sorted(runs, key=started)), tuple(unread))
+    return Results(tuple(sorted(runs, key=started)), unread)
 
 
 def started(run: Run) -> tuple[str, str]:
@@ -244,10 +256,6 @@ def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
                 own = [pl.lit(run.manifest.run_id).alias("run_id"), pl.lit(cell.id).alias("cell")]
                 frames.append(tables[name].select(*own, pl.all()))
     return pl.concat(frames)
-
-
-def _frame(name: str, rows: Iterable[Row]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema=RESULT_TABLES[name].schema, orient="row")
 
 
 def _groups(run: Run) -> list[Row]:

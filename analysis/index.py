@@ -89,7 +89,7 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
 
 def query(file: Path, sql: str) -> Answer:
-    """What one statement answers; it can change nothing, and read nothing but the index.
+    """Run one statement; it can change nothing, and read only the index.
 
     Raises:
         QueryError: the statement is wrong, or there is no index.
@@ -155,7 +155,7 @@ def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """Do ``work`` in a thread: signal handlers of Python run between steps of its own only, not in those of DuckDB."""
+    """Do ``work`` in a thread: Python runs no signal handler while DuckDB calculates in the main thread."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(work)
         try:

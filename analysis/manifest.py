@@ -74,7 +74,7 @@ class Transport(Record):
 
 
 class PathChange(Record):
-    """What was to happen to a path while a scenario ran."""
+    """A planned change of a path while a scenario runs."""
 
     at_s: Seconds = 0.0
     device: str = ""

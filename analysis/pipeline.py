@@ -16,7 +16,7 @@ from analysis.registry import register
 from analysis.report import write_report
 from analysis.reported import read_summary
 from analysis.result import Analysis
-from analysis.run import Cell, Run, read_run
+from analysis.run import Cell, Run, check_folders, read_run
 from analysis.scores import CellScores, score_cell
 from analysis.shares import interface_shares
 from analysis.statistics import summarise
@@ -62,12 +62,13 @@ def analyze(
         mptrace: the program; None: see `analysis.decode.find_mptrace`.
 
     Raises:
-        NotARunError: ``run_dir`` holds no readable manifest.
+        NotARunError: ``run_dir`` holds no readable manifest, or a link to a folder.
         ProgramMissingError: there are captures, and no mptrace to read them.
         ScenarioMissingError: a scenario with ok cells has no usable ``scores.py``.
         MetricConflictError: two scenarios mean different things by one name of a metric.
     """
     tell: Listener = progress or (lambda _: None)
+    check_folders(run_dir)
     run = read_run(run_dir)
     _conclude(_analysis(run, tell, scenario_folders, mptrace), tell)
 

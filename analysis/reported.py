@@ -1,4 +1,4 @@
-"""Reads ``report/summary.json``, which may come from somebody else, like the rest of a run directory."""
+"""Reads ``report/summary.json`` and checks it: another user may have made the run."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ Ends = tuple[float, float] | None
 
 
 class _Part(Record):
-    """With what it does not know: programs may want more of the file than mplab reads."""
+    """Keeps unknown fields: other programs may need them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -88,10 +88,10 @@ class _Summary(_Part):
 
 
 def read_summary(run_dir: Path) -> dict[str, Any]:
-    """``report/summary.json`` of a run, with what its readers need in place.
+    """``report/summary.json`` of a run, checked.
 
     Raises:
-        NotAnalysedError: there is none.
+        NotAnalysedError: the run has no report.
         TablesError: it is damaged, or from a newer mplab.
     """
     path = run_dir / "report" / "summary.json"

@@ -1,5 +1,6 @@
 """Reading a run directory: what was planned, what came of it."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -112,6 +113,14 @@ class Run:
     def events_named(self, name: str) -> list[dict[str, Any]]:
         """The events of one name, in order."""
         return [event for event in self.events if event.get("event") == name]
+
+
+def check_folders(directory: Path) -> None:
+    """Raise `NotARunError` when a folder of a run is a link: what is written or replaced in it would be elsewhere."""
+    for folder, names, _ in os.walk(directory):
+        for name in names:
+            if (path := Path(folder, name)).is_symlink():
+                raise NotARunError(directory, f"{path.relative_to(directory)} is a link to a folder; a run has none")
 
 
 def read_run(directory: Path) -> Run:

@@ -12,7 +12,7 @@ DASH = "\N{EN DASH}"
 UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that steer a terminal, turn the direction of a line, or cannot stand in XML; not tab and line feed."""
+"""Characters that steer a terminal, turn the direction of a line, or that XML forbids; not tab and line feed."""
 
 
 def printable(text: str) -> str:

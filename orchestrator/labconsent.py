@@ -14,7 +14,7 @@ from orchestrator.spec.places import PhoneShellFile, SshFile
 
 
 def outside(lab: LabFile) -> Iterator[str]:
-    """What a lab uses beyond the namespaces of a virtual lab, one phrase each; nothing when it uses nothing."""
+    """Yield one phrase for each thing that a lab uses beyond the namespaces of a virtual lab."""
     for name, place in lab.places().items():
         if isinstance(place, PhoneShellFile):
             yield f"phones.{name}.root_shell runs on this host: {shlex.join(place.command)}"
@@ -34,7 +34,7 @@ def _key_of(place: SshFile) -> str:
 
 
 def remember_lab(use: LabUse) -> None:
-    """Note that the user has begun a run with this lab file. Raises MplabError when that cannot be written."""
+    """Note that the user has started a run with this lab file. Raises MplabError when that cannot be written."""
     if use.file is None or not (found := list(outside(use.file))):
         return
     path = _note(use.file)

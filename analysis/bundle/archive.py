@@ -18,16 +18,20 @@ LEVEL = 6
 """Of compression: captures and tables are small or compressed already."""
 
 MAX_FILES = 1_000_000
-MAX_BYTES = 64 * 10**9
+MAX_BYTES = 10 * 10**9
 """What is unpacked at most, by default."""
 
 MAX_NAME = 4096
+MAX_DEPTH = 64
+"""Folders inside each other; those of a run are 8 deep."""
+
+_MOST_SHOWN = 60
 _MOST_PADDING = 16 << 20
 _MOST_AT_ONCE = 16 << 20
 """Content is read in small parts; nothing but a header would be read at once."""
 
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
-_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError)
+_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,8 @@ def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> s
 def _parts(name: str) -> tuple[str, ...]:
     """The parts of a name that stays below where it is unpacked. Raises BundleError for any other."""
     parts = PurePosixPath(name).parts
+    if len(parts) > MAX_DEPTH:
+        raise BundleError(f"{name[:_MOST_SHOWN]!r}…: more than {MAX_DEPTH} folders inside each other are not unpacked")
     if not parts or name.startswith("/") or ".." in parts or "\0" in name or "\\" in name or len(name) > MAX_NAME:
         raise BundleError(f"{name[:MAX_NAME]!r}: such a name is not unpacked")
     return parts

@@ -51,7 +51,7 @@ AllowLabOption = Annotated[
     bool,
     typer.Option(
         "--allow-lab",
-        help="Use somebody else's lab file: its root shells, hosts, Docker engine and phones. Without this option, "
+        help="Use the lab file of another user: its root shells, hosts, Docker engine and phones. Without this option, "
         "an error lists them.",
     ),
 ]

@@ -1,7 +1,7 @@
 """Where words go: results to standard output, progress and errors to standard error.
 
-What is printed may come from runs, bundles and captures of somebody else: nothing in it is markup or an emoji, and no
-character of it steers the terminal.
+Texts may come from runs, bundles and captures of other users: nothing in them is markup or an emoji, and no
+character of them steers the terminal.
 """
 
 import contextlib

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from analysis.bundle.remake import Remade
 
 GB = 10**9
-MAX_GB = 64
+MAX_GB = 10
 STYLES = {"differs": "red", "cannot be told": "dim"}
 _MOST_NAMED = 20
 

@@ -33,8 +33,8 @@ class RunningNode:
 def running_nodes() -> Iterator[RunningNode]:
     """Every node of the caller's own labs.
 
-    A name and an environment can be anybody's, and a shell in a node trusts what the node shows as ``/bin/sh``: so its
-    process must belong to the caller, and be in a user namespace that `orchestrator.lab.enter.unshare_argv` makes.
+    Any user can choose the name and environment of a process, and a shell in a node runs the node's ``/bin/sh``: so the
+    process must belong to the caller and be in a user namespace that `orchestrator.lab.enter.unshare_argv` makes.
     """
     for process in psutil.process_iter(["name"]):
         if process.info["name"] != _HOLDER:

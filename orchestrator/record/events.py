@@ -152,7 +152,7 @@ def _parse(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
 def _record(line: bytes) -> Event | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     whole = (
         isinstance(record, dict) and isinstance(record.get("event"), str) and isinstance(record.get("t"), int | float)

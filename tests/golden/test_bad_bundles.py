@@ -1,6 +1,7 @@
 """Every bundle that cannot be used gets exactly the message that stands in ``bundles/``."""
 
 import io
+import json
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,10 @@ def summed(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {**files, "SHA256SUMS": render({name: digest_of(content) for name, content in files.items()})}
 
 
+def manifest(run_id: str = "x", **experiment: object) -> bytes:
+    return json.dumps({"format": 1, "run_id": run_id, "experiment": {"name": "x", **experiment}}).encode()
+
+
 BAD: dict[str, Mapping[str, bytes]] = {
     "changed-file": {**FILES, "SHA256SUMS": SUMS, "manifest.json": b"{}"},
     "missing-file": {"derived.sha256": b"", "SHA256SUMS": SUMS},
@@ -29,6 +34,14 @@ BAD: dict[str, Mapping[str, bytes]] = {
     "no-checksums-of-what-was-made": summed({"manifest.json": FILES["manifest.json"]}),
     "not-a-run": summed({"derived.sha256": b""}),
     "newer-format": summed({**FILES, "manifest.json": b'{"format": 2}'}),
+    "run-id-is-a-path": summed({**FILES, "manifest.json": manifest(run_id="../../../elsewhere")}),
+    "scenario-is-a-path": summed(
+        {**FILES, "manifest.json": manifest(scenarios=[{"label": "x", "name": "/proc/self/cwd/again/run/logs/x"}])}
+    ),
+    "label-steers-the-terminal": summed(
+        {**FILES, "manifest.json": manifest(transports=[{"label": "x\x1b[2J", "name": "mptcp"}])}
+    ),
+    "nested-folders": {"/".join("a" * 100): b""},
     "sums-cut-off": {**FILES, "SHA256SUMS": SUMS[:90]},
     "sums-twice": {**FILES, "SHA256SUMS": SUMS + SUMS},
     "outside": {**FILES, "../../evil": b"x"},

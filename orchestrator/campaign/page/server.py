@@ -11,7 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socket import AF_INET, AF_INET6
+from socket import AF_INET, AF_INET6, SHUT_RDWR
 from socketserver import TCPServer
 from typing import Any, BinaryIO
 from urllib.parse import quote, unquote, urlsplit
@@ -33,6 +33,10 @@ _TYPES = {
 }
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _SILENCE_S = 10.0
+_REQUEST_S = 20.0
+"""A request must be whole by then: one byte now and then is no silence."""
+
+_BACKLOG = 128
 _CHUNK = 1 << 16
 _NOWHERE = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _REPORT_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; {_NOWHERE}"
@@ -77,6 +81,7 @@ def serve(address: str, port: int, read: Callable[[], Night], *, runs: Path) -> 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = _BACKLOG
     block_on_close = False
 
     def __init__(self, address: str, port: int, handler: Callable[..., BaseHTTPRequestHandler]) -> None:
@@ -101,6 +106,26 @@ class _Handler(BaseHTTPRequestHandler):
         self._read = read
         self._runs = runs
         super().__init__(*args)
+
+    def handle(self) -> None:
+        """Answer, unless the request is not whole in time."""
+        self._deadline = threading.Timer(_REQUEST_S, self._hang_up)
+        self._deadline.daemon = True
+        self._deadline.start()
+        try:
+            super().handle()
+        finally:
+            self._deadline.cancel()
+
+    def parse_request(self) -> bool:
+        """As the library's; afterwards the request is whole."""
+        parsed = super().parse_request()
+        self._deadline.cancel()
+        return parsed
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(SHUT_RDWR)
 
     def do_GET(self) -> None:
         """Answer with what is asked for."""

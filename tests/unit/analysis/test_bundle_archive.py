@@ -173,3 +173,11 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"after")
     with pytest.raises(BundleError, match="it changed while it was read"):
         packed(Source(tmp_path, [], {"a": digest_of(b"before")}, {}))
+
+
+def test_folders_inside_each_other_without_end_are_refused(target: Path, tmp_path: Path) -> None:
+    for depth in (100, 1900):
+        archive = written(tmp_path / f"{depth}.tar.gz", entry("/".join("a" * depth)))
+        with pytest.raises(BundleError, match=r"more than 64 folders inside each other are not unpacked"):
+            unpack(archive, target)
+    assert not list(target.iterdir())

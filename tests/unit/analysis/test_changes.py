@@ -161,5 +161,8 @@ def test_changes_are_told_in_words() -> None:
         {"at_s": 15.0, "device": "wlan0", "text": "interface down"},
         {"at_s": 20.5, "device": "rmnet0", "text": "loss 1 %"},
     ]
-    assert Link(name="toggle", changes=tuple(told)).story == "15 s WiFi interface down; 20.5 s LTE loss 1 %"
+    assert (
+        Link.model_validate({"name": "toggle", "changes": told}).story
+        == "15 s WiFi interface down; 20.5 s LTE loss 1 %"
+    )
     assert Link(name="still").story == ""

@@ -32,7 +32,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "all invalid": {"repetitions": 2, "outcome": lambda _: "invalid"},
     "nothing run": {"repetitions": 2, "outcome": lambda _: "missing"},
     "all cut off": {"repetitions": 1, "outcome": lambda _: "partial"},
-    "two links": {"repetitions": 2, "links": ("baseline", "lossy $wifi$ & <co>"), "labels": SIZES[:2]},
+    "two links": {"repetitions": 2, "links": ("baseline", "lossy-wifi_and-co"), "labels": SIZES[:2]},
     "many labels": {"repetitions": 2, "labels": [f"site-{i}" for i in range(9)]},
 }
 

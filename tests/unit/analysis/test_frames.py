@@ -210,7 +210,7 @@ def test_a_copied_run_counts_once(runs: Path) -> None:
         ("SELECT * FROM vals", "tables: cells, connections, contrasts"),
         ("SELEC 1", "syntax error"),
         ("SELECT nothing FROM runs", "nothing"),
-        ("DELETE FROM runs", "read-only"),
+        ("DELETE FROM runs", "one SELECT is needed: found DELETE"),
     ],
 )
 def test_wrong_statements_are_explained(runs: Path, sql: str, words: str) -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -176,3 +177,29 @@ def test_where_it_may_listen(tmp_path: Path) -> None:
             serve("127.0.0.1", port, unread, runs=tmp_path),
         ):
             pass
+
+
+def test_a_request_of_a_byte_now_and_then_is_hung_up_on(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.campaign.page.server._REQUEST_S", 1.0)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1\r\nX: ")
+        client.settimeout(0.1)
+        for _ in range(600):
+            try:
+                client.sendall(b"a")
+                if client.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("it waited for 60 s")
+
+
+def test_many_half_open_requests_keep_nobody_out(served: Served) -> None:
+    with ExitStack() as stack:
+        for _ in range(100):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=20))
+            client.sendall(b"GET / HT")
+        assert served.get("/").status == 200

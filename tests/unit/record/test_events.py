@@ -78,7 +78,7 @@ def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     assert names(path) == ["run_started", "run_resumed"]
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"t": 1}', '{"event": "x", "t": "now"}', "\x00\x00"])
+@pytest.mark.parametrize("damage", ["{", "[" * 100_000, "[]", '{"t": 1}', '{"event": "x", "t": "now"}', "\x00\x00"])
 def test_damage_before_the_last_line_is_named(path: Path, damage: str) -> None:
     path.write_text(f'{{"t": 1, "event": "a"}}\n{damage}\n{{"t": 2, "event": "b"}}\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"events\.jsonl:2: not an event: the file is damaged"):
