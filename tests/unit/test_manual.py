@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer.main
@@ -58,7 +58,7 @@ IDS = [f"{page}: {' '.join(words)}"[:90] for page, words in ALL]
 
 
 PROGRAM: Any = typer.main.get_command(app)
-USAGE_ERROR = typer.BadParameter.__mro__[1]
+USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """What typer raises for a verb or an option that is not there."""
 
 
