@@ -193,9 +193,9 @@ class DockerStack:
         Raises:
             LabNotReadyError: one of them cannot be had.
         """
-        if self.url.startswith("unix://"):  # its kernel is this machine's
-            self._check_congestion_control(ALLOWED.read_text().split() if ALLOWED.exists() else ())
         with self._engine() as client:
+            if self.url.startswith("unix://"):  # its kernel is this machine's
+                self._check_congestion_control(ALLOWED.read_text().split() if ALLOWED.exists() else ())
             if build:
                 ensure_base(client, self._base, self._say)
                 self._say("images: building")
