@@ -45,8 +45,8 @@ type Options struct {
 	// Begin is told of each new session, before its first stream; nil: nobody.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
 	Log   func(Event) // nil: nobody
-	// Refused is told of streams of a client that were reset by a bound, with the
-	// address that a path of its session comes from; nil: nobody.
+	// Refused receives each stream of a client that was reset by a bound, with the
+	// remote address of a path of its session. May be nil.
 	Refused func(client identity.Client, remote net.Addr, reason error)
 	// Watch is called, in a goroutine of its own, with each session; it must
 	// return soon after the session is done. nil: nobody watches.
