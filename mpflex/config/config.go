@@ -405,8 +405,8 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 	return nil
 }
 
-// members returns the values of an object by their keys, and a key that is there
-// more than once, of which package json would keep the last; "" when there is none.
+// members returns the values of an object by their keys, and the first key that is
+// given twice, "" without one. Package json would keep the last value of such a key.
 func members(data []byte) (object map[string]json.RawMessage, twice string, err error) {
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
 		return object, "", err

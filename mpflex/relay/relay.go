@@ -35,8 +35,8 @@ const (
 	// chunk is after how many bytes the counters are brought up to date.
 	chunk = 256 << 10
 	// maxTick bounds how long a direction that moves bytes waits before it counts
-	// them. One that moved none for so long rests: it waits for the next byte or the
-	// idle timeout.
+	// them. A direction that moved none in that time rests: it waits for the next byte
+	// or the idle timeout.
 	maxTick = 5 * time.Second
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 // side is a connection in memory that moves bytes as a stream of a session does. It
-// counts how often somebody began to wait for bytes.
+// counts how often a reader began to wait for bytes.
 type side struct {
 	net.Conn
 	waits atomic.Int64

@@ -406,7 +406,7 @@ var (
 
 // rateMax is the highest delivery rate, in bytes a second. A sample that comes more
 // than rateMemory after the highest one replaces it, by the second highest or itself.
-// Without samples, which a path gives only at its full rate, it stays as it is.
+// Without samples, which a path gives only at its full rate, it does not change.
 type rateMax struct {
 	best, next     float64
 	bestNS, nextNS int64

@@ -96,8 +96,8 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 	return min(next, s.lateAcks(now, lastAcks), s.ping(now))
 }
 
-// lookAt takes note of what a path delivered, and returns after how long it must be
-// looked at again.
+// lookAt updates a path by its TCP counters, and returns after how long it must do so
+// again.
 func (s *Session) lookAt(p *Path, now int64) time.Duration {
 	if p.written == p.delivery {
 		return never

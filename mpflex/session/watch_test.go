@@ -51,7 +51,7 @@ func TestSilentStreamsWakeNobody(t *testing.T) {
 	}
 }
 
-// Pings go on while the watch sleeps, and cost few looks.
+// Pings continue while the watch sleeps, and cost few looks.
 func TestPingsOfSilentPaths(t *testing.T) {
 	t.Parallel()
 	const keepalive = 200 * time.Millisecond

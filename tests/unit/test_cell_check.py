@@ -127,7 +127,7 @@ class Android:
 def bare_cell(lab: object) -> Any:
     cell: Any = Cell.__new__(Cell)
     cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
-    cell._undo, cell._causes, cell._lab = UndoStack(), [], lab
+    cell._undo, cell._causes, cell._lab, cell._agent = UndoStack(), [], lab, None
     cell._job = SimpleNamespace(app=None, directory=Path())
     return cell
 

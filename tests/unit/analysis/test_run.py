@@ -43,7 +43,7 @@ def test_a_damaged_cell_is_partial_with_its_reason(synthetic: Builder) -> None:
     assert {cell.outcome for cell in cells} == {"partial"}
     assert "cell.json: Invalid JSON" in cells[0].reasons[0]
     assert cells[1].reasons == ("cell.json is missing",)
-    assert "spec: Field required" in cells[2].reasons[0]
+    assert "key 'spec' is missing" in cells[2].reasons[0]
 
 
 def test_a_cut_last_line_and_unknown_events_are_passed_over(synthetic: Builder) -> None:
@@ -88,7 +88,7 @@ def test_a_transport_without_a_look_gets_one_of_its_own(synthetic: Builder) -> N
         (None, "manifest.json is missing"),
         ("{", "manifest.json cannot be read"),
         ('{"format": 2}', "manifest.json has format 2; this mplab reads format 1"),
-        ("{}", "manifest.json: run_id: Field required"),
+        ("{}", "manifest.json: key 'run_id' is missing"),
         ("[]", "manifest.json: Input should be"),
     ],
 )

@@ -132,7 +132,7 @@ def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
     monkeypatch.setattr("analysis.pipeline.analyze", refuse)
     code, text = failed("analyze", str(run))
     assert code == 1
-    assert text.endswith("Read-only file system\n")
+    assert "Read-only file system: the analysis writes into the run directory. Make it writable" in text
 
 
 @pytest.mark.parametrize(
