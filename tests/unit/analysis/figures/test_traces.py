@@ -106,7 +106,7 @@ def test_the_report_takes_a_handful() -> None:
 
 
 def test_an_unknown_figure_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(FigureError, match="no figure is called 'pie'. Figures: bytes-over-time, connection-duration"):
+    with pytest.raises(FigureError, match=r"no figure is called 'pie'\. Figures: bytes-over-time, connection-duration"):
         figures(["pie"])
 
 
