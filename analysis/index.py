@@ -155,10 +155,15 @@ def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """Do ``work`` in a thread: Python runs no signal handler while DuckDB calculates in the main thread."""
+    """Do ``work`` in a thread: Python runs no signal handler while DuckDB calculates in the main thread.
+
+    Wait in short pieces: polars makes SIGINT restart system calls, so that a wait without an end is not interrupted.
+    """
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(work)
         try:
+            while not running.done():
+                wait([running], timeout=_INTERRUPT_AGAIN_S)
             return running.result()
         finally:
             while not running.done():
