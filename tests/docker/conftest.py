@@ -100,6 +100,15 @@ def phone(tmp_path: Path) -> Iterator[PhoneNode]:
         yield node
 
 
+@pytest.fixture
+def far_phone(engine: Engine, phone: PhoneNode) -> PhoneNode:
+    """Each of its paths ends at one of the server's addresses."""
+    for interface, address in zip(("wlan0", "rmnet0"), SERVER_ADDRESSES, strict=True):
+        phone.wire(engine.node, interface, address.removesuffix("1") + "10", gateway=address)
+    phone.use_both_paths(SERVER_ADDRESSES[1].removesuffix("1") + "10")
+    return phone
+
+
 _BEGIN = time.monotonic()
 
 

@@ -98,9 +98,10 @@ class PhoneNode:
     def start_agent(self, config: Path) -> NodeProcess:
         """Until the phone ends."""
         log = self.directory / "agent.log"
+        since = log.stat().st_size if log.exists() else 0
         process = self.node.spawn([str(MPFLEX.path()), "agent", "--config", str(config)], log=log)
         self._stack.callback(process.stop)
-        wait_ready(process, log, name="mpflex agent", since=0)
+        wait_ready(process, log, name="mpflex agent", since=since)
         return process
 
     def start(self, argv: Sequence[str]) -> None:
