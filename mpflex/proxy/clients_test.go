@@ -417,9 +417,8 @@ func TestOwnListenerIsNoDestination(t *testing.T) {
 func TestRefusalsNameTheClient(t *testing.T) {
 	echo := testkit.Echo(t)
 	p := start(t, func(c *config.Proxy) { c.PerClient.Streams = 1 }, "alice", "bob")
-	d := p.dialer(t, secretOf("alice"), config.MPFlex)
-	for range 2 {
-		_, _ = open(d, echo)
+	for range 2 { // sessions: one obeys the limit that the proxy tells it
+		_, _ = open(p.dialer(t, secretOf("alice"), config.MPFlex), echo)
 	}
 	if status, err := p.attach(t, config.MPFlex, secretOf("bob"), secretOf("bob"), wire.Attach{Session: wire.SessionID{1}}); err != nil || status != wire.UnknownSession {
 		t.Fatal(status, err)
