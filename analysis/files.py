@@ -51,7 +51,7 @@ _MOST_DIGITS = 18
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 FORMULA = re.compile(r"[=+@\t\r-]")
-"""What a spreadsheet takes a text for a formula by."""
+"""First characters by which a spreadsheet recognises a formula."""
 
 
 def parse_json(text: str | bytes) -> Json:
