@@ -47,7 +47,7 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 	touch $@
 
 # An extra that nothing installs by itself: it has to be compiled, and its terms are for its user to judge.
-pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/call/README.md
+pesq: $(VENV)/.complete  ## PESQ MOS of calls; read its terms first: ui-scenarios/mplab/scenarios/call/README.md
 	@tools/install-pesq $(VENV)
 
 $(BIN)/node: | $(VENV)/.complete
@@ -62,19 +62,19 @@ tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/nod
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
-GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema linkem mpflex analysis/mptrace orchestrator/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema linkem mpflex analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
 $(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex
 $(BIN)/mptrace: PACKAGE := ./analysis/mptrace/cmd/mptrace
-$(BIN)/applet: PACKAGE := ./orchestrator/device/applet
+$(BIN)/applet: PACKAGE := ./orchestrator/mplab/device/applet
 
 $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 	@echo "── $@"
 	$(GO_BUILD) -o $@ $(PACKAGE)
 
-build/lib/uml-xstate.so: orchestrator/lab/router_vm/xstate.c | system
+build/lib/uml-xstate.so: orchestrator/mplab/lab/router_vm/xstate.c | system
 	@echo "── $@"
 	mkdir -p $(@D)
 	gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
@@ -109,7 +109,7 @@ lock:  ## resolve Python versions again (needs uv)
 	  --extra toolchain --extra dev --extra cluster pyproject.toml -o requirements/lock.txt
 
 schema: setup  ## write docs/schema/*.json again
-	$(VENV)/bin/python -m orchestrator.spec.schema docs/schema
+	$(VENV)/bin/python -m mplab.cli.schema docs/schema
 
 clean:  ## remove everything that was built or installed here (not the runs)
 	rm -rf $(VENV) .tox build tools/appium/node_modules

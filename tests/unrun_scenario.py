@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orchestrator.scenario import Context, Parameters
+from mplab.scenarios.base import Context, Parameters
 
 
 class UnrunScenario:

@@ -12,12 +12,12 @@ from pathlib import Path
 import adbutils
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.device.system.toolbox import NEEDED
-from orchestrator.errors import MplabError
-from orchestrator.lab.enter import check_namespaces
-from orchestrator.phone.adb import AdbServer
-from orchestrator.ports import free_port
+from mplab.base.enter import check_namespaces
+from mplab.base.errors import MplabError
+from mplab.base.ports import free_port
+from mplab.device import Device, DeviceSettings
+from mplab.device.system.toolbox import NEEDED
+from mplab.drivers.phone.adb import AdbServer
 
 TIMEOUT_S = 30.0
 

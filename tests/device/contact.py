@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from orchestrator.device.apps.chat import Session
+from mplab.device.apps.chat import Session
 
 _RECEIPTS = "urn:xmpp:receipts"
 

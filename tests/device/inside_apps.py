@@ -20,26 +20,27 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from analysis.plugins import load
-from analysis.tables import Tables
-from orchestrator.catalog import SCENARIOS_DIR, load_android_scenario
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.device.apps import lab_services, lab_variables
-from orchestrator.errors import MplabError
-from orchestrator.lab.nodes import Node, start_node
-from orchestrator.origin.host import ServerProcess
-from orchestrator.origin.origin import Origin
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.devtools import open_devtools
-from orchestrator.programs import APPIUM_DIR, CHECKOUT, NODE
-from orchestrator.scenario import Context
-from orchestrator.scenario.protocol import Tools
-from orchestrator.services import RunningServices, load_service
-from orchestrator.ui import Ui
-from orchestrator.ui.android import AndroidSettings
-from orchestrator.ui.app import AndroidApp, load_android_app
-from orchestrator.ui.dialogs import load_dialogs
-from orchestrator.ui.uiautomator2 import UiAutomator2Factory
+from mplab.analysis.plugins import load
+from mplab.analysis.tables import Tables
+from mplab.base.errors import MplabError
+from mplab.base.nodes import Node, start_node
+from mplab.base.plugins import SCENARIOS
+from mplab.base.programs import APPIUM_DIR, CHECKOUT, NODE
+from mplab.device import Device, DeviceSettings
+from mplab.device.apps import lab_services, lab_variables
+from mplab.drivers.origin.host import ServerProcess
+from mplab.drivers.origin.origin import Origin
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.devtools import open_devtools
+from mplab.drivers.services import RunningServices, load_service
+from mplab.drivers.ui import Ui
+from mplab.drivers.ui.android import AndroidSettings
+from mplab.drivers.ui.dialogs import load_dialogs
+from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.lab.catalog import load_android_scenario
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.protocol import Tools
+from mplab.userfiles.app import AndroidApp, load_android_app
 
 SCRATCH = Path("/run/mplab-apps")
 CACHE = CHECKOUT / "build" / "services-short"
@@ -81,7 +82,7 @@ def run(
 ) -> dict[str, Any]:
     """One cell: prepare, run, clean up, score; `by_screen`: the app's DevTools are not known."""
     scenario = load_android_scenario(name)
-    found = load_android_app(SCENARIOS_DIR / name, chosen)
+    found = load_android_app(SCENARIOS[name].folder(), chosen)
     number = next(lab.numbers)
     cell_dir, scratch_dir = (lab.folder / kind / f"{number:04}-{name}" for kind in ("cells", "scratch"))
     for folder in (cell_dir, scratch_dir):
@@ -149,7 +150,7 @@ def downloads(phone: AdbPhone) -> list[str]:
 def shorten_clips() -> None:
     """Clips of 5 s in two qualities are made within a second or two."""
     service = load_service("dash")
-    content: Any = sys.modules["mplab_services.dash.content"]
+    content: Any = sys.modules["mplab.services.dash.content"]
     module: Any = sys.modules[type(service).__module__]
     sites = tuple(dataclasses.replace(site, top=360, clips={"clip-1": 6, "clip-2": 6}) for site in content.SITES)
     content.QUALITIES = content.QUALITIES[:2]

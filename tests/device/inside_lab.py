@@ -5,8 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.lab.nodes import Node, start_node
+from mplab.base.nodes import Node, start_node
+from mplab.device import Device, DeviceSettings
 from tests.device.conftest import start_adb, wait_until
 
 _LINKS = {"wlan0": ("10.64.1.2/24", "10.64.1.1"), "rmnet0": ("10.64.2.2/24", "10.64.2.1")}

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli.main import app
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import InputError, LabNotReadyError, MplabError
-from orchestrator.phone.adb.kernel import parse_kernel
-from orchestrator.phone.adb.probe import chances
-from orchestrator.phone.adb.quarantine import Quarantine
+from mplab.base.errors import InputError, LabNotReadyError, MplabError
+from mplab.cli.main import app
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb.kernel import parse_kernel
+from mplab.drivers.phone.adb.probe import chances
+from mplab.drivers.phone.adb.quarantine import Quarantine
 
 
 @pytest.fixture(scope="module")

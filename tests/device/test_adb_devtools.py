@@ -9,19 +9,19 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.device.screens import DEVTOOLS
-from orchestrator.errors import DeviceError, StepError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.devtools import open_devtools
-from orchestrator.phone.adb.forward import Forwards
-from orchestrator.phone.adb.link import Link
-from orchestrator.phone.adb.screen import hierarchy
-from orchestrator.programs import APPIUM_DIR, CHROMIUM, NODE
-from orchestrator.scenario.pages.loaded import PROBE_SCRIPT, load_event_time, loaded_objects
-from orchestrator.ui.har import har_from_events
-from orchestrator.ui.tab import DevTools, Tab
-from orchestrator.undo import UndoStack
+from mplab.base.errors import DeviceError, StepError
+from mplab.base.programs import APPIUM_DIR, CHROMIUM, NODE
+from mplab.base.undo import UndoStack
+from mplab.device import Device, DeviceSettings
+from mplab.device.screens import DEVTOOLS
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.devtools import open_devtools
+from mplab.drivers.phone.adb.forward import Forwards
+from mplab.drivers.phone.adb.link import Link
+from mplab.drivers.phone.adb.screen import hierarchy
+from mplab.drivers.ui.har import har_from_events
+from mplab.drivers.ui.tab import DevTools, Tab
+from mplab.scenarios.base.pages.loaded import PROBE_SCRIPT, load_event_time, loaded_objects
 
 from .conftest import wait_until
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.link import Link, only_serial
-from orchestrator.phone.adb.quarantine import Quarantine
-from orchestrator.phone.adb.recovery import Patience, Recovery
-from orchestrator.phone.adb.root import Root
-from orchestrator.ui.android import AndroidSettings
-from orchestrator.ui.uiautomator2 import UiAutomator2Factory
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.link import Link, only_serial
+from mplab.drivers.phone.adb.quarantine import Quarantine
+from mplab.drivers.phone.adb.recovery import Patience, Recovery
+from mplab.drivers.phone.adb.root import Root
+from mplab.drivers.ui.android import AndroidSettings
+from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 
 from .conftest import quick_device, wait_until
 

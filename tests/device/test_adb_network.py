@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.out_of_tree import OutOfTreeSettings, set_out_of_tree, use_of
-from orchestrator.phone.adb.radios import Radios, parse_types, type_bits
-from orchestrator.phone.adb.routing import Routing
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.out_of_tree import OutOfTreeSettings, set_out_of_tree, use_of
+from mplab.drivers.phone.adb.radios import Radios, parse_types, type_bits
+from mplab.drivers.phone.adb.routing import Routing
 
 from .conftest import wait_until
 

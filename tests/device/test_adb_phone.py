@@ -10,14 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.interfaces import choose, parse_addresses
-from orchestrator.phone.adb.programs import abi_of, host_file
-from orchestrator.phone.adb.root import Root
-from orchestrator.programs import CURL, IP, LINKEM, MPTRACE, NODE
-from orchestrator.undo import UndoJournal
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.programs import CURL, IP, LINKEM, MPTRACE, NODE
+from mplab.base.undo import UndoJournal
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.interfaces import choose, parse_addresses
+from mplab.drivers.phone.adb.programs import abi_of, host_file
+from mplab.drivers.phone.adb.root import Root
 
 from .conftest import wait_until
 
@@ -228,9 +228,9 @@ def test_several_phones_at_one_server(server: AdbServer, phone: AdbPhone) -> Non
 _KILLED = """
 import sys, time
 from pathlib import Path
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.routing import Routing
-from orchestrator.undo import UndoJournal
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.routing import Routing
+from mplab.base.undo import UndoJournal
 
 home, journal, serial = sys.argv[1:]
 with AdbServer(Path(home)) as server, UndoJournal(Path(journal)) as notes:

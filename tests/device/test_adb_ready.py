@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.apps import STORE, Apps
-from orchestrator.phone.adb.condition import parse_condition, read_condition
-from orchestrator.phone.adb.readiness import check_ready, condition_problems, default_thresholds, look, prepare
-from orchestrator.spec.adbfile import ReadyFile
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.apps import STORE, Apps
+from mplab.drivers.phone.adb.condition import parse_condition, read_condition
+from mplab.drivers.phone.adb.readiness import check_ready, condition_problems, default_thresholds, look, prepare
+from mplab.userfiles.adbfile import ReadyFile
 
 from .apks import make_apk
 from .conftest import wait_until

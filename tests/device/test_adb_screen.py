@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.film import Film
-from orchestrator.phone.adb.screen import LogCut, ScreenRecording, hierarchy, screenshot
-from orchestrator.ui.hierarchy import parse_hierarchy
+from mplab.base.errors import DeviceError
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.film import Film
+from mplab.drivers.phone.adb.screen import LogCut, ScreenRecording, hierarchy, screenshot
+from mplab.drivers.ui.hierarchy import parse_hierarchy
 
 
 @pytest.fixture(scope="module")

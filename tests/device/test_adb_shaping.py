@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import LabNotReadyError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.shaper.adb import AdbShapingPhone, AdbShell, restore_later
-from orchestrator.shaper.linux.place import ShapingPhone
-from orchestrator.shaper.tc.hold import Hold
-from orchestrator.shaper.tc.kernel import DEVICE
-from orchestrator.shaper.tc.shell import PlaceError
-from orchestrator.undo import UndoJournal, UndoStack
+from mplab.base.errors import LabNotReadyError
+from mplab.base.undo import UndoJournal, UndoStack
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.shaper.adb import AdbShapingPhone, AdbShell, restore_later
+from mplab.drivers.shaper.linux.place import ShapingPhone
+from mplab.drivers.shaper.tc.hold import Hold
+from mplab.drivers.shaper.tc.kernel import DEVICE
+from mplab.drivers.shaper.tc.shell import PlaceError
 
 
 @pytest.fixture(scope="module", autouse=True)

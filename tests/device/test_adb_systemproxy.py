@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device import Device
-from orchestrator.errors import DeviceError
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb import systemproxy as module
-from orchestrator.phone.adb.systemproxy import SystemProxy
-from orchestrator.undo import UndoJournal
+from mplab.base.errors import DeviceError
+from mplab.base.undo import UndoJournal
+from mplab.device import Device
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb import systemproxy as module
+from mplab.drivers.phone.adb.systemproxy import SystemProxy
 
 AGENT = "127.0.0.1:8118"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from orchestrator.device import Device, DeviceSettings
+from mplab.device import Device, DeviceSettings
 from tests.device.conftest import Adb, Shell, wait_until
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
-from orchestrator.errors import InputError
+from mplab.base.errors import InputError
+from mplab.cli.main import app
 from tests.device.conftest import Adb, wait_until
 
-MPLAB = [sys.executable, "-m", "orchestrator", "lab", "device"]
+MPLAB = [sys.executable, "-m", "mplab", "lab", "device"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -10,8 +10,8 @@ import adbutils
 import psutil
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import DeviceError, InputError
+from mplab.base.errors import DeviceError, InputError
+from mplab.device import Device, DeviceSettings
 from tests.device.conftest import Adb, start_adb, wait_until
 
 
@@ -75,7 +75,7 @@ def test_a_device_that_is_killed_leaves_nothing() -> None:
 
 def test_a_device_goes_with_what_has_started_it(tmp_path: Path) -> None:
     program = (
-        "import time\nfrom orchestrator.device import Device\n"
+        "import time\nfrom mplab.device import Device\n"
         "with Device() as device:\n    print(device.pid, flush=True)\n    time.sleep(600)\n"
     )
     starter = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import adbutils
 import pytest
 
-from orchestrator.device import Device
-from orchestrator.device.faults import FAULTS
-from orchestrator.errors import DeviceError
+from mplab.base.errors import DeviceError
+from mplab.device import Device
+from mplab.device.faults import FAULTS
 from tests.device.conftest import Adb, quick_device, wait_until
 
 

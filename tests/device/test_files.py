@@ -7,7 +7,7 @@ from pathlib import Path
 import adbutils
 import pytest
 
-from orchestrator.device import Device
+from mplab.device import Device
 from tests.device.apks import make_apk
 from tests.device.conftest import Adb, Shell
 

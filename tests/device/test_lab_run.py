@@ -10,12 +10,12 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.cli.run import check_ready
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.needs import programs_of_lab
-from orchestrator.programs import CHECKOUT
-from orchestrator.spec.labuse import use_lab
-from orchestrator.traces import read_trace
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import CHECKOUT
+from mplab.cell.traces import read_trace
+from mplab.cli.run import check_ready
+from mplab.lab.needs import programs_of_lab
+from mplab.userfiles.labuse import use_lab
 from tests.device.conftest import wait_until
 
 LAB = CHECKOUT / "router-configs" / "labs" / "emulated-phone.yaml"
@@ -48,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("by-adb")
     file, runs = folder / "by-adb.yaml", folder / "runs"
     file.write_text(EXPERIMENT)
-    command = [sys.executable, "-m", "orchestrator", "run", str(file), "--runs", str(runs), "--no-report"]
+    command = [sys.executable, "-m", "mplab", "run", str(file), "--runs", str(runs), "--no-report"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = runs.iterdir()
@@ -115,7 +115,7 @@ def test_what_the_phone_was_is_recorded(run: Path) -> None:
 
 @pytest.mark.usefixtures("run")
 def test_by_hand(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "orchestrator", "lab", "up", "--lab", str(LAB), "--transport", "mptcp", "--json"]
+    command = [sys.executable, "-m", "mplab", "lab", "up", "--lab", str(LAB), "--transport", "mptcp", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     facts = json.loads(done.stdout)
@@ -149,7 +149,7 @@ def device_process(run: subprocess.Popen[str]) -> int:
     """The emulated device of a run, as this process sees it."""
     for one in psutil.Process(run.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if one.cmdline()[1:3] == ["-m", "orchestrator.device"]:
+            if one.cmdline()[1:3] == ["-m", "mplab.device"]:
                 return one.pid
     raise AssertionError("no device runs")
 
@@ -158,7 +158,7 @@ def device_process(run: subprocess.Popen[str]) -> int:
 def test_a_phone_that_reboots_in_a_cell_costs_an_attempt(tmp_path: Path) -> None:
     file, runs = tmp_path / "lost.yaml", tmp_path / "runs"
     file.write_text(SLOW)
-    mplab = [sys.executable, "-m", "orchestrator"]
+    mplab = [sys.executable, "-m", "mplab"]
     command = [*mplab, "run", str(file), "--runs", str(runs), "--no-report"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
         try:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.run import check_ready
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.needs import programs_of_lab
-from orchestrator.spec.labuse import use_lab
+from mplab.base.errors import LabNotReadyError
+from mplab.cli.run import check_ready
+from mplab.lab.needs import programs_of_lab
+from mplab.userfiles.labuse import use_lab
 
 LAB = """\
 mplab: 1
@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(str(error))
     file, runs = folder / "by-socks.yaml", folder / "runs"
     file.write_text(EXPERIMENT)
-    command = [sys.executable, "-m", "orchestrator", "run", str(file), "--runs", str(runs)]
+    command = [sys.executable, "-m", "mplab", "run", str(file), "--runs", str(runs)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = runs.iterdir()

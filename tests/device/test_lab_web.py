@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.run import check_ready
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.needs import programs_of_lab
-from orchestrator.programs import APPIUM_DIR, CHECKOUT
-from orchestrator.spec.labuse import use_lab
-from orchestrator.traces import read_trace
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import APPIUM_DIR, CHECKOUT
+from mplab.cell.traces import read_trace
+from mplab.cli.run import check_ready
+from mplab.lab.needs import programs_of_lab
+from mplab.userfiles.labuse import use_lab
 
 LAB = CHECKOUT / "router-configs" / "labs" / "emulated-phone.yaml"
 EXPERIMENT = f"""\
@@ -45,7 +45,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("web-by-adb")
     file, runs = folder / "web-by-adb.yaml", folder / "runs"
     file.write_text(EXPERIMENT)
-    command = [sys.executable, "-m", "orchestrator", "run", str(file), "--runs", str(runs)]
+    command = [sys.executable, "-m", "mplab", "run", str(file), "--runs", str(runs)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = runs.glob("*/cells/*")

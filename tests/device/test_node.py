@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orchestrator.lab.enter import lab_process
+from mplab.base.enter import lab_process
 
 _ROOT = Path(__file__).parents[2]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.bench import look_at_phone, phone_lock
-from orchestrator.spec.labuse import LabUse, use_lab
+from mplab.base.errors import LabNotReadyError
+from mplab.device import Device, DeviceSettings
+from mplab.lab.bench import look_at_phone, phone_lock
+from mplab.userfiles.labuse import LabUse, use_lab
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import LabNotReadyError
-from orchestrator.ui.app import FILE, load_android_app
-from orchestrator.ui.uiautomator2 import phone_at
+from mplab.base.errors import LabNotReadyError
+from mplab.cli.main import app
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.ui.uiautomator2 import phone_at
+from mplab.userfiles.app import FILE, load_android_app
 
 from .conftest import Adb
 

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog import SCENARIOS_DIR, load_android_scenario, scenario_names
-from orchestrator.errors import MplabError
-from orchestrator.lab.enter import lab_process
-from orchestrator.programs import CERTUTIL, CHROMIUM, DNSMASQ, MPFLEX, NGINX, NODE, Program
-from orchestrator.services import load_service
-from orchestrator.ui.app import load_android_apps
+from mplab.base.enter import lab_process
+from mplab.base.errors import MplabError
+from mplab.base.plugins import SCENARIOS
+from mplab.base.programs import CERTUTIL, CHROMIUM, DNSMASQ, MPFLEX, NGINX, NODE, Program
+from mplab.drivers.services import load_service
+from mplab.lab.catalog import load_android_scenario, scenario_names
+from mplab.userfiles.app import load_android_apps
 from tests.device.inside_apps import LATE_S
 
 _ROOT = Path(__file__).parents[2]
@@ -79,8 +80,8 @@ def read(path: Path) -> Cell:
 
 def test_whoever_has_an_app_has_its_android_side() -> None:
     for name in scenario_names():
-        has_apps = (SCENARIOS_DIR / name / "app.yaml").exists() and load_android_apps(SCENARIOS_DIR / name)
-        assert bool(has_apps) == (SCENARIOS_DIR / name / "android.py").exists(), name
+        has_apps = (SCENARIOS[name].folder() / "app.yaml").exists() and load_android_apps(SCENARIOS[name].folder())
+        assert bool(has_apps) == (SCENARIOS[name].folder() / "android.py").exists(), name
         scenario = load_android_scenario(name)
         assert scenario.name == name
         assert scenario.parameters.__name__.endswith("Parameters")

@@ -6,7 +6,7 @@ import subprocess
 import adbutils
 import pytest
 
-from orchestrator.device import Device
+from mplab.device import Device
 from tests.device.conftest import Adb, Shell, wait_until
 
 

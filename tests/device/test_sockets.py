@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import adbutils
 
-from orchestrator.device import Device
+from mplab.device import Device
 from tests.device.conftest import TIMEOUT_S, Adb, Shell, wait_until
 
 

@@ -12,18 +12,18 @@ import adbutils
 import pytest
 from PIL import Image
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.errors import StepError
-from orchestrator.programs import APPIUM_DIR, NSENTER
-from orchestrator.scenario.sampling import sample
-from orchestrator.ui import AppState, Selector
-from orchestrator.ui.android import AndroidSettings, AndroidUi
-from orchestrator.ui.app import load_android_app
-from orchestrator.ui.appium import AppiumServer
-from orchestrator.ui.appium_android import AppiumAndroidFactory, AppiumPhone
-from orchestrator.ui.dialogs import load_dialogs
-from orchestrator.ui.hierarchy import parse_hierarchy
-from orchestrator.ui.uiautomator2 import UiAutomator2Factory
+from mplab.base.errors import StepError
+from mplab.base.programs import APPIUM_DIR, NSENTER
+from mplab.device import Device, DeviceSettings
+from mplab.drivers.ui import AppState, Selector
+from mplab.drivers.ui.android import AndroidSettings, AndroidUi
+from mplab.drivers.ui.appium import AppiumServer
+from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
+from mplab.drivers.ui.dialogs import load_dialogs
+from mplab.drivers.ui.hierarchy import parse_hierarchy
+from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.scenarios.base.sampling import sample
+from mplab.userfiles.app import load_android_app
 
 from .conftest import Adb, wait_until
 

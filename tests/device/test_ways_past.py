@@ -1,10 +1,10 @@
 """Ways past the agent make a cell invalid; on an emulated device."""
 
-from orchestrator.device import Device
-from orchestrator.lab.android import AndroidSide
-from orchestrator.phone.adb import AdbPhone, AdbServer, AdbSettings
-from orchestrator.phone.adb.routing import Routing
-from orchestrator.spec.lab import PhoneFile
+from mplab.device import Device
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
+from mplab.drivers.phone.adb.routing import Routing
+from mplab.lab.android import AndroidSide
+from mplab.userfiles.lab import PhoneFile
 
 FILE = PhoneFile.model_validate({"driver": "adb", "ready": {"idle_for": "0 s"}})
 

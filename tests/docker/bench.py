@@ -12,18 +12,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator.device import Device, DeviceSettings
-from orchestrator.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
-from orchestrator.lab import topology
-from orchestrator.lab.nodes import Node
-from orchestrator.lab.router_vm.router import VirtualRouter
-from orchestrator.paths import RMNET, WLAN
-from orchestrator.phone.adb.link import Link
-from orchestrator.phone.adb.root import Root
-from orchestrator.phone.adb.server import AdbServer
-from orchestrator.programs import ADB, ETHTOOL, OF_VIRTUAL_ROUTER
-from orchestrator.shaper.tc.ssh import SshConnection
-from orchestrator.spec.places import VirtualRouterFile
+from mplab.base.nodes import Node
+from mplab.base.paths import RMNET, WLAN
+from mplab.base.programs import ADB, ETHTOOL, OF_VIRTUAL_ROUTER
+from mplab.device import Device, DeviceSettings
+from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
+from mplab.drivers.phone.adb.link import Link
+from mplab.drivers.phone.adb.root import Root
+from mplab.drivers.phone.adb.server import AdbServer
+from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.lab import topology
+from mplab.lab.router_vm.router import VirtualRouter
+from mplab.userfiles.places import VirtualRouterFile
 from tests.docker.engine import Engine
 
 SERVER = topology.PROXY

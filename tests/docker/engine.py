@@ -17,11 +17,11 @@ from typing import Self
 
 from filelock import FileLock
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.nodes import Node
-from orchestrator.programs import CHECKOUT
-from orchestrator.proxy.docker.base import CACHE_DIR, SUITE
-from orchestrator.proxy.docker.compose import compose_command
+from mplab.base.errors import LabNotReadyError
+from mplab.base.nodes import Node
+from mplab.base.programs import CHECKOUT
+from mplab.drivers.proxy.docker.base import CACHE_DIR, SUITE
+from mplab.drivers.proxy.docker.compose import compose_command
 
 DATA_ROOT = CHECKOUT / "build" / "docker"
 FOR_BASE = {} if (CACHE_DIR / f"{SUITE}.tar").exists() else {"mmdebstrap": "mmdebstrap"}

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator.lab.nodes import Node, NodeProcess
-from orchestrator.lab.ready import wait_ready
-from orchestrator.origin.files import stream_bytes
-from orchestrator.phone import CommandResult
-from orchestrator.phone.counters import parse_netstat
-from orchestrator.programs import CURL, MPFLEX
+from mplab.base.nodes import Node, NodeProcess
+from mplab.base.programs import CURL, MPFLEX
+from mplab.base.ready import wait_ready
+from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.phone import CommandResult
+from mplab.drivers.phone.counters import parse_netstat
 
 SIZE = 5_000_000
 """Of a download, bytes."""

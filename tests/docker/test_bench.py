@@ -12,8 +12,8 @@ import psutil
 import pytest
 from docker import DockerClient
 
-from orchestrator.lab.enter import IN_LAB_VARIABLE
-from orchestrator.record import read_events
+from mplab.base.enter import IN_LAB_VARIABLE
+from mplab.format.events import read_events
 from tests.docker.bench import Bench, why_no_router, why_not
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine

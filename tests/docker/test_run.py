@@ -14,10 +14,10 @@ import pytest
 from docker import DockerClient
 from docker.models.containers import Container
 
-from orchestrator.catalog import catalog
-from orchestrator.cli.run import check_ready
-from orchestrator.errors import LabNotReadyError
-from orchestrator.record import read_events
+from mplab.base.errors import LabNotReadyError
+from mplab.cli.run import check_ready
+from mplab.format.events import read_events
+from mplab.lab.catalog import catalog
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
 from tests.integration.conftest import Mplab, environment, mplab_argv, runner, wait_until

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from docker import DockerClient
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker import DockerStack, StackSettings
-from orchestrator.proxy.docker.borrow import borrowed, exclusive, give_back
-from orchestrator.proxy.docker.doctor import examine
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.borrow import borrowed, exclusive, give_back
+from mplab.drivers.proxy.docker.doctor import examine
 from tests.docker.conftest import SERVER_ADDRESSES, congestion_control
 from tests.docker.engine import Engine
 from tests.docker.phone import SIZE, PhoneNode, download_over_both
@@ -53,8 +53,8 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
 
 LEND = """
 import os, signal, sys
-from orchestrator.proxy.docker import DockerStack, StackSettings
-from orchestrator.proxy.docker.borrow import borrowed, exclusive
+from mplab.drivers.proxy.docker import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.borrow import borrowed, exclusive
 stack = DockerStack(StackSettings(sys.argv[1], profiles=("dns", "iperf"), congestion_control=sys.argv[2]))
 with exclusive(stack, run_id="killed"), borrowed(stack):
     os.kill(os.getpid(), signal.SIGKILL)

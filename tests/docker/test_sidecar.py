@@ -10,16 +10,16 @@ import pytest
 from docker import DockerClient
 from docker.models.containers import Container
 
-from orchestrator.capture import Captures
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.origin.files import stream_bytes
-from orchestrator.programs import MPTRACE
-from orchestrator.proxy.docker import DockerStack, ServiceState
-from orchestrator.proxy.docker.engine import connect
-from orchestrator.proxy.docker.proxy import DockerProxy
-from orchestrator.proxy.docker.render import Rendered
-from orchestrator.proxy.docker.sidecar import LABEL, Sidecar
-from orchestrator.services import load_service
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.programs import MPTRACE
+from mplab.drivers.capture import Captures
+from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.proxy.docker import DockerStack, ServiceState
+from mplab.drivers.proxy.docker.engine import connect
+from mplab.drivers.proxy.docker.proxy import DockerProxy
+from mplab.drivers.proxy.docker.render import Rendered
+from mplab.drivers.proxy.docker.sidecar import LABEL, Sidecar
+from mplab.drivers.services import load_service
 from tests.docker.conftest import attach_to_bridges, congestion_control
 from tests.docker.engine import Engine
 from tests.docker.phone import PhoneNode

@@ -12,11 +12,11 @@ import pytest
 from docker import DockerClient
 from docker.models.containers import Container
 
-from orchestrator.origin.files import stream_bytes
-from orchestrator.programs import MPTRACE
-from orchestrator.proxy.docker import DockerStack, ServiceState
-from orchestrator.proxy.docker.doctor import examine
-from orchestrator.proxy.docker.render import Rendered
+from mplab.base.programs import MPTRACE
+from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.proxy.docker import DockerStack, ServiceState
+from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.render import Rendered
 from tests.docker.conftest import attach_to_bridges
 from tests.docker.engine import Engine
 from tests.docker.phone import SIZE, PhoneNode, download_over_both

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker.tunnel import Tunnel
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker.tunnel import Tunnel
 from tests.docker.ssh import SshServer
 
 MANY = 64

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.programs import DNSMASQ
-from orchestrator.proxy.docker import DockerStack, StackSettings
-from orchestrator.spec.proxyfile import ProxyFile
+from mplab.base.programs import DNSMASQ
+from mplab.drivers.proxy.docker import DockerStack, StackSettings
+from mplab.userfiles.proxyfile import ProxyFile
 from tests.docker.conftest import SERVER_ADDRESSES
 from tests.docker.engine import Engine
 from tests.docker.phone import PhoneNode

@@ -7,11 +7,11 @@ from typing import Literal, Self
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orchestrator.errors import InputError
-from orchestrator.scenario import Parameters
-from orchestrator.spec import Catalog, TransportInfo
-from orchestrator.spec.units import DurationS, SizeBytes
-from orchestrator.transport.registry import INFOS
+from mplab.base.errors import InputError
+from mplab.drivers.transport.registry import INFOS
+from mplab.format.units import DurationS, SizeBytes
+from mplab.scenarios.base import Parameters
+from mplab.userfiles.resolve import Catalog, TransportInfo
 from tests.unrun_scenario import UnrunScenario
 
 GOLDEN = Path(__file__).parent

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device.screen import load_script
+from mplab.device.screen import load_script
 from tests.golden.conftest import Refused
 
 GOLDEN = Path(__file__).parent

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.bundle.checksums import digest_of, render
-from analysis.bundle.read import open_bundle
-from analysis.errors import BundleError
+from mplab.analysis.bundle.checksums import digest_of, render
+from mplab.analysis.bundle.read import open_bundle
+from mplab.analysis.errors import BundleError
 
 GOLDEN = Path(__file__).parent / "bundles"
 TOP = "20260922T101500Z-demo-abc123"

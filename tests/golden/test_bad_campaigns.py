@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign.file import load_campaign
-from orchestrator.plan import make_plan
-from orchestrator.spec import Catalog, Experiment, load_experiment
-from orchestrator.spec.labuse import find_lab
+from mplab.campaign.file import load_campaign
+from mplab.format.plan import make_plan
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.labuse import find_lab
+from mplab.userfiles.resolve import Catalog, load_experiment
 from tests.golden.conftest import GOLDEN, Refused
 
 FOLDER = GOLDEN / "campaigns"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.spec import Catalog, load_experiment
+from mplab.userfiles.resolve import Catalog, load_experiment
 from tests.golden.conftest import Refused
 
 GOLDEN = Path(__file__).parent

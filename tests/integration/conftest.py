@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from analysis.pipeline import score_run
-from analysis.run import read_run
-from orchestrator.cli.run import check_ready
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.enter import IN_LAB_VARIABLE
+from mplab.analysis.pipeline import score_run
+from mplab.analysis.run import read_run
+from mplab.base.enter import IN_LAB_VARIABLE
+from mplab.base.errors import LabNotReadyError
+from mplab.cli.run import check_ready
 
 TIMEOUT_S = 240.0
 Mplab = Callable[..., subprocess.CompletedProcess[str]]
@@ -81,7 +81,7 @@ def score(run: Path) -> None:
 
 def mplab_argv(*arguments: str) -> list[str]:
     """The command line of ``mplab``."""
-    return [sys.executable, "-m", "orchestrator", *arguments]
+    return [sys.executable, "-m", "mplab", *arguments]
 
 
 def environment(tmp_path: Path) -> dict[str, str]:

@@ -56,8 +56,8 @@ def test_a_run_is_bundled_and_reproduced(mplab: Mplab, tmp_path: Path) -> None:
 
 def _refused_where_the_plan_is_another(bundle: Path, tmp_path: Path) -> None:
     code = (
-        "import orchestrator.transport.mptcp as m, sys; m.missing_reason = lambda: 'this kernel has none';"
-        "from orchestrator.cli.main import main; sys.argv = ['mplab', 'reproduce', sys.argv[1]]; main()"
+        "import mplab.drivers.transport.mptcp as m, sys; m.missing_reason = lambda: 'this kernel has none';"
+        "from mplab.cli.main import main; sys.argv = ['mplab', 'reproduce', sys.argv[1]]; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(bundle)],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.services import load_service
+from mplab.drivers.services import load_service
 from tests.integration.conftest import Mplab
 from tests.integration.test_run import cells, only_run, skip_when_busy
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.catalog import load_scenario, programs_of
+from mplab.lab.catalog import load_scenario, programs_of
 from tests.integration.conftest import Mplab, score
 from tests.integration.test_run import cells, only_run, skip_when_busy
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.lab.nodes import Node
-from orchestrator.origin.origin import Origin
-from orchestrator.services import RunningServices, load_service
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.nodes import Node
+from mplab.drivers.origin.origin import Origin
+from mplab.drivers.services import RunningServices, load_service
 from tests.integration.conftest import wait_until
 
 FRAME = re.compile(rb"\xff\xfb")

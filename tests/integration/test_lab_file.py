@@ -11,11 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.find import enter_argv, find_node
-from orchestrator.lab.needs import programs_of_lab
-from orchestrator.programs import CHECKOUT
-from orchestrator.spec.labuse import use_lab
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import CHECKOUT
+from mplab.lab.find import enter_argv, find_node
+from mplab.lab.needs import programs_of_lab
+from mplab.userfiles.labuse import use_lab
 from tests.integration.conftest import Mplab, wait_until
 from tests.integration.test_faults import whole_lines
 from tests.integration.test_run import cells, only_run

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.lab.nodes import NODE_VARIABLE
+from mplab.base.nodes import NODE_VARIABLE
 from tests.integration.conftest import Mplab, score, wait_until
 
 Start = Callable[..., subprocess.Popen[str]]

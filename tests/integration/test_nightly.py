@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.campaign.state import CampaignState
-from orchestrator.record.events import read_events
+from mplab.campaign.state import CampaignState
+from mplab.format.events import read_events
 from tests.integration.conftest import runner, wait_until
 
 Start = Callable[..., subprocess.Popen[str]]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.programs import FIREFOX
-from orchestrator.services import load_service, service_names
+from mplab.base.programs import FIREFOX
+from mplab.drivers.services import load_service, service_names
 from tests.integration.conftest import Mplab
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from analysis.sound import Melody, playback, read_wav
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.phone.sound import PAREC, PULSEAUDIO, RATE_HZ, SoundCard
-from orchestrator.services import load_service
+from mplab.analysis.sound import Melody, playback, read_wav
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.drivers.phone.sound import PAREC, PULSEAUDIO, RATE_HZ, SoundCard
+from mplab.drivers.services import load_service
 from tests.integration.conftest import Mplab, lab_processes, wait_until
 
 EXPERIMENT = """\
@@ -47,7 +47,7 @@ def _programs_are_there() -> None:
 
 @pytest.fixture
 def melody() -> Any:
-    from mplab_services.icecast.service import RADIO  # type: ignore[import-not-found]  # noqa: PLC0415
+    from mplab.services.icecast.service import RADIO  # noqa: PLC0415
 
     return RADIO
 

@@ -22,12 +22,8 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.catalog import load_scenario
-from orchestrator.errors import StepError
-from orchestrator.origin.origin import Origin
-from orchestrator.origin.sites import DNS_ADDRESS, NETWORK
-from orchestrator.phone import CommandResult
-from orchestrator.programs import (
+from mplab.base.errors import StepError
+from mplab.base.programs import (
     APPIUM_DIR,
     CERTUTIL,
     CHROMEDRIVER,
@@ -40,14 +36,18 @@ from orchestrator.programs import (
     UNSHARE,
     Program,
 )
-from orchestrator.scenario import Context
-from orchestrator.scenario.protocol import Tools
-from orchestrator.ui import Selector, Ui
-from orchestrator.ui.appium import AppiumServer
-from orchestrator.ui.chromium import ChromiumUi
-from orchestrator.ui.console import ConsoleLog
-from orchestrator.ui.factory import ChromiumUiFactory
-from orchestrator.ui.state import proved_clean
+from mplab.drivers.origin.origin import Origin
+from mplab.drivers.phone import CommandResult
+from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui.appium import AppiumServer
+from mplab.drivers.ui.chromium import ChromiumUi
+from mplab.drivers.ui.console import ConsoleLog
+from mplab.drivers.ui.factory import ChromiumUiFactory
+from mplab.drivers.ui.state import proved_clean
+from mplab.format.sites import DNS_ADDRESS, NETWORK
+from mplab.lab.catalog import load_scenario
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.protocol import Tools
 
 INSIDE = "MPLAB_TEST_UI_INSIDE"
 MARKER = "MPLAB_TEST_UI_MARKER"

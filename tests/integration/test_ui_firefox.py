@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.programs import FIREFOX
-from orchestrator.ui import Selector
-from orchestrator.ui.console import ConsoleLog
-from orchestrator.ui.firefox_factory import FirefoxUiFactory
-from orchestrator.ui.state import proved_clean
+from mplab.base.errors import StepError
+from mplab.base.programs import FIREFOX
+from mplab.drivers.ui import Selector
+from mplab.drivers.ui.console import ConsoleLog
+from mplab.drivers.ui.firefox_factory import FirefoxUiFactory
+from mplab.drivers.ui.state import proved_clean
 
 PAGE = """<!doctype html><h1>x y</h1><script src=b.js></script><input id=i><a id=a onclick='window.z = 1'>go</a>"""
 KEEP = """

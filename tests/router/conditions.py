@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchestrator.catalog import LINKS_DIR
-from orchestrator.spec.link import list_links, load_links
-from orchestrator.spec.path import PathCondition
+from mplab.format.path import PathCondition
+from mplab.lab.catalog import LINKS_DIR
+from mplab.userfiles.link import list_links, load_links
 
 LINKS = [link for file in list_links(LINKS_DIR) for link in load_links(file, LINKS_DIR)]
 _BUDGET_KBPS = 75_000.0

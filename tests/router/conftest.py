@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import MplabError
-from orchestrator.shaper.openwrt import Router, guard
-from orchestrator.shaper.tc.ssh import SshConnection
-from orchestrator.spec.lab import RouterFile
-from orchestrator.undo import UndoStack
+from mplab.base.errors import MplabError
+from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.openwrt import Router, guard
+from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.userfiles.lab import RouterFile
 from tests.router.inside import SERVER
 from tests.router.measure import probe_server
 from tests.router.stand_in import StandInRouter, why_not

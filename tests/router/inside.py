@@ -10,9 +10,9 @@ import sys
 import threading
 from pathlib import Path
 
-from orchestrator.lab.nodes import Node, start_node
-from orchestrator.lab.router_vm.image import Port, build
-from orchestrator.lab.router_vm.machine import VirtualMachine
+from mplab.base.nodes import Node, start_node
+from mplab.lab.router_vm.image import Port, build
+from mplab.lab.router_vm.machine import VirtualMachine
 
 ROOT = Path("/run/router")
 """The router's root file system: in the tmpfs of the lab."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab.enter import in_lab, lab_process
-from orchestrator.lab.nodes import Node, start_node
-from orchestrator.lab.ready import wait_ready
-from orchestrator.programs import LINKEM
+from mplab.base.enter import in_lab, lab_process
+from mplab.base.nodes import Node, start_node
+from mplab.base.programs import LINKEM
+from mplab.base.ready import wait_ready
 from tests.router.bench import Bench
 from tests.router.conditions import Case
 from tests.router.inside import SERVER

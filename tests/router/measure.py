@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from orchestrator.lab.nodes import Node
-from orchestrator.programs import LINKEM
-from orchestrator.shaper.probe import parse_probe
-from orchestrator.shaper.protocol import PathMeasurement
-from orchestrator.spec.experiment import Tolerance
-from orchestrator.spec.path import PathCondition
-from orchestrator.verdict import judge_links
+from mplab.base.nodes import Node
+from mplab.base.programs import LINKEM
+from mplab.cell.verdict import judge_links
+from mplab.drivers.shaper.probe import parse_probe
+from mplab.drivers.shaper.protocol import PathMeasurement
+from mplab.format.path import PathCondition
+from mplab.userfiles.experiment import Tolerance
 
 OPEN = PathCondition.of(None, None, 0.0)
 TOLERANCE = Tolerance(rtt_percent=10.0, rate_percent=10.0)

@@ -15,10 +15,10 @@ import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from orchestrator.lab.enter import IN_LAB_VARIABLE, unshare_argv
-from orchestrator.lab.find import enter_argv, find_node
-from orchestrator.lab.nodes import Node
-from orchestrator.lab.router_vm import image
+from mplab.base.enter import IN_LAB_VARIABLE, unshare_argv
+from mplab.base.nodes import Node
+from mplab.lab.find import enter_argv, find_node
+from mplab.lab.router_vm import image
 from tests.router.inside import ROOT
 
 _PACKAGES = {
@@ -70,7 +70,7 @@ class StandInRouter:
         read_end, self._lifeline = os.pipe()
         command = [sys.executable, "-m", "tests.router.inside", json.dumps({"client_key": public})]
         self._process = subprocess.Popen(
-            [*unshare_argv(), "--", sys.executable, "-m", "orchestrator.lab.init", str(read_end), "--", *command],
+            [*unshare_argv(), "--", sys.executable, "-m", "mplab.lab.init", str(read_end), "--", *command],
             pass_fds=(read_end,),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.nodes import Node
-from orchestrator.shaper.linux import LinuxServer, ShapingPhone
-from orchestrator.shaper.openwrt import Router
-from orchestrator.shaper.tc import Place, TcShaper
-from orchestrator.shaper.tc.ssh import SshConnection
-from orchestrator.spec.lab import PhoneFile, PhoneShellFile, ServerFile
-from orchestrator.spec.path import PathCondition
-from orchestrator.undo import UndoJournal, UndoStack
+from mplab.base.errors import LabNotReadyError
+from mplab.base.nodes import Node
+from mplab.base.undo import UndoJournal, UndoStack
+from mplab.cli.main import app
+from mplab.drivers.shaper.linux import LinuxServer, ShapingPhone
+from mplab.drivers.shaper.openwrt import Router
+from mplab.drivers.shaper.tc import Place, TcShaper
+from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.format.path import PathCondition
+from mplab.userfiles.lab import PhoneFile, PhoneShellFile, ServerFile
 from tests.router.bench import Bench
 from tests.router.conditions import Case
 from tests.router.conftest import found_on, settings_of
@@ -197,7 +197,7 @@ def test_a_killed_host(
     dead_man = "10 s" if who == "place" else "600 s"  # a busy host must not trip it
     lab = tmp_path / "lab.yaml"
     lab.write_text(lab_text(router, kind, tmp_path, dead_man))
-    argv = [sys.executable, "-m", "orchestrator", "router", "shape", str(lab), "one"]
+    argv = [sys.executable, "-m", "mplab", "router", "shape", str(lab), "one"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None
         assert "rmnet0" in host.stdout.readline()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.shaper.abilities import TC
-from orchestrator.shaper.openwrt import Router
-from orchestrator.shaper.tc import TcShaper
-from orchestrator.spec.abilities import refusals
-from orchestrator.spec.lab import PhoneFile
-from orchestrator.spec.path import PathCondition
-from orchestrator.undo import UndoStack
+from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.abilities import TC
+from mplab.drivers.shaper.openwrt import Router
+from mplab.drivers.shaper.tc import TcShaper
+from mplab.format.abilities import refusals
+from mplab.format.path import PathCondition
+from mplab.userfiles.lab import PhoneFile
 from tests.router.bench import Bench
 from tests.router.conditions import LINKS, Case, different_paths, has_trace
 from tests.router.conftest import settings_of

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli.main import app
-from orchestrator.shaper.openwrt import guard
-from orchestrator.shaper.tc.ssh import SshConnection
+from mplab.cli.main import app
+from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.tc.ssh import SshConnection
 from tests.router.conftest import lab_text, settings_of
 from tests.router.stand_in import StandInRouter
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lock import default_lock_directory
-from orchestrator.shaper.openwrt import Router, guard
-from orchestrator.shaper.tc import PlaceError, TcShaper
-from orchestrator.shaper.tc.rules import Selector
-from orchestrator.shaper.tc.ssh import SshConnection
-from orchestrator.spec.lab import PhoneFile, RadioFile
-from orchestrator.spec.path import PathCondition
-from orchestrator.undo import UndoJournal, UndoStack
+from mplab.base.errors import LabNotReadyError
+from mplab.base.lock import default_lock_directory
+from mplab.base.undo import UndoJournal, UndoStack
+from mplab.drivers.shaper.openwrt import Router, guard
+from mplab.drivers.shaper.tc import PlaceError, TcShaper
+from mplab.drivers.shaper.tc.rules import Selector
+from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.format.path import PathCondition
+from mplab.userfiles.lab import PhoneFile, RadioFile
 from tests.router.conftest import Hold, found_on, settings_of
 from tests.router.inside import MAC, SERVER
 from tests.router.measure import Slot, ping
@@ -153,10 +153,10 @@ def test_two_runs_want_one_router(
         held.shape("one", PHONE, up=SLOW, down=SLOW)
         with pytest.raises(LabNotReadyError, match=r"in use by run test"), hold():
             pass
-        monkeypatch.setattr("orchestrator.lock.default_lock_directory", lambda: tmp_path / "another-host")
+        monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "another-host")
         with pytest.raises(LabNotReadyError, match=r"router wifi: held by test@.*, last heard \d+ s ago"), hold():
             pass
-        monkeypatch.setattr("orchestrator.lock.default_lock_directory", default_lock_directory)
+        monkeypatch.setattr("mplab.base.lock.default_lock_directory", default_lock_directory)
         assert rtt_ms(router) > 100, "the first run's shaping is as it was"
 
 
@@ -345,7 +345,7 @@ def test_a_killed_host_is_cleared_up_after_by_the_next_run_and_else_by_the_route
                 "    interface: vec0\n", f"    interface: vec0\n    dead_man: {10 if who == 'router' else 600} s\n"
             )
         )
-        argv = [sys.executable, "-m", "orchestrator", "router", "shape", str(lab_file), "one"]
+        argv = [sys.executable, "-m", "mplab", "router", "shape", str(lab_file), "one"]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as host:
             assert host.stdout is not None
             assert "wlan0" in host.stdout.readline()

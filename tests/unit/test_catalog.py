@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from orchestrator.catalog import SCENARIOS_DIR, load_scenario, scenario_names
-from orchestrator.errors import LabNotReadyError
+from mplab.base.errors import LabNotReadyError
+from mplab.base.plugins import SCENARIOS
+from mplab.lab.catalog import load_scenario, scenario_names
 
 
 def test_every_folder_with_a_scenario_is_found() -> None:
@@ -17,8 +18,8 @@ def test_every_folder_with_a_scenario_is_found() -> None:
 
 @pytest.mark.parametrize("name", scenario_names())
 def test_a_folder_stands_alone(name: str) -> None:
-    for path in (SCENARIOS_DIR / name).glob("*.py"):
-        assert re.findall(r"(?m)^\s*(?:from \.\.|(?:from|import) mplab_scenarios).*", path.read_text()) == [], path.name
+    for path in SCENARIOS[name].folder().glob("*.py"):
+        assert re.findall(r"(?m)^\s*(?:from \.\.|(?:from|import) mplab.scenarios).*", path.read_text()) == [], path.name
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:
@@ -28,8 +29,8 @@ def test_a_folder_that_is_not_there_is_named() -> None:
 
 def test_orchestrator_and_analysis_share_the_folders_in_one_process() -> None:
     code = (
-        "from analysis.plugins import load; load('web', None);"
-        "from orchestrator.catalog import load_scenario; load_scenario('web'); load_scenario('download');"
+        "from mplab.analysis.plugins import load; load('web', None);"
+        "from mplab.lab.catalog import load_scenario; load_scenario('web'); load_scenario('download');"
         "load('download', None)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from orchestrator.cell import Cell, CellReport
-from orchestrator.errors import CheckError, DeviceError, StepError
-from orchestrator.lab.android import PhoneLook
-from orchestrator.scenario import Checking
-from orchestrator.undo import UndoStack
+from mplab.base.errors import CheckError, DeviceError, StepError
+from mplab.base.undo import UndoStack
+from mplab.cell.cell import Cell, CellReport
+from mplab.lab.android import PhoneLook
+from mplab.scenarios.base import Checking
 
 
 class Lab:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.changes import Changer, ChangeSchedule, Effect
-from orchestrator.endpoints import Endpoints
-from orchestrator.errors import CellError, DeviceError, StepError
-from orchestrator.outages import Disturbances, Outage
-from orchestrator.spec.changes import Moment
-from orchestrator.spec.path import PathCondition
-from orchestrator.undo import UndoStack
-from orchestrator.verdict import judge_emulation
+from mplab.base.endpoints import Endpoints
+from mplab.base.errors import CellError, DeviceError, StepError
+from mplab.base.outages import Disturbances, Outage
+from mplab.base.undo import UndoStack
+from mplab.cell.changes import Changer, ChangeSchedule, Effect
+from mplab.cell.verdict import judge_emulation
+from mplab.format.path import PathCondition
+from mplab.userfiles.changes import Moment
 
 FAR_S = 3000.0
 PATH = PathCondition.of(8000.0, 2000.0, 50.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.ui.protocol import AppState
-from orchestrator.ui.state import proved_clean
+from mplab.base.errors import StepError
+from mplab.drivers.ui.protocol import AppState
+from mplab.drivers.ui.state import proved_clean
 
 
 class SignedIn:

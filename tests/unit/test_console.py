@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from orchestrator.errors import StepError
-from orchestrator.ui.console import (
+from mplab.base.errors import StepError
+from mplab.drivers.ui.console import (
     MAX_BYTES,
     MAX_ENTRIES,
     MAX_TEXT,

@@ -1,7 +1,7 @@
 """The kernel's counters are read by name."""
 
-from orchestrator.phone.counters import difference, parse_interfaces, parse_netstat
-from orchestrator.traces import traffic
+from mplab.cell.traces import traffic
+from mplab.drivers.phone.counters import difference, parse_interfaces, parse_netstat
 
 NETSTAT = """\
 TcpExt: SyncookiesSent TCPTimeouts

@@ -9,14 +9,15 @@ from typing import Any, cast
 
 import pytest
 
-import orchestrator.run as module
-from orchestrator.cell import Cell, CellJob, CellReport
-from orchestrator.errors import DeviceError, LabNotReadyError, StepError, check_each
-from orchestrator.plan import Plan, make_plan
-from orchestrator.record import CellRecord, RunDirectory
-from orchestrator.record.events import read_events
-from orchestrator.run import Run
-from orchestrator.undo import UndoStack
+import mplab.run.run as module
+from mplab.base.errors import DeviceError, LabNotReadyError, StepError, check_each
+from mplab.base.undo import UndoStack
+from mplab.cell.cell import Cell, CellJob, CellReport
+from mplab.format.events import read_events
+from mplab.format.manifest import CellRecord
+from mplab.format.plan import Plan, make_plan
+from mplab.run.run import Run
+from mplab.run.run_directory import RunDirectory
 from tests.unit.test_plan import experiment
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from orchestrator.scenario.pages import loaded
-from orchestrator.ui.devtools import from_bidi, unfinished
+from mplab.drivers.ui.devtools import from_bidi, unfinished
+from mplab.scenarios.base.pages import loaded
 
 
 def event(method: str, request: str, **more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import doctor
+from mplab.lab import doctor
 
 
 @pytest.mark.parametrize(

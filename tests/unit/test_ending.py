@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.ending import Cut, EndingWatch, Told
-from orchestrator.plan import make_plan
-from orchestrator.record.progress import RunProgress
-from orchestrator.spec.ending import Ending, EnoughRule, parse_time_of_day
+from mplab.format.plan import make_plan
+from mplab.run.ending import Cut, EndingWatch, Told
+from mplab.run.progress import RunProgress
+from mplab.userfiles.ending import Ending, EnoughRule, parse_time_of_day
 from tests.unit.test_plan import experiment
 
 BEGUN = datetime(2026, 3, 1, 22, 30).astimezone()

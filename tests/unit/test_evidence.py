@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.observe import ObservationLog
-from orchestrator.ui.evidence import OpenApps
+from mplab.base.errors import StepError
+from mplab.cell.observe import ObservationLog
+from mplab.drivers.ui.evidence import OpenApps
 
 
 class App:

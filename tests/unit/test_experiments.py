@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.plugins import load
-from orchestrator.catalog import catalog, scenario_names
-from orchestrator.spec import load_experiment
+from mplab.analysis.plugins import load
+from mplab.lab.catalog import catalog, scenario_names
+from mplab.userfiles.resolve import load_experiment
 
 DIRECTORY = Path(__file__).parents[2] / "experiments"
 EXPERIMENTS = sorted(DIRECTORY.glob("*.yaml"))

@@ -14,10 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.errors import InputError, LabNotReadyError
-from orchestrator.hooks import HookRunner, allow, check_allowed, check_programs
-from orchestrator.record import RunDirectory, read_events
-from orchestrator.spec.hooks import Argv, Hooks, parse_command
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.format.events import read_events
+from mplab.run.hooks import HookRunner, allow, check_allowed, check_programs
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.hooks import Argv, Hooks, parse_command
 
 CELL = "0001-web-mptcp-baseline-r1"
 SAY = "import os, sys; print(*(os.environ.get('MPLAB_' + n) for n in 'HOOK RUN CELL ATTEMPT OUTCOME'.split()), sep='|')"
@@ -114,9 +115,9 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
 
 BEGINS = """
 import pathlib, sys
-from orchestrator.hooks import HookRunner
+from mplab.run.hooks import HookRunner
 from orchestrator.record import RunDirectory
-from orchestrator.spec.hooks import Hooks
+from mplab.userfiles.hooks import Hooks
 wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
 hooks = Hooks(before_run=(wait,), after_run=(("sh", "-c", "echo $MPLAB_OUTCOME"),))
 HookRunner(hooks, RunDirectory(pathlib.Path(sys.argv[1]))).__enter__()

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lock import check_free, default_lock_directory, is_locked, private_directory, resource_lock
+from mplab.base.errors import LabNotReadyError
+from mplab.base.lock import check_free, default_lock_directory, is_locked, private_directory, resource_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from orchestrator.lock import is_locked, resource_lock
+from mplab.base.lock import is_locked, resource_lock
 with resource_lock("phone-1", run_id="run-7", directory=Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

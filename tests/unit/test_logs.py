@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import structlog
 
-from orchestrator import logs
-from orchestrator.errors import DeviceError
-from orchestrator.programs import CHECKOUT
-from orchestrator.undo import UndoStack
+from mplab.base import logs
+from mplab.base.errors import DeviceError
+from mplab.base.programs import CHECKOUT
+from mplab.base.undo import UndoStack
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def test_the_file_of_tracebacks_begins_again_at_1_mb() -> None:
 def test_a_command_that_meets_a_defect_says_where_the_traceback_is() -> None:
     script = (
         "import sys; sys.argv = ['mplab', 'transports']\n"
-        "from orchestrator.cli import main\n"
+        "from mplab.cli import main\n"
         "main.app = lambda: {}['missing']\n"
         "main.main()\n"
     )

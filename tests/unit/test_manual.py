@@ -11,7 +11,7 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
+from mplab.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("", "docs", "experiments", "ui-scenarios", "proxy-docker")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import InputError, MplabError
-from orchestrator.outside import Answer, Answers, Outside
+from mplab.base.errors import InputError, MplabError
+from mplab.run.outside import Answer, Answers, Outside
 
 INSIDE = """
 import os, sys
-from orchestrator.errors import MplabError
-from orchestrator.outside import Outside
+from mplab.base.errors import MplabError
+from mplab.run.outside import Outside
 outside = Outside.received()
 for what in sys.argv[1:]:
     try:

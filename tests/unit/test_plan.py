@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed, make_plan
-from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, Tolerance, TransportUse
-from orchestrator.spec.lab import LabFile
-from orchestrator.spec.labuse import VIRTUAL, LabUse
-from orchestrator.spec.matrix import FACTORS, Cells, Factor, Matrix
+from mplab.base.errors import LabNotReadyError
+from mplab.format.path import PathCondition
+from mplab.format.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed, make_plan
+from mplab.userfiles.experiment import Experiment, ScenarioUse, Tolerance, TransportUse
+from mplab.userfiles.lab import LabFile
+from mplab.userfiles.labuse import VIRTUAL, LabUse
+from mplab.userfiles.link import LinkCondition
+from mplab.userfiles.matrix import FACTORS, Cells, Factor, Matrix
 
 
 class Parameters(BaseModel):

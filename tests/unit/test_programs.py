@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import doctor, programs
-from orchestrator.catalog import load_scenario, programs_of
-from orchestrator.host import describe_versions
-from orchestrator.programs import Program
+from mplab.base import programs
+from mplab.base.programs import Program
+from mplab.lab import doctor
+from mplab.lab.catalog import load_scenario, programs_of
+from mplab.run.host import describe_versions
 
 SHELL = Program("shell", ("sh",), (), "dash", "runs scripts")
 

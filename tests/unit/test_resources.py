@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.catalog import catalog
-from orchestrator.cli.main import app
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.bench import phone_lock
-from orchestrator.lock import resource_lock
-from orchestrator.programs import CHECKOUT
-from orchestrator.proxy.docker.borrow import exclusive
-from orchestrator.proxy.docker.stack import DockerStack, StackSettings
-from orchestrator.resources import resources_of
-from orchestrator.shaper.places import held_places
-from orchestrator.spec import load_experiment
-from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
+from mplab.base.errors import LabNotReadyError
+from mplab.base.lock import resource_lock
+from mplab.base.programs import CHECKOUT
+from mplab.cli.main import app
+from mplab.drivers.proxy.docker.borrow import exclusive
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+from mplab.drivers.shaper.places import held_places
+from mplab.lab.bench import phone_lock
+from mplab.lab.catalog import catalog
+from mplab.lab.resources import resources_of
+from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.resolve import load_experiment
 
 BENCH = """
 mplab: 1

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.undo import UndoError, UndoJournal, UndoStack
+from mplab.base.errors import LabNotReadyError
+from mplab.base.undo import UndoError, UndoJournal, UndoStack
 
 ROOT = Path(__file__).parents[2]
 
 DIE = """
 import os, sys
 from pathlib import Path
-from orchestrator.undo import UndoJournal, UndoStack
+from mplab.base.undo import UndoJournal, UndoStack
 folder = Path(sys.argv[1])
 with UndoStack(UndoJournal(folder / "journal")) as undo:
     for name in ("first", "second", "third"):

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.capture import CaptureResult
-from orchestrator.shaper import PathMeasurement
-from orchestrator.spec.direction import Direction, GilbertElliott
-from orchestrator.spec.experiment import Tolerance
-from orchestrator.spec.path import PathCondition
-from orchestrator.spec.trace import Trace
-from orchestrator.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
+from mplab.cell.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
+from mplab.drivers.capture import CaptureResult
+from mplab.drivers.shaper import PathMeasurement
+from mplab.format.direction import Direction, GilbertElliott
+from mplab.format.path import PathCondition
+from mplab.format.trace import Trace
+from mplab.userfiles.experiment import Tolerance
 
 ASKED = {"wlan0": PathCondition.of(down_kbps=7040, up_kbps=2020, rtt_ms=50)}
 MEASURED = PathMeasurement(down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0)

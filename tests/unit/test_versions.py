@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.ui.versions import outside
+from mplab.drivers.ui.versions import outside
 
 
 @pytest.mark.parametrize("version", ["380", "380.0.1", "390.2.2", "400.9.9"])

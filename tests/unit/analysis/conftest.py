@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.pipeline import analyze
+from mplab.analysis.pipeline import analyze
 from tests.unit.analysis.synthetic import Synthetic
 
 
@@ -36,7 +36,7 @@ def analyzed(synthetic: Callable[..., Synthetic]) -> Callable[..., Path]:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Analyses draw nothing: for what a report says in numbers and words."""
-    monkeypatch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+    monkeypatch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
 
 
 @pytest.fixture

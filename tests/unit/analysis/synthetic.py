@@ -21,7 +21,7 @@ FACTOR = {"sptcp-wifi": 1.0, "sptcp-lte": 0.86, "mptcp": 0.62}
 
 TOY_SCORES = '''"""Scores of a toy download."""
 
-from analysis.metric import Metric, Value
+from mplab.analysis.metric import Metric, Value
 
 METRICS = (
     Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",)),

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from analysis.bundle import checksums
-from analysis.bundle.contents import DERIVED_SUMS, SUMS, contents
-from analysis.bundle.crate import Author, Publication
-from analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
-from analysis.bundle.remake import remake
-from analysis.bundle.write import Options, Written, write_bundle
-from analysis.errors import BundleError, NotAnalysedError
-from analysis.pipeline import analyze
-from analysis.run import read_run
+from mplab.analysis.bundle import checksums
+from mplab.analysis.bundle.contents import DERIVED_SUMS, SUMS, contents
+from mplab.analysis.bundle.crate import Author, Publication
+from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
+from mplab.analysis.bundle.remake import remake
+from mplab.analysis.bundle.write import Options, Written, write_bundle
+from mplab.analysis.errors import BundleError, NotAnalysedError
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.run import read_run
 from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, write_scenario
 
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -98,7 +98,7 @@ def test_the_report_is_made_again_byte_for_byte(run: Path, tmp_path: Path, table
 AGAIN = """
 import sys
 from pathlib import Path
-from analysis.pipeline import analyze
+from mplab.analysis.pipeline import analyze
 analyze(Path(sys.argv[1]), scenario_folders=[Path(sys.argv[2])])
 """
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from analysis.bundle.agree import Agreed, ContrastKey, ContrastPair, Found, agree
-from analysis.effects import Interval
-from analysis.pipeline import analyze
-from analysis.run import Run, read_run
+from mplab.analysis.bundle.agree import Agreed, ContrastKey, ContrastPair, Found, agree
+from mplab.analysis.effects import Interval
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.run import Run, read_run
 from tests.unit.analysis.synthetic import Synthetic
 
 Night = Callable[..., Run]

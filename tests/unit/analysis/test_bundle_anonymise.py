@@ -13,19 +13,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.bundle import checksums
-from analysis.bundle.addresses import KEY_BYTES, Addresses
-from analysis.bundle.anonymise import anonymise
-from analysis.bundle.blocks import rewrite
-from analysis.bundle.contents import ANONYMISED
-from analysis.bundle.frames import ETHERNET, RAW, Frames
-from analysis.bundle.read import open_bundle
-from analysis.bundle.remake import remake
-from analysis.bundle.write import Options, write_bundle
-from analysis.decode import find_mptrace
-from analysis.errors import BundleError, ProgramMissingError
-from analysis.pipeline import analyze
-from analysis.run import read_run
+from mplab.analysis.bundle import checksums
+from mplab.analysis.bundle.addresses import KEY_BYTES, Addresses
+from mplab.analysis.bundle.anonymise import anonymise
+from mplab.analysis.bundle.blocks import rewrite
+from mplab.analysis.bundle.contents import ANONYMISED
+from mplab.analysis.bundle.frames import ETHERNET, RAW, Frames
+from mplab.analysis.bundle.read import open_bundle
+from mplab.analysis.bundle.remake import remake
+from mplab.analysis.bundle.write import Options, write_bundle
+from mplab.analysis.decode import find_mptrace
+from mplab.analysis.errors import BundleError, ProgramMissingError
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
 TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.bundle import archive
-from analysis.bundle.archive import Source, pack, unpack
-from analysis.bundle.checksums import digest_of
-from analysis.errors import BundleError
+from mplab.analysis.bundle import archive
+from mplab.analysis.bundle.archive import Source, pack, unpack
+from mplab.analysis.bundle.checksums import digest_of
+from mplab.analysis.errors import BundleError
 
 Change = Callable[[tarfile.TarInfo], None]
 NOTHING: Change = lambda _: None  # noqa: E731

@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.changes import METRICS, Change, handovers, read_changes, score
-from analysis.manifest import Link
-from analysis.pipeline import analyze
-from analysis.run import read_run
-from analysis.schema import SCHEMAS
-from analysis.scores import read_cell_scores
-from analysis.tables import FOLDER, LOOPBACK
-from analysis.traces import traces_of
+from mplab.analysis.changes import METRICS, Change, handovers, read_changes, score
+from mplab.analysis.manifest import Link
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.run import read_run
+from mplab.analysis.schema import SCHEMAS
+from mplab.analysis.scores import read_cell_scores
+from mplab.analysis.tables import FOLDER, LOOPBACK
+from mplab.analysis.traces import traces_of
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 

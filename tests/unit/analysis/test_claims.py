@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from analysis.claims import Outcome, judge, outcomes
-from analysis.effects import Interval
-from analysis.metric import Metric, Value
-from analysis.pipeline import summary_json
-from analysis.result import Analysis
-from analysis.run import read_run
-from analysis.scores import CellScores
-from analysis.statistics import summarise
+from mplab.analysis.claims import Outcome, judge, outcomes
+from mplab.analysis.effects import Interval
+from mplab.analysis.metric import Metric, Value
+from mplab.analysis.pipeline import summary_json
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import read_run
+from mplab.analysis.scores import CellScores
+from mplab.analysis.statistics import summarise
 from tests.unit.analysis.synthetic import Synthetic
 
 TIME = Metric("time", "Download time", "s", "lower", headline=True)

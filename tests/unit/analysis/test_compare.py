@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from analysis.compare import Change, ComparedRuns, compare, usual_range
-from analysis.errors import BudgetError, NotAnalysedError
-from analysis.frames import Results, load
-from analysis.gate import Check, change_text, checks
-from analysis.pipeline import analyze, summary_json
-from analysis.run import Run, read_run
-from analysis.trend import experiments, histories
-from analysis.trendpage import shifts, trend_page
+from mplab.analysis.compare import Change, ComparedRuns, compare, usual_range
+from mplab.analysis.errors import BudgetError, NotAnalysedError
+from mplab.analysis.frames import Results, load
+from mplab.analysis.gate import Check, change_text, checks
+from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.run import Run, read_run
+from mplab.analysis.trend import experiments, histories
+from mplab.analysis.trendpage import shifts, trend_page
 from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
 from tests.unit.analysis.test_report import Page
 
@@ -40,7 +40,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
             for tables in run.glob("cells/*/tables"):
                 shutil.rmtree(tables)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+                patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
                 analyze(run, scenario_folders=builder.scenario_folders)
             found.append(read_run(run))
         return found

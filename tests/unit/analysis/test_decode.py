@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.decode import find_mptrace, jobs, make_tables
-from analysis.errors import ProgramMissingError
-from analysis.run import Run, read_run
-from analysis.schema import SCHEMAS
-from analysis.tables import read_tables
+from mplab.analysis.decode import find_mptrace, jobs, make_tables
+from mplab.analysis.errors import ProgramMissingError
+from mplab.analysis.run import Run, read_run
+from mplab.analysis.schema import SCHEMAS
+from mplab.analysis.tables import read_tables
 from tests.unit.analysis.synthetic import MPTCP, Synthetic
 
 TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"

@@ -9,14 +9,14 @@ from typing import Any
 import matplotlib
 import pytest
 
-from analysis.figures import draw_all
-from analysis.figures.style import Drawing, inline
-from analysis.plugins import load
-from analysis.result import Analysis
-from analysis.run import read_run
-from analysis.scores import score_cell
-from analysis.shares import interface_shares
-from analysis.statistics import summarise
+from mplab.analysis.figures import draw_all
+from mplab.analysis.figures.style import Drawing, inline
+from mplab.analysis.plugins import load
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import read_run
+from mplab.analysis.scores import score_cell
+from mplab.analysis.shares import interface_shares
+from mplab.analysis.statistics import summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, SIZES, WIFI, Synthetic
 
 Drawn = Callable[[str], list[Drawing]]

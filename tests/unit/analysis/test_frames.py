@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-import analysis
-from analysis.columns import RESULT_TABLES, markdown
-from analysis.errors import NotARunError, QueryError, TablesError
-from analysis.frames import Results
-from analysis.index import NAME, TRACES, export, query, update
-from analysis.pipeline import analyze
-from analysis.schema import SCHEMAS
+from mplab import analysis
+from mplab.analysis.columns import RESULT_TABLES, markdown
+from mplab.analysis.errors import NotARunError, QueryError, TablesError
+from mplab.analysis.frames import Results
+from mplab.analysis.index import NAME, TRACES, export, query, update
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.schema import SCHEMAS
 from tests.unit.analysis.synthetic import Synthetic
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def build(folder: Path, day: int, *, report: bool = True, **more: Any) -> Path:
     run = builder.build()
     if report:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+            patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
             analyze(run, scenario_folders=builder.scenario_folders)
     return run
 

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import ScenarioMissingError
-from analysis.pipeline import analyze, summary_json
-from analysis.plugins import load
-from analysis.run import read_run
-from analysis.scores import read_scores, score_cell
+from mplab.analysis.errors import ScenarioMissingError
+from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.plugins import load
+from mplab.analysis.run import read_run
+from mplab.analysis.scores import read_scores, score_cell
 from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, write_scenario
 
 HEAD = (
-    'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "s", "lower", ("k",), limits=(0, 60)),)\n'
+    "from mplab.analysis.metric import Metric, Value\n"
+    'METRICS = (Metric("m", "M", "s", "lower", ("k",), limits=(0, 60)),)\n'
 )
 
 
@@ -45,7 +46,7 @@ def test_a_folder_of_the_same_name_elsewhere_is_another_plugin(tmp_path: Path) -
     ("body", "problem"),
     [
         ("METRICS = 3", "METRICS is not a tuple"),
-        ("from analysis.metric import Metric\nMETRICS = ()", "there is no function score"),
+        ("from mplab.analysis.metric import Metric\nMETRICS = ()", "there is no function score"),
         ("import no_such_module", "cannot be imported: ModuleNotFoundError"),
         ("def score(", "cannot be imported: SyntaxError"),
     ],

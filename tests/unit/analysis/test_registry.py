@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from analysis.errors import MetricConflictError
-from analysis.metric import Metric
-from analysis.pipeline import analyze
-from analysis.plugins import Plugin
-from analysis.registry import load_registry, register
+from mplab.analysis.errors import MetricConflictError
+from mplab.analysis.metric import Metric
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.plugins import Plugin
+from mplab.analysis.registry import load_registry, register
 from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic, write_scenario
 
 TIME = Metric("time", "Time", "s", "lower", ("size",), source="RFC 1", limits=(0, 9))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import NotAnalysedError
-from analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
+from mplab.analysis.errors import NotAnalysedError
+from mplab.analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -345,7 +345,7 @@ def test_the_summary_is_strict_json(answered: Analyzed) -> None:
 def test_another_congestion_control_than_requested_is_a_warning_and_the_page_is_made_by_analyze(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+    monkeypatch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
     builder = Synthetic(tmp_path, repetitions=1, origin_control="reno")
     run = builder.build()
     analyze(run, scenario_folders=builder.scenario_folders)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import NotARunError
-from analysis.manifest import tolerances
-from analysis.run import read_run
+from mplab.analysis.errors import NotARunError
+from mplab.analysis.manifest import tolerances
+from mplab.analysis.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
 Builder = Callable[..., Synthetic]

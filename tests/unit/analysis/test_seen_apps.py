@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from analysis import pages, playback, sound, upload
-from analysis.tables import Tables
+from mplab.analysis import pages, playback, sound, upload
+from mplab.analysis.tables import Tables
 
 NOTHING = Tables(None)
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from analysis.metric import Metric, Value
-from analysis.order import label_sort_key
-from analysis.run import Run, read_run
-from analysis.scores import CellScores
-from analysis.shares import interface_shares
-from analysis.statistics import Group, summarise
+from mplab.analysis.metric import Metric, Value
+from mplab.analysis.order import label_sort_key
+from mplab.analysis.run import Run, read_run
+from mplab.analysis.scores import CellScores
+from mplab.analysis.shares import interface_shares
+from mplab.analysis.statistics import Group, summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 TIME = Metric("time", "Time", "s", "lower", headline=True)

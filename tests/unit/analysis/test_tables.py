@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.errors import TablesError
-from analysis.run import read_run
-from analysis.schema import SCHEMA_FILE, SCHEMAS, VERSION_KEY, parse_schema
-from analysis.tables import Tables, read_tables
+from mplab.analysis.errors import TablesError
+from mplab.analysis.run import read_run
+from mplab.analysis.schema import SCHEMA_FILE, SCHEMAS, VERSION_KEY, parse_schema
+from mplab.analysis.tables import Tables, read_tables
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.traces import Trace, frame
 

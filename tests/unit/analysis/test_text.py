@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis import text
+from mplab.analysis import text
 
 
 @pytest.mark.parametrize(

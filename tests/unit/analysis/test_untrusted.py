@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from analysis.bundle.write import Options, write_bundle
-from analysis.columns import RESULT_TABLES
-from analysis.compare import compare
-from analysis.errors import AnalysisError, NotARunError, TablesError
-from analysis.files import csv_text, inside, parse_json
-from analysis.frames import Results, load
-from analysis.index import NAME, query, update
-from analysis.pipeline import analyze, summary, summary_json
-from analysis.run import Run, read_run
+from mplab.analysis.bundle.write import Options, write_bundle
+from mplab.analysis.columns import RESULT_TABLES
+from mplab.analysis.compare import compare
+from mplab.analysis.errors import AnalysisError, NotARunError, TablesError
+from mplab.analysis.files import csv_text, inside, parse_json
+from mplab.analysis.frames import Results, load
+from mplab.analysis.index import NAME, query, update
+from mplab.analysis.pipeline import analyze, summary, summary_json
+from mplab.analysis.run import Run, read_run
 from tests.unit.analysis.synthetic import Synthetic
 
 Builder = Callable[..., Synthetic]
@@ -165,7 +165,7 @@ def test_a_figure_that_cannot_be_drawn_is_a_problem_of_the_report(
     def fail(_: object) -> Iterator[object]:
         raise ValueError("no axis is that long")
 
-    monkeypatch.setattr("analysis.figures.cdf.draw", fail)
+    monkeypatch.setattr("mplab.analysis.figures.cdf.draw", fail)
     builder = synthetic(repetitions=1, labels=["1 MB"])
     run = builder.build()
     analyze(run, scenario_folders=builder.scenario_folders)

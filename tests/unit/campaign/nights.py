@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from orchestrator.campaign.state import CampaignState
-from orchestrator.record import Event
+from mplab.campaign.state import CampaignState
+from mplab.format.events import Event
 
 T0 = 1_700_000_000.0
 

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from orchestrator.record.events import EventLog
-from orchestrator.record.orders import Orders
+from mplab.format.events import EventLog
+from mplab.run.orders import Orders
 
 CELLS = 2
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.campaign.breaker import Breaker
-from orchestrator.campaign.state import ResourceStatus
+from mplab.campaign.breaker import Breaker
+from mplab.campaign.state import ResourceStatus
 
 PHONE = ResourceStatus("phone 1")
 

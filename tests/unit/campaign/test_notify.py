@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import trustme
 
-from orchestrator.campaign.notify import KINDS, Delivery, MailFile, Message, Notifier, NotifyFile, check_notify
-from orchestrator.errors import InputError
-from orchestrator.spec.check import Checker
-from orchestrator.spec.yaml import load_yaml
+from mplab.base.errors import InputError
+from mplab.campaign.notify import KINDS, Delivery, MailFile, Message, Notifier, NotifyFile, check_notify
+from mplab.userfiles.check import Checker
+from mplab.userfiles.yaml import load_yaml
 from tests.unit.campaign.receivers import HttpReceiver, SmtpReceiver, http_receiver, silent_server, smtp_receiver
 
 SECRET = "s3cr3t-Token"  # noqa: S105 - made up

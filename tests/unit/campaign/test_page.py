@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from orchestrator.campaign.page import Night, read_night, render, write_page
-from orchestrator.campaign.page.render import bar
-from orchestrator.campaign.state import CampaignState, Cells
-from orchestrator.plan import CellSpec
-from orchestrator.record import EventLog
+from mplab.campaign.page import Night, read_night, render, write_page
+from mplab.campaign.page.render import bar
+from mplab.campaign.state import CampaignState, Cells
+from mplab.format.events import EventLog
+from mplab.format.plan import CellSpec
 from tests.unit.campaign.nights import T0, night_state, run_name
 from tests.unit.record.conftest import cell_spec
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from orchestrator.campaign.page import Night, read_night, serve
-from orchestrator.errors import InputError, LabNotReadyError
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.campaign.page import Night, read_night, serve
 from tests.unit.campaign.nights import night_state, run_name
 from tests.unit.campaign.test_page import NOW, make_runs
 
@@ -180,7 +180,7 @@ def test_where_it_may_listen(tmp_path: Path) -> None:
 
 
 def test_a_request_of_a_byte_now_and_then_is_hung_up_on(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.campaign.page.server._REQUEST_S", 1.0)
+    monkeypatch.setattr("mplab.campaign.page.server._REQUEST_S", 1.0)
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         client.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1\r\nX: ")
         client.settimeout(0.1)

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from analysis.decode import captures, find_mptrace, make_tables
-from analysis.errors import ProgramMissingError
-from analysis.run import read_run
-from analysis.tables import read_tables
-from orchestrator.campaign.retention import ASIDE, LOG, Action, RetentionFile, apply_retention, plan_retention
-from orchestrator.lock import resource_lock
-from orchestrator.plan import CellSpec
-from orchestrator.record import EventLog, RunDirectory
+from mplab.analysis.decode import captures, find_mptrace, make_tables
+from mplab.analysis.errors import ProgramMissingError
+from mplab.analysis.run import read_run
+from mplab.analysis.tables import read_tables
+from mplab.base.lock import resource_lock
+from mplab.campaign.retention import ASIDE, LOG, Action, RetentionFile, apply_retention, plan_retention
+from mplab.format.events import EventLog
+from mplab.format.plan import CellSpec
+from mplab.run.run_directory import RunDirectory
 from tests.unit.record.conftest import cell_spec
 from tests.unit.record.test_run_directory import manifest, record
 

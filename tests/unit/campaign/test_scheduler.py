@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator import host
-from orchestrator.campaign.directory import CampaignDirectory, CampaignRecord, quarantined_before
-from orchestrator.campaign.scheduler import Scheduler
-from orchestrator.campaign.state import CampaignState, Job
-from orchestrator.errors import InterruptedRunError, LabNotReadyError
-from orchestrator.lock import resource_lock
-from orchestrator.record.events import EventLog, read_events
-from orchestrator.record.orders import order
-from orchestrator.record.run_directory import new_run_id
+from mplab.base.errors import InterruptedRunError, LabNotReadyError
+from mplab.base.lock import resource_lock
+from mplab.campaign.directory import CampaignDirectory, CampaignRecord, quarantined_before
+from mplab.campaign.scheduler import Scheduler
+from mplab.campaign.state import CampaignState, Job
+from mplab.format.events import EventLog, read_events
+from mplab.run import host
+from mplab.run.orders import order
+from mplab.run.run_directory import new_run_id
 
 SCRIPT = Path(__file__).with_name("script.py")
 
@@ -291,7 +291,7 @@ def test_a_comparison_that_cannot_be_made_is_not_passed(bench: Bench) -> None:
 
 
 def test_somebody_who_was_there_a_moment_earlier_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.campaign.scheduler._BUSY_S", 0.5)
+    monkeypatch.setattr("mplab.campaign.scheduler._BUSY_S", 0.5)
     state = bench.run({"1-busy-ok": ["a"]}, breaker={"failures": 1, "rest": "1 h", "rests": 0}, tries=1)
     assert state.good
     assert [one.blamed for one in state.jobs[0].tries] == [False, True]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign.systemd import Nightly, Scope, folder_of, install, quoted, uninstall, units
-from orchestrator.errors import InputError, LabNotReadyError
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.campaign.systemd import Nightly, Scope, folder_of, install, quoted, uninstall, units
 
 ODD = "a b/100 % %h $HOME ${x} \"quoted\" 'single' back\\slash ä;#"
 

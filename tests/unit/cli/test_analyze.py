@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from analysis.crosscheck import check as crosscheck
-from analysis.crosscheck.model import Difference, Report
-from orchestrator.cli.main import app, main
+from mplab.analysis.crosscheck import check as crosscheck
+from mplab.analysis.crosscheck.model import Difference, Report
+from mplab.cli.main import app, main
 from tests.unit.analysis.synthetic import Synthetic
 
 Compared = list[tuple[str, list[str]]]

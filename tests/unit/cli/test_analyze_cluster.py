@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.pipeline import analyze
-from orchestrator.cli.main import main
-from orchestrator.programs import CHECKOUT
+from mplab.analysis.pipeline import analyze
+from mplab.base.programs import CHECKOUT
+from mplab.cli.main import main
 from tests.unit.analysis.cluster.runs import content
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -19,7 +19,7 @@ SCENARIO = {"label": "files", "name": "download", "parameters": {}}
 
 
 def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "from orchestrator.cli.main import main; main()"
+    code = "from mplab.cli.main import main; main()"
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     return subprocess.run(
         [sys.executable, "-c", code, "analyze", *arguments],
@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_said_so(
 ) -> None:
     build(tmp_path, 1)
     monkeypatch.setenv("MPLAB_RUNS", str(tmp_path))
-    monkeypatch.setattr("analysis.cluster.connect.CONNECT_S", 0.5)
+    monkeypatch.setattr("mplab.analysis.cluster.connect.CONNECT_S", 0.5)
     monkeypatch.setattr("sys.argv", ["mplab", "analyze", *arguments])
     with pytest.raises(SystemExit) as exit_:
         main()

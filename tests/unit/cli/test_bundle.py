@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from analysis.bundle.read import DamagedBundleError
-from analysis.errors import BundleError
-from analysis.pipeline import analyze
-from orchestrator import host
-from orchestrator.cli.main import app
-from orchestrator.errors import InputError, MplabError
+from mplab.analysis.bundle.read import DamagedBundleError
+from mplab.analysis.errors import BundleError
+from mplab.analysis.pipeline import analyze
+from mplab.base.errors import InputError, MplabError
+from mplab.cli.main import app
+from mplab.run import host
 from tests.unit.analysis.synthetic import Synthetic
 
 RUN = "20260922T101500Z-demo-abc123"
@@ -30,8 +30,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     here.mkdir()
     builder = Synthetic(folder, repetitions=2, labels=["1 MB"])
-    monkeypatch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
-    monkeypatch.setattr("analysis.plugins.default_folders", lambda: tuple(builder.scenario_folders))
+    monkeypatch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
+    monkeypatch.setattr("mplab.analysis.plugins.default_folders", lambda: tuple(builder.scenario_folders))
     monkeypatch.chdir(here)
     analyze(builder.build())
     return folder
@@ -114,7 +114,7 @@ def test_an_author_without_a_name_is_refused(runs: Path) -> None:
 
 
 def test_too_large_a_bundle_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.cli.reproduce.GB", 1000)
+    monkeypatch.setattr("mplab.cli.reproduce.GB", 1000)
     result = mplab("reproduce", str(bundle), "--max-size", "1")
     assert isinstance(result.exception, BundleError)
     assert "--max-size allows more" in str(result.exception)
@@ -134,7 +134,7 @@ def test_locks_are_those_of_the_commit_of_the_run(monkeypatch: pytest.MonkeyPatc
     git("commit", "--quiet", "--message", "old")
     commit = git("rev-parse", "HEAD")
     (tmp_path / "go.sum").write_text("new\n")
-    monkeypatch.setattr("orchestrator.programs.CHECKOUT", tmp_path)
+    monkeypatch.setattr("mplab.base.programs.CHECKOUT", tmp_path)
     files, where = host.describe_locks(commit)
     assert (files["go.sum"], where) == (b"old\n", f"commit {commit}")
     unknown: Any

@@ -9,11 +9,11 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli.main import app, main
-from orchestrator.cli.options import find_run
-from orchestrator.cli.output import duration
-from orchestrator.errors import InputError
-from orchestrator.spec.lab import load_lab
+from mplab.base.errors import InputError
+from mplab.cli.main import app, main
+from mplab.cli.options import find_run
+from mplab.cli.output import duration
+from mplab.userfiles.lab import load_lab
 
 VERBS = [
     *"init doctor plan run resume status analyze figures report".split(),  # noqa: SIM905
@@ -127,7 +127,7 @@ def test_init_writes_a_lab_whose_schema_an_editor_finds(tmp_path: Path) -> None:
 
 def test_doctor_says_what_it_found_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("orchestrator.programs._SYSTEM_PATH", ())
+    monkeypatch.setattr("mplab.base.programs._SYSTEM_PATH", ())
     result = mplab("doctor", "--json", "--runs", str(tmp_path))
     assert result.exit_code == 3
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}

@@ -9,13 +9,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner, Result
 
-from analysis.pipeline import analyze
-from orchestrator.catalog import catalog
-from orchestrator.cli.budgets import broken_budgets, budget_cases
-from orchestrator.cli.main import app
-from orchestrator.errors import GateError, InputError
-from orchestrator.record.junit import junit_xml
-from orchestrator.spec import load_experiment
+from mplab.analysis.pipeline import analyze
+from mplab.base.errors import GateError, InputError
+from mplab.cli.budgets import broken_budgets, budget_cases
+from mplab.cli.main import app
+from mplab.lab.catalog import catalog
+from mplab.run.junit import junit_xml
+from mplab.userfiles.resolve import load_experiment
 from tests.unit.analysis.synthetic import Synthetic
 
 NIGHTS = 5
@@ -34,7 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs; in the last one Multipath TCP is slower."""
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+        patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
         for day in range(1, NIGHTS + 1):
             slower = {"mptcp": 1.4} if day == NIGHTS else {}
             builder = Synthetic(folder, day=day, slower=slower, labels=["1 MB"], repetitions=5, budgets=BUDGETS)
@@ -61,7 +61,7 @@ def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:
 def test_runs_without_a_common_series_end_with_the_gates_exit_code(runs: Path, tmp_path: Path) -> None:
     other = Synthetic(tmp_path, name="other", links=["renamed"], repetitions=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+        patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
         analyze(other_run := other.build(), scenario_folders=other.scenario_folders)
     baseline = next(runs.glob("20260904*"))
     junit = tmp_path / "compare.xml"

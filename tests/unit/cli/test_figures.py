@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app, main
+from mplab.cli.main import app, main
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.traces import Trace
 

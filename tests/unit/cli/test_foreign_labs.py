@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator import host
-from orchestrator.catalog import catalog
-from orchestrator.cli import reproduce, run
-from orchestrator.cli.main import app
-from orchestrator.cli.plan import plan_of
-from orchestrator.errors import InputError, LabNotReadyError
-from orchestrator.labconsent import check_lab, outside, remember_lab
-from orchestrator.record import Manifest, RunDirectory, utc_now
-from orchestrator.spec.lab import load_lab
-from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.cli import reproduce, run
+from mplab.cli.main import app
+from mplab.cli.plan import plan_of
+from mplab.format.manifest import Manifest, utc_now
+from mplab.lab.catalog import catalog
+from mplab.run import host
+from mplab.run.labconsent import check_lab, outside, remember_lab
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.lab import load_lab
+from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 
 EXPERIMENT = (
     "mplab: 1\nname: theirs\nscenarios: [download]\ntransports: [sptcp-wifi]\nlinks: [baseline]\nrepetitions: 1\n"

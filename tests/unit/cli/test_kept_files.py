@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.catalog import catalog
-from orchestrator.cli.options import load
-from orchestrator.cli.plan import plan_of
-from orchestrator.cli.run import _check_unchanged, begin, changed_files, experiment_as_in
-from orchestrator.errors import InputError
-from orchestrator.programs import MPFLEX
-from orchestrator.record import RunDirectory
-from orchestrator.spec import Experiment
-from orchestrator.spec.appuse import app_files
-from orchestrator.transport.registry import INFOS, make_transport
+from mplab.base.errors import InputError
+from mplab.base.programs import MPFLEX
+from mplab.cli.options import load
+from mplab.cli.plan import plan_of
+from mplab.cli.run import _check_unchanged, begin, changed_files, experiment_as_in
+from mplab.drivers.transport.registry import INFOS, make_transport
+from mplab.lab.catalog import catalog
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.appuse import app_files
+from mplab.userfiles.experiment import Experiment
 
 EXPERIMENT = """\
 mplab: 1
@@ -121,5 +121,5 @@ def test_a_file_that_is_not_kept_and_has_changed_is_named(policy: Path, file: Pa
 
 def test_what_an_android_app_is_driven_by_is_such_a_file() -> None:
     (path,) = app_files("youtube")
-    assert path == "ui-scenarios/youtube/app.yaml"
+    assert path == "ui-scenarios/mplab/scenarios/youtube/app.yaml"
     assert app_files("download") == {}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.catalog import LINKS_DIR
-from orchestrator.cli.linkdrawing import text_drawing
-from orchestrator.cli.main import app
-from orchestrator.cli.options import complete_links
-from orchestrator.errors import InputError
-from orchestrator.spec import load_link
+from mplab.base.errors import InputError
+from mplab.cli.linkdrawing import text_drawing
+from mplab.cli.main import app
+from mplab.cli.options import complete_links
+from mplab.lab.catalog import LINKS_DIR
+from mplab.userfiles.link import load_link
 
 ROOT = Path(__file__).parents[3]
 

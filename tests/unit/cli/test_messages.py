@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.pipeline import analyze
-from orchestrator.cli.main import main
+from mplab.analysis.pipeline import analyze
+from mplab.cli.main import main
 from tests.unit.analysis.synthetic import Synthetic
 
 Failed = Callable[..., tuple[int, str]]
@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder = Synthetic(tmp_path_factory.mktemp("runs"), repetitions=2)
     made = builder.build()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+        patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
         analyze(made, scenario_folders=builder.scenario_folders)
     return made
 
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_written_ends_with_1(failed: Failed, run: Path, ar
     if not other.exists():
         builder = Synthetic(run.parent, repetitions=2, day=23)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("analysis.pipeline.draw_all", lambda _: iter(()))
+            patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
             analyze(builder.build(), scenario_folders=builder.scenario_folders)
     names = {"RUN": str(run), "RUNS": str(run.parent), "OTHER": str(other)}
     code, text = failed(*(names.get(word, word) for word in arguments))
@@ -129,7 +129,7 @@ def test_a_run_on_a_disk_that_takes_nothing_is_not_analysed_and_says_why(
     def refuse(*_arguments: object, **_named: object) -> None:
         raise OSError(30, "Read-only file system", str(run / "report" / ".index.html.x"))
 
-    monkeypatch.setattr("analysis.pipeline.analyze", refuse)
+    monkeypatch.setattr("mplab.analysis.pipeline.analyze", refuse)
     code, text = failed("analyze", str(run))
     assert code == 1
     assert "Read-only file system: the analysis writes into the run directory. Make it writable" in text

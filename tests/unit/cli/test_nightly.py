@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli.main import app
-from orchestrator.errors import InputError
+from mplab.base.errors import InputError
+from mplab.cli.main import app
 
 EXPERIMENT = """\
 mplab: 1

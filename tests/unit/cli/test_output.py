@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.cli.output import escaped, out, print_json, table
+from mplab.cli.output import escaped, out, print_json, table
 
 HOSTILE = "[bold]x[/bold] [/b] :x: \x1b]0;owned\x07\x1b[2J\x9b31m \u202eabc"
 SEEN = "[bold]x[/bold] [/b] :x: "

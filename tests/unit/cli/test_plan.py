@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.catalog import scenario_names
-from orchestrator.cli.main import app
-from orchestrator.transport.registry import NAMES
+from mplab.cli.main import app
+from mplab.drivers.transport.registry import NAMES
+from mplab.lab.catalog import scenario_names
 
 
 @pytest.mark.parametrize("scenario", scenario_names())

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
-from orchestrator.ui.app import FILE, load_android_app
-from orchestrator.ui.hierarchy import Bounds, Node, write_hierarchy
-from orchestrator.ui.recording import ways_to
+from mplab.cli.main import app
+from mplab.drivers.ui.hierarchy import Bounds, Node, write_hierarchy
+from mplab.drivers.ui.recording import ways_to
+from mplab.userfiles.app import FILE, load_android_app
 
 BOX = Bounds(0, 0, 100, 100)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.pipeline import analyze
-from orchestrator.cli.main import main
-from orchestrator.cli.pdf import write_pdf
-from orchestrator.programs import CHROMIUM
+from mplab.analysis.pipeline import analyze
+from mplab.base.programs import CHROMIUM
+from mplab.cli.main import main
+from mplab.cli.pdf import write_pdf
 from tests.unit.analysis.synthetic import Synthetic
 
 

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from analysis.errors import QueryError
-from orchestrator.cli.main import app
-from orchestrator.errors import InputError
+from mplab.analysis.errors import QueryError
+from mplab.base.errors import InputError
+from mplab.cli.main import app
 from tests.unit.analysis.synthetic import Synthetic
 
 
@@ -137,8 +137,8 @@ def test_a_time_with_a_zone_is_explained(runs: str) -> None:
 
 INTERRUPTED = """
 import os, sys, threading
-from analysis import index
-from orchestrator.cli.main import main
+from mplab.analysis import index
+from mplab.cli.main import main
 
 ask, number = index._interruptible, int(sys.argv[1])
 

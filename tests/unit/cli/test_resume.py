@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli import run as module
-from orchestrator.cli.main import app
-from orchestrator.cli.options import load
-from orchestrator.cli.plan import plan_of
-from orchestrator.cli.run import begin
-from orchestrator.errors import InputError, LabNotReadyError, MplabError
-from orchestrator.lock import resource_lock
-from orchestrator.plan import CellSpec
-from orchestrator.record import CellRecord, EventLog, RunDirectory, RunProgress, read_events
-from orchestrator.record.manifest import GitRecord
-from orchestrator.resources import VIRTUAL_LAB
+from mplab.base.errors import InputError, LabNotReadyError, MplabError
+from mplab.base.lock import resource_lock
+from mplab.cli import run as module
+from mplab.cli.main import app
+from mplab.cli.options import load
+from mplab.cli.plan import plan_of
+from mplab.cli.run import begin
+from mplab.format.events import EventLog, read_events
+from mplab.format.manifest import CellRecord, GitRecord
+from mplab.format.plan import CellSpec
+from mplab.lab.resources import VIRTUAL_LAB
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory
 
 EXPERIMENT = """\
 mplab: 1
@@ -43,7 +45,7 @@ def experiment(tmp_path: Path) -> Path:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of runs, on a machine that has everything; its locks are the test's own."""
-    monkeypatch.setattr("orchestrator.lock.default_lock_directory", lambda: tmp_path / "locks")
+    monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
     monkeypatch.setattr(module, "check_ready_for", lambda _experiment: None)
     return tmp_path / "runs"
 
@@ -206,7 +208,7 @@ def test_a_run_that_cannot_be_written_leaves_nothing_that_looks_like_one(
 
     runs.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.record.files.os.fsync", full)
+        patch.setattr("mplab.base.files.os.fsync", full)
         with pytest.raises(MplabError) as caught:
             begun(experiment, runs)
     assert str(caught.value).startswith("disk full: ")
@@ -222,7 +224,7 @@ def test_a_run_that_cannot_be_written_into_is_one_error_of_the_analysis(
     def read_only(path: Path, **_options: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path / ".scores.json.1"))
 
-    monkeypatch.setattr("analysis.pipeline.analyze", read_only)
+    monkeypatch.setattr("mplab.analysis.pipeline.analyze", read_only)
     done = mplab("analyze", directory.path)
     assert isinstance(done.exception, MplabError)
     assert re.search(r"scores\.json\.1: Read-only file system: the analysis writes", str(done.exception))
@@ -232,7 +234,7 @@ def test_resume_says_when_the_checkout_is_another_one(
     experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = begun(experiment, runs)
-    monkeypatch.setattr("orchestrator.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
+    monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
     monkeypatch.setattr(module, "_execute", lambda *_arguments, **_options: None)
     done = mplab("resume", directory.path)
     assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr

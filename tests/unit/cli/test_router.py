@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli.main import app
+from mplab.cli.main import app
 
 LAB = """\
 mplab: 1

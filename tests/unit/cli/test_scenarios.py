@@ -12,17 +12,16 @@ import pytest
 from pydantic import Field
 from typer.testing import CliRunner
 
-from orchestrator.catalog import LINKS_DIR, scenario_names
-from orchestrator.cli.check import read_parameters
-from orchestrator.cli.main import app, main
-from orchestrator.cli.options import link_entry
-from orchestrator.errors import InputError
-from orchestrator.lab.session import condition_of
-from orchestrator.scenario import Parameters
-from orchestrator.spec import load_link
-from orchestrator.spec.explain import ParameterInfo, parameters_of
-from orchestrator.spec.link import read_link_file
-from orchestrator.spec.units import DurationS, SizeBytes
+from mplab.base.errors import InputError
+from mplab.cli.check import read_parameters
+from mplab.cli.main import app, main
+from mplab.cli.options import link_entry
+from mplab.format.units import DurationS, SizeBytes
+from mplab.lab.catalog import LINKS_DIR, scenario_names
+from mplab.lab.session import condition_of
+from mplab.scenarios.base import Parameters
+from mplab.userfiles.explain import ParameterInfo, parameters_of
+from mplab.userfiles.link import load_link, read_link_file
 
 
 def listed() -> list[dict[str, Any]]:
@@ -63,7 +62,7 @@ def test_what_a_scenario_needs_is_checked_before_the_lab(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("orchestrator.programs._SYSTEM_PATH", ())
+    monkeypatch.setattr("mplab.base.programs._SYSTEM_PATH", ())
     for name, program in (("firefox", "firefox-esr"), ("iperf", "iperf3")):
         monkeypatch.setattr("sys.argv", ["mplab", "scenarios", "check", name, "--runs", str(tmp_path / "checks")])
         with pytest.raises(SystemExit) as exit_:
@@ -156,7 +155,7 @@ def test_what_is_unknown_ends_with_exit_code_2(
 )
 def test_the_shell_completes_names(words: str, expected: set[str]) -> None:
     asked = {"_MPLAB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    program = "import sys; sys.argv[0] = 'mplab'; from orchestrator.cli.main import app; app(prog_name='mplab')"
+    program = "import sys; sys.argv[0] = 'mplab'; from mplab.cli.main import app; app(prog_name='mplab')"
     done = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )

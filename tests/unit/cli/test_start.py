@@ -7,14 +7,14 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
-from orchestrator.programs import CHECKOUT
+from mplab.base.programs import CHECKOUT
+from mplab.cli.main import app
 
 SLOW = {
     "PIL", "adbutils", "appium", "cryptography", "dask", "distributed", "docker", "duckdb", "fsspec", "jinja2", "lxml",
     "matplotlib", "numpy", "paramiko", "polars", "requests", "scipy", "selenium", "tornado", "trustme", "uiautomator2",
 }  # fmt: skip
-PLAN = "from orchestrator.cli.main import app; app(['plan', 'experiments/demo.yaml'], standalone_mode=False)"
+PLAN = "from mplab.cli.main import app; app(['plan', 'experiments/demo.yaml'], standalone_mode=False)"
 
 
 def imported_by(code: str) -> set[str]:
@@ -24,7 +24,7 @@ def imported_by(code: str) -> set[str]:
     return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
 
 
-@pytest.mark.parametrize("code", ["import orchestrator.cli.main", "import orchestrator.inside", PLAN])
+@pytest.mark.parametrize("code", ["import mplab.cli.main", "import mplab.run.inside", PLAN])
 def test_nothing_slow_is_imported_before_it_is_needed(code: str) -> None:
     found = imported_by(code)
     assert {"orchestrator", "pydantic"} <= found

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.device.adbd.connection import Connection
-from orchestrator.device.adbd.message import CLSE, CNXN, OKAY, OPEN, VERSION, Message, read_message
-from orchestrator.device.adbd.stream import Stream
+from mplab.device.adbd.connection import Connection
+from mplab.device.adbd.message import CLSE, CNXN, OKAY, OPEN, VERSION, Message, read_message
+from mplab.device.adbd.stream import Stream
 
 _TIMEOUT_S = 10.0
 HOST_STREAM = 7

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.device.apps import lab_services, lab_variables, ready_apps
-from orchestrator.device.screen.load import load_script
-from orchestrator.errors import InputError
-from orchestrator.services import service_names
+from mplab.base.errors import InputError
+from mplab.device.apps import lab_services, lab_variables, ready_apps
+from mplab.device.screen.load import load_script
+from mplab.drivers.services import service_names
 
 APP = """\
 package: com.example.notes

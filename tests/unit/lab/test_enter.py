@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab import enter
+from mplab.base import enter
+from mplab.base.errors import LabNotReadyError
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.enter import unshare_argv
-from orchestrator.lab.find import find_node, running_nodes
+from mplab.base.enter import unshare_argv
+from mplab.base.errors import LabNotReadyError
+from mplab.lab.find import find_node, running_nodes
 
 LAB = f"test-{os.getpid()}"
 NOBODY = 65534

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.lab.handover import VARIABLE, HandedOver
-from orchestrator.lab.hosting import hosted, prepared, profiles_of
-from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
-from orchestrator.spec.proxyfile import ProxyFile
+from mplab.base.errors import LabNotReadyError
+from mplab.lab.handover import VARIABLE, HandedOver
+from mplab.lab.hosting import hosted, prepared, profiles_of
+from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.proxyfile import ProxyFile
 
 
 def lab(folder: Path, engine: str = "") -> LabUse:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.lab.enter import LabProcess, in_lab, lab_process
+from mplab.base.enter import LabProcess, in_lab, lab_process
 
 GIVES_BACK = """
 import signal, subprocess, sys, time
@@ -29,7 +29,7 @@ time.sleep(600)
 """
 OUTSIDE = """
 import sys, time
-from orchestrator.lab.enter import lab_process
+from mplab.base.enter import lab_process
 with lab_process(sys.argv[1:], private=False):
     time.sleep(600)
 """

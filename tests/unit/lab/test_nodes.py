@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 
-from orchestrator.lab.nodes import NodeProcess
+from mplab.base.nodes import NodeProcess
 
 MASTER = """
 import os, socket, sys, time

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import DeviceError
-from orchestrator.lab.nodes import NodeProcess
-from orchestrator.lab.ready import wait_ready
+from mplab.base.errors import DeviceError
+from mplab.base.nodes import NodeProcess
+from mplab.base.ready import wait_ready
 
 READY = '{"event": "ready", "pid": 1}'
 

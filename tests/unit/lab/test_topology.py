@@ -1,8 +1,8 @@
 """The virtual lab's wiring is consistent."""
 
-from orchestrator.lab import topology
-from orchestrator.phone.routes import primary_command
-from orchestrator.transport.redirect import nft_rules
+from mplab.drivers.phone.routes import primary_command
+from mplab.drivers.transport.redirect import nft_rules
+from mplab.lab import topology
 
 
 def test_every_interface_has_its_own_hardware_address() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.origin.kept import build_sites
-from orchestrator.origin.sites import SiteIndex
+from mplab.drivers.origin.kept import build_sites
+from mplab.format.sites import SiteIndex
 
 
 @pytest.fixture(scope="session")

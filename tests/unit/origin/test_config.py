@@ -7,11 +7,11 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
-from orchestrator.origin.certificates import LabAuthority, nss_database
-from orchestrator.origin.config import dnsmasq_conf, nginx_argv, nginx_conf, records, version_tuple
-from orchestrator.origin.origin import Origin
-from orchestrator.origin.sites import SiteIndex
-from orchestrator.programs import CERTUTIL, DNSMASQ, NGINX
+from mplab.base.programs import CERTUTIL, DNSMASQ, NGINX
+from mplab.drivers.origin.certificates import LabAuthority, nss_database
+from mplab.drivers.origin.config import dnsmasq_conf, nginx_argv, nginx_conf, records, version_tuple
+from mplab.drivers.origin.origin import Origin
+from mplab.format.sites import SiteIndex
 
 
 def render(index: SiteIndex, certificates: dict[str, Path], version: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.origin import content
+from mplab.drivers.origin import content
 
 
 def rng(seed: int = 1) -> np.random.Generator:

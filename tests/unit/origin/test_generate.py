@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from orchestrator.origin.generate import share_out
-from orchestrator.origin.kept import build_sites
-from orchestrator.origin.page import OBJECTS_ELEMENT
-from orchestrator.origin.sites import BuiltSite, SiteIndex, load_sites
+from mplab.drivers.origin.generate import share_out
+from mplab.drivers.origin.kept import build_sites
+from mplab.drivers.origin.page import OBJECTS_ELEMENT
+from mplab.format.sites import BuiltSite, SiteIndex, load_sites
 
 REFERENCE = re.compile(r"//([a-z0-9.-]+\.lab)(/[a-z]/[0-9]+\.[a-z]+)")
 FETCHED = re.compile(r'"(/d/[0-9]+\.json)"')

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from orchestrator.origin.sites import SiteIndex, delay_by_prefix, load_sites
-from orchestrator.programs import CHECKOUT
+from mplab.base.programs import CHECKOUT
+from mplab.format.sites import SiteIndex, delay_by_prefix, load_sites
 
 ROWS = {1: ("news-1", 188, 4450.8, 20.9), 10: ("wiki", 28, 601.2, 8.7), 25: ("market", 49, 2032.8, 2.97)}
 

@@ -1,6 +1,6 @@
 """What a phone's Multipath TCP was before a run is brought back, line by line."""
 
-from orchestrator.phone.adb.mptcp import undo_script
+from mplab.drivers.phone.adb.mptcp import undo_script
 
 SHOWN = """\
 enabled:0

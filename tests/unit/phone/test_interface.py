@@ -1,6 +1,6 @@
 """What the kernel shows of an interface is what it is made of again."""
 
-from orchestrator.phone.interface import (
+from mplab.drivers.phone.interface import (
     Endpoint,
     InterfaceState,
     parse_endpoints,

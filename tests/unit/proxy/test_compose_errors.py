@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker.base import debian_sources, split_name
-from orchestrator.proxy.docker.compose import why_failed
-from orchestrator.proxy.docker.engine import connected, engine_url
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker.base import debian_sources, split_name
+from mplab.drivers.proxy.docker.compose import why_failed
+from mplab.drivers.proxy.docker.engine import connected, engine_url
 
 SAID = (
     (

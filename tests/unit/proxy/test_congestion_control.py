@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from docker.errors import ImageNotFound
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.proxy.docker import DockerStack, StackSettings, doctor, stack
-from orchestrator.proxy.docker.doctor import examine
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker import DockerStack, StackSettings, doctor, stack
+from mplab.drivers.proxy.docker.doctor import examine
 
 
 @pytest.fixture(autouse=True)

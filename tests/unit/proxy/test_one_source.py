@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from orchestrator.endpoints import MPFLEX_PLAIN_PORT, PROBE_PORT
-from orchestrator.installed import THIS_MACHINE, Installed
-from orchestrator.origin.origin import Origin
-from orchestrator.programs import CHECKOUT, MPFLEX, Program
-from orchestrator.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
-from orchestrator.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
-from orchestrator.proxy.docker.render import CONTROL, PORTS, Nowhere
-from orchestrator.services import RunningServices, load_service, service_names
-from orchestrator.services.registry import SERVICES_DIR
-from orchestrator.spec.proxyfile import PROFILES
+from mplab.base.endpoints import MPFLEX_PLAIN_PORT, PROBE_PORT
+from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.programs import CHECKOUT, MPFLEX, SERVICES_DIR, Program
+from mplab.drivers.origin.origin import Origin
+from mplab.drivers.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
+from mplab.drivers.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
+from mplab.drivers.proxy.docker.render import CONTROL, PORTS, Nowhere
+from mplab.drivers.services import RunningServices, load_service, service_names
+from mplab.userfiles.proxyfile import PROFILES
 
 COMPOSE: Mapping[str, Any] = YAML(typ="safe").load(FILE)
 SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]

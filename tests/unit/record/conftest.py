@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plan import CellSpec
-from orchestrator.record import Event
+from mplab.format.events import Event
+from mplab.format.plan import CellSpec
 
 
 def cell_spec(index: int, transport: str) -> CellSpec:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import InputError, MplabError
-from orchestrator.record import EventLog, read_events
+from mplab.base.errors import InputError, MplabError
+from mplab.format.events import EventLog, read_events
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import MplabError
-from orchestrator.record.files import replace, write_new
+from mplab.base.errors import MplabError
+from mplab.base.files import replace, write_new
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def test_other_reasons_are_told_as_they_are(tmp_path: Path) -> None:
 FILL = """
 import sys
 from pathlib import Path
-from orchestrator.errors import MplabError
+from mplab.base.errors import MplabError
 from orchestrator.record import EventLog, read_events
 folder = Path(sys.argv[1])
 log = EventLog(folder / "events.jsonl")

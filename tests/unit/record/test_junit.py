@@ -3,8 +3,9 @@
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from orchestrator.plan import CellSpec
-from orchestrator.record import Event, junit_xml, write_junit
+from mplab.format.events import Event
+from mplab.format.plan import CellSpec
+from mplab.run.junit import junit_xml, write_junit
 
 
 def suite(events: list[Event]) -> ET.Element:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.plan import CELL_OVERHEAD_S, CellSpec, make_plan
-from orchestrator.record import EventLog
-from orchestrator.record.learnt import learn
-from orchestrator.spec import Experiment
+from mplab.format.events import EventLog
+from mplab.format.plan import CELL_OVERHEAD_S, CellSpec, make_plan
+from mplab.run.learnt import learn
+from mplab.userfiles.experiment import Experiment
 from tests.unit.test_plan import Parameters, experiment
 
 ASKED = experiment(scenarios=2, transports=2, links=2, repetitions=2)

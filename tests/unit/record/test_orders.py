@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.record.events import EventLog, EventTail, read_events
-from orchestrator.record.orders import Orders, order
-from orchestrator.record.progress import RunProgress
+from mplab.format.events import EventLog, EventTail, read_events
+from mplab.run.orders import Orders, order
+from mplab.run.progress import RunProgress
 
 
 def names(path: Path) -> list[str]:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from orchestrator.plan import CellSpec
-from orchestrator.record import Event, ProgressTracker, RunProgress
+from mplab.format.events import Event
+from mplab.format.plan import CellSpec
+from mplab.run.progress import ProgressTracker, RunProgress
 
 
 def test_before_anything_happened() -> None:

@@ -8,13 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError, MplabError
-from orchestrator.plan import CellSpec, make_plan
-from orchestrator.record import CellRecord, Manifest, RunDirectory
-from orchestrator.record.manifest import GitRecord, HostRecord, LinkAsked, LinkMeasured, LinkProof, utc_now
-from orchestrator.scenario import Parameters
-from orchestrator.spec import Experiment, LinkCondition, PathCondition, ScenarioUse, TransportUse
-from orchestrator.spec.labuse import VIRTUAL
+from mplab.base.errors import InputError, MplabError
+from mplab.format.manifest import (
+    CellRecord,
+    GitRecord,
+    HostRecord,
+    LinkAsked,
+    LinkMeasured,
+    LinkProof,
+    Manifest,
+    utc_now,
+)
+from mplab.format.path import PathCondition
+from mplab.format.plan import CellSpec, make_plan
+from mplab.run.run_directory import RunDirectory
+from mplab.scenarios.base import Parameters
+from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
+from mplab.userfiles.labuse import VIRTUAL
+from mplab.userfiles.link import LinkCondition
 
 STARTED = "2026-03-01T12:00:00Z"
 

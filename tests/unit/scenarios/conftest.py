@@ -1,7 +1,6 @@
 """The modules of the scenario folders, a phone that answers from a list, and a browser that plays back events."""
 
 import importlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -11,65 +10,61 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog import SCENARIOS_DIR, load_scenario
-from orchestrator.errors import InputError
-from orchestrator.phone import CommandResult
-from orchestrator.programs import Program
-from orchestrator.scenario import Context
-from orchestrator.scenario.protocol import Tools
-from orchestrator.spec.check import Checker
-from orchestrator.spec.yaml import parse_yaml
+from mplab.base.errors import InputError
+from mplab.base.plugins import SCENARIOS
+from mplab.base.programs import Program
+from mplab.drivers.phone import CommandResult
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.protocol import Tools
+from mplab.userfiles.check import Checker
+from mplab.userfiles.yaml import parse_yaml
 
 Reply = Callable[[Sequence[str]], CommandResult]
 
 
 def _modules(name: str, *parts: str) -> SimpleNamespace:
-    package = sys.modules.get("mplab_scenarios")
-    if package is not None and not list(package.__path__):
-        package.__path__ = [str(SCENARIOS_DIR)]
-    load_scenario(name)
-    return SimpleNamespace(**{part: importlib.import_module(f"mplab_scenarios.{name}.{part}") for part in parts})
+    return SimpleNamespace(**{part: importlib.import_module(f"{SCENARIOS[name].module}.{part}") for part in parts})
 
 
 @pytest.fixture
 def download() -> SimpleNamespace:
-    """The folder ``ui-scenarios/download``."""
+    """The folder ``ui-scenarios/mplab/scenarios/download``."""
     return _modules("download", "scenario", "scores", "curl", "content")
 
 
 @pytest.fixture
 def web() -> SimpleNamespace:
-    """The folder ``ui-scenarios/web``."""
+    """The folder ``ui-scenarios/mplab/scenarios/web``."""
     return _modules("web", "scenario", "scores")
 
 
 @pytest.fixture
 def udp_jitter() -> SimpleNamespace:
-    """The folder ``ui-scenarios/udp-jitter``."""
+    """The folder ``ui-scenarios/mplab/scenarios/udp_jitter``."""
     return _modules("udp-jitter", "scenario", "scores")
 
 
 @pytest.fixture
 def call() -> SimpleNamespace:
-    """The folder ``ui-scenarios/call``."""
+    """The folder ``ui-scenarios/mplab/scenarios/call``."""
     return _modules("call", "scenario", "scores", "page", "packets", "quality", "clock", "speech", "stalls")
 
 
 @pytest.fixture
 def facebook() -> SimpleNamespace:
-    """The folder ``ui-scenarios/facebook``."""
+    """The folder ``ui-scenarios/mplab/scenarios/facebook``."""
     return _modules("facebook", "scenario", "scores")
 
 
 @pytest.fixture
 def dropbox() -> SimpleNamespace:
-    """The folder ``ui-scenarios/dropbox``."""
+    """The folder ``ui-scenarios/mplab/scenarios/dropbox``."""
     return _modules("dropbox", "scenario", "scores")
 
 
 @pytest.fixture
 def drive() -> SimpleNamespace:
-    """The folder ``ui-scenarios/drive``."""
+    """The folder ``ui-scenarios/mplab/scenarios/drive``."""
     return _modules("drive", "scenario", "scores")
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.scenario.android.motion import Motion, motion, seconds_of, stall_fields
-from orchestrator.scenario.sampling import Look, Sampled
+from mplab.scenarios.base.android.motion import Motion, motion, seconds_of, stall_fields
+from mplab.scenarios.base.sampling import Look, Sampled
 
 EVERY_S = 0.25
 

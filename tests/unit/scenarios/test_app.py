@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.catalog import SCENARIOS_DIR
-from orchestrator.errors import InputError
-from orchestrator.ui import Selector
-from orchestrator.ui.app import FILE, load_android_app, load_android_apps, load_app
-from orchestrator.ui.dialogs import load_dialogs
+from mplab.base.errors import InputError
+from mplab.base.plugins import SCENARIOS
+from mplab.base.programs import SCENARIOS_DIR
+from mplab.drivers.ui import Selector
+from mplab.drivers.ui.dialogs import load_dialogs
+from mplab.userfiles.app import FILE, load_android_app, load_android_apps, load_app
 
 GOOD = """\
 virtual:
@@ -102,7 +103,7 @@ PACKAGES = {
 
 @pytest.mark.parametrize("name", VIRTUAL)
 def test_files_of_the_scenarios(name: str) -> None:
-    assert load_app(SCENARIOS_DIR / name).elements
+    assert load_app(SCENARIOS[name].folder()).elements
 
 
 def test_android_apps_of_the_scenarios() -> None:
@@ -136,6 +137,6 @@ def test_wrong_dialogs(tmp_path: Path) -> None:
 
 
 def test_both_buttons_that_skip_an_advertisement_of_youtube_are_known() -> None:
-    skip = load_android_app(SCENARIOS_DIR / "youtube", "youtube").elements["skip ad"]
+    skip = load_android_app(SCENARIOS["youtube"].folder(), "youtube").elements["skip ad"]
     ids = [way.value.partition(":id/")[2] for way in skip.alternatives if way.by == "id"]
     assert {skip.value.partition(":id/")[2], *ids} == {"modern_skip_ad_button", "modern_skip_ad_text", "skip_ad_button"}

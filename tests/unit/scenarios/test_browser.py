@@ -13,17 +13,17 @@ import pytest
 from appium.webdriver.client_config import AppiumClientConfig
 from selenium.common.exceptions import WebDriverException
 
-from orchestrator.cell import Cell
-from orchestrator.errors import DeviceError, LabNotReadyError, StepError
-from orchestrator.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
-from orchestrator.ui import AppState, Selector
-from orchestrator.ui import factory as factory_module
-from orchestrator.ui.appium import AppiumServer
-from orchestrator.ui.browser import Wrapper, switches
-from orchestrator.ui.chromium import ChromiumUi
-from orchestrator.ui.evidence import OpenApps
-from orchestrator.ui.factory import ChromiumUiFactory, capabilities
-from orchestrator.ui.har import har_from_events
+from mplab.base.errors import DeviceError, LabNotReadyError, StepError
+from mplab.base.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
+from mplab.cell.cell import Cell
+from mplab.drivers.ui import AppState, Selector
+from mplab.drivers.ui import factory as factory_module
+from mplab.drivers.ui.appium import AppiumServer
+from mplab.drivers.ui.browser import Wrapper, switches
+from mplab.drivers.ui.chromium import ChromiumUi
+from mplab.drivers.ui.evidence import OpenApps
+from mplab.drivers.ui.factory import ChromiumUiFactory, capabilities
+from mplab.drivers.ui.har import har_from_events
 
 needs_browser = pytest.mark.skipif(
     CHROMIUM.find() is None or CHROMEDRIVER.find() is None, reason="chromium or chromedriver is missing"
@@ -116,7 +116,7 @@ class BrokenDriver:
 
 @pytest.fixture(autouse=True)
 def _chromedriver_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.ui.chromium._listens", lambda port: port != NOBODY)
+    monkeypatch.setattr("mplab.drivers.ui.chromium._listens", lambda port: port != NOBODY)
 
 
 NOBODY = 1

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestrator.errors import CheckError, StepError
-from orchestrator.services import load_service
-from orchestrator.services.registry import SERVICES_DIR
-from orchestrator.ui import Selector
+from mplab.base.errors import CheckError, StepError
+from mplab.base.programs import SERVICES_DIR
+from mplab.drivers.services import load_service
+from mplab.drivers.ui import Selector
 
 RATE = 16_000
 BEGAN = 1_800_000_000.0
@@ -22,7 +22,7 @@ DELAY_S = 0.18
 PACKET = RATE // 50
 
 load_service("turn")
-speech_module = importlib.import_module("mplab_services.turn.speech")
+speech_module = importlib.import_module("mplab.services.turn.speech")
 needs_espeak = pytest.mark.skipif(speech_module.ESPEAK.find() is None, reason="not installed: espeak-ng")
 
 

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
-from orchestrator.origin.sites import APP_HOSTS, FILE_HOST
-from orchestrator.phone import CommandResult
+from mplab.base.errors import StepError
+from mplab.drivers.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
+from mplab.drivers.phone import CommandResult
+from mplab.format.sites import APP_HOSTS, FILE_HOST
 
 
 def report(size: int, url: str = "http://dl.lab/1000", **changes: Any) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.ui import Selector
+from mplab.base.errors import StepError
+from mplab.drivers.ui import Selector
 
 FACTS = {"feed": {"url": "https://feed.lab", "pictures": "https://pictures.feed.lab"}}
 ROUND = ["refresh", "status", "photo", "nearby", "check-in"]

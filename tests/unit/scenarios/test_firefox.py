@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.plugins import load
-from orchestrator.catalog import load_scenario
-from orchestrator.errors import StepError
-from orchestrator.scenario import browser_of
+from mplab.analysis.plugins import load
+from mplab.base.errors import StepError
+from mplab.lab.catalog import load_scenario
+from mplab.scenarios.base import browser_of
 from tests.unit.scenarios.test_web import PAGE as OBJECTS
 from tests.unit.scenarios.test_web import PlaybackUi
 

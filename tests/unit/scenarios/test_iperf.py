@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.plugins import load
-from orchestrator.catalog import load_scenario
-from orchestrator.errors import StepError
-from orchestrator.phone import CommandResult
+from mplab.analysis.plugins import load
+from mplab.base.errors import StepError
+from mplab.drivers.phone import CommandResult
+from mplab.lab.catalog import load_scenario
 
 
 def result(*, received: float = 5e6, retransmits: int | None = 3) -> dict[str, Any]:

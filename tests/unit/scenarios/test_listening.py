@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from analysis.plugins import load
-from orchestrator.catalog import load_scenario
-from orchestrator.errors import StepError
-from orchestrator.phone.sound import Recorded
-from orchestrator.services import load_service
-from orchestrator.services.protocol import ServiceContext
+from mplab.analysis.plugins import load
+from mplab.base.errors import StepError
+from mplab.drivers.phone.sound import Recorded
+from mplab.drivers.services import load_service
+from mplab.drivers.services.protocol import ServiceContext
+from mplab.lab.catalog import load_scenario
 from tests.unit.analysis.sound.conftest import Heard, described, heard, metrics, source, station, write_wav
 
 __all__ = ["described", "heard", "source", "station"]
@@ -176,6 +176,6 @@ def test_no_sound_is_a_failure_with_what_the_app_says(
 
 
 def load_service_module() -> Any:
-    from mplab_services.icecast import service  # type: ignore[import-not-found]  # noqa: PLC0415
+    from mplab.services.icecast import service  # type: ignore[import-not-found]  # noqa: PLC0415
 
     return service

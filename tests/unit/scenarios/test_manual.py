@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.programs import CHECKOUT
+from mplab.base.programs import CHECKOUT
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog import load_scenario
-from orchestrator.errors import StepError
+from mplab.base.errors import StepError
+from mplab.lab.catalog import load_scenario
 
 NOW = 1_700_000_000.0
 PHOTO_SHA256 = "ab" * 32
@@ -17,10 +17,10 @@ PHOTO_SHA256 = "ab" * 32
 
 @pytest.fixture
 def messenger() -> SimpleNamespace:
-    """The folder ``ui-scenarios/messenger``."""
+    """The folder ``ui-scenarios/mplab/scenarios/messenger``."""
     load_scenario("messenger")
     parts = ("scenario", "scores", "messages", "clean")
-    return SimpleNamespace(**{part: importlib.import_module(f"mplab_scenarios.messenger.{part}") for part in parts})
+    return SimpleNamespace(**{part: importlib.import_module(f"mplab.scenarios.messenger.{part}") for part in parts})
 
 
 def sent(number: int, kind: str = "text", *, delay_s: float | None = 0.05, **more: Any) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from analysis.plugins import load
-from orchestrator.catalog import SCENARIOS_DIR, catalog, load_scenario, scenario_names
-from orchestrator.spec import load_experiment
+from mplab.analysis.plugins import load
+from mplab.base.plugins import SCENARIOS
+from mplab.lab.catalog import catalog, load_scenario, scenario_names
+from mplab.userfiles.resolve import load_experiment
 
 _FENCED = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 _EXPERIMENT = "mplab: 1\nname: manual\ntransports: [sptcp-wifi]\nlinks: [baseline]\n"
@@ -19,7 +20,7 @@ each_scenario = pytest.mark.parametrize("name", scenario_names())
 
 
 def readme(name: str) -> str:
-    return (SCENARIOS_DIR / name / "README.md").read_text()
+    return (SCENARIOS[name].folder() / "README.md").read_text()
 
 
 def quoted(text: str) -> set[str]:

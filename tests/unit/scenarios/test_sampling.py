@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.scenario.sampling import Look, Sampled, sample
-from orchestrator.ui import Selector
+from mplab.base.errors import StepError
+from mplab.drivers.ui import Selector
+from mplab.scenarios.base.sampling import Look, Sampled, sample
 
 
 def looks(text: str, every_s: float = 0.5) -> Sampled:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import CheckError, StepError
-from orchestrator.origin.sites import ECHO_ADDRESS, ECHO_HOST, ECHO_PORT
-from orchestrator.phone import CommandResult
-from orchestrator.transport.redirect import nft_rules
+from mplab.base.errors import CheckError, StepError
+from mplab.drivers.phone import CommandResult
+from mplab.drivers.transport.redirect import nft_rules
+from mplab.format.sites import ECHO_ADDRESS, ECHO_HOST, ECHO_PORT
 
 
 def distribution(**changes: float) -> dict[str, float]:

@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.schema import SCHEMAS
-from analysis.upload import window_goodput_mbps
-from orchestrator.errors import StepError
-from orchestrator.scenario.upload import arrivals
-from orchestrator.ui import Selector
+from mplab.analysis.schema import SCHEMAS
+from mplab.analysis.upload import window_goodput_mbps
+from mplab.base.errors import StepError
+from mplab.drivers.ui import Selector
+from mplab.scenarios.base.upload import arrivals
 
 FACTS = {"upload": {"dropbox": "https://dropbox.lab", "drive": "https://drive.lab"}}
 BEGAN = 1000.0

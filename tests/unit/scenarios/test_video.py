@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from analysis.playback import clips_of
-from orchestrator.catalog import load_scenario
-from orchestrator.errors import StepError
-from orchestrator.scenario import playback
-from orchestrator.ui import Selector
+from mplab.analysis.playback import clips_of
+from mplab.base.errors import StepError
+from mplab.drivers.ui import Selector
+from mplab.lab.catalog import load_scenario
+from mplab.scenarios.base import playback
 
 FACTS = {"tube": "https://www.tube.lab/", "motion": "https://www.motion.lab/"}
 TOLD = [

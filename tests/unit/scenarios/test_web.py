@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import StepError
-from orchestrator.origin.sites import load_sites
-from orchestrator.scenario.pages import SLUGS, loaded
+from mplab.base.errors import StepError
+from mplab.format.sites import load_sites
+from mplab.scenarios.base.pages import SLUGS, loaded
 
 PAGE = {"https://www.wiki.lab/": 1000, "https://img1.wiki.lab/i/7.png": 500, "https://www.wiki.lab/j/3.js": 70}
 LISTED = {"www": {"/": 1000, "/j/3.js": 70}, "img1": {"/i/7.png": 500}}

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.origin.certificates import LabAuthority
-from orchestrator.phone import CommandResult
-from orchestrator.programs import CURL, NGINX
-from orchestrator.services import ServiceContext, load_service
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.programs import CURL, NGINX
+from mplab.drivers.origin.certificates import LabAuthority
+from mplab.drivers.phone import CommandResult
+from mplab.drivers.services import ServiceContext, load_service
 
 NAMESPACE = {"mpd": "urn:mpeg:dash:schema:mpd:2011"}
 
 
 @pytest.fixture
 def dash() -> SimpleNamespace:
-    """The folder ``proxy-docker/dash``."""
+    """The folder ``proxy-docker/mplab/services/dash``."""
     service = load_service("dash")
-    modules = {part: sys.modules[f"mplab_services.dash.{part}"] for part in ("service", "content")}
+    modules = {part: sys.modules[f"mplab.services.dash.{part}"] for part in ("service", "content")}
     return SimpleNamespace(SERVICE=service, **modules)
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.services import load_service
+from mplab.drivers.services import load_service
 
 
 @pytest.fixture(scope="module")
 def feed() -> SimpleNamespace:
-    """The folder ``proxy-docker/feed``."""
+    """The folder ``proxy-docker/mplab/services/feed``."""
     load_service("feed")
     names = ("server", "service")
-    return SimpleNamespace(**{name: importlib.import_module(f"mplab_services.feed.{name}") for name in names})
+    return SimpleNamespace(**{name: importlib.import_module(f"mplab.services.feed.{name}") for name in names})
 
 
 @pytest.fixture(scope="module")

@@ -9,20 +9,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DeviceError, LabNotReadyError
-from orchestrator.lab.nodes import NodeProcess
-from orchestrator.origin.certificates import LabAuthority
-from orchestrator.origin.sites import load_sites
-from orchestrator.programs import Program
-from orchestrator.services import (
+from mplab.base.errors import DeviceError, InputError, LabNotReadyError
+from mplab.base.nodes import NodeProcess
+from mplab.base.programs import Program
+from mplab.drivers.origin.certificates import LabAuthority
+from mplab.drivers.services import (
     LogMark,
     RunningServices,
     Service,
     ServiceContext,
     load_service,
-    registry,
     service_names,
 )
+from mplab.format.sites import load_sites
 
 
 class LocalHost:
@@ -158,14 +157,8 @@ def test_programs_that_are_missing(tmp_path: Path) -> None:
         running(tmp_path, service)
 
 
-def test_folders_that_hold_no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "SERVICES_DIR", tmp_path)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / "service.py").write_text("")
-    assert service_names(tmp_path) == ["empty"]
-    with pytest.raises(LabNotReadyError, match="no SERVICE in it"):
-        load_service("empty")
-    with pytest.raises(LabNotReadyError, match="cannot be loaded"):
+def test_an_unknown_service() -> None:
+    with pytest.raises(InputError, match="unknown service 'absent'"):
         load_service("absent")
 
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DeviceError
-from orchestrator.lab.nodes import NodeProcess
-from orchestrator.origin.certificates import LabAuthority
-from orchestrator.phone import CommandResult
-from orchestrator.ports import free_port
-from orchestrator.services import RunningServices, load_service, registry
+from mplab.base.errors import DeviceError
+from mplab.base.nodes import NodeProcess
+from mplab.base.ports import free_port
+from mplab.drivers.origin.certificates import LabAuthority
+from mplab.drivers.phone import CommandResult
+from mplab.drivers.services import RunningServices, load_service, registry
 
 turn = load_service("turn")
 missing = [program.name for program in turn.programs if program.find() is None]
 pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
-PROBE = registry.SERVICES_DIR / "turn" / "probe.py"
+PROBE = registry.service_folder("turn") / "probe.py"
 
 
 class LocalHost:

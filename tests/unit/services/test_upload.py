@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from orchestrator.services import load_service
+from mplab.drivers.services import load_service
 
 Log = Callable[[], list[dict[str, Any]]]
 
 
 @pytest.fixture
 def server() -> ModuleType:
-    """``proxy-docker/upload/server.py``."""
+    """``proxy-docker/mplab/services/upload/server.py``."""
     load_service("upload")
-    return importlib.import_module("mplab_services.upload.server")
+    return importlib.import_module("mplab.services.upload.server")
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.openwrt import guard as installed
-from orchestrator.shaper.tc.guard import NOT_WRITABLE, SCRIPT
-from orchestrator.shaper.tc.hold import Hold
-from orchestrator.shaper.tc.shell import CommandShell
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.openwrt import guard as installed
+from mplab.drivers.shaper.tc.guard import NOT_WRITABLE, SCRIPT
+from mplab.drivers.shaper.tc.hold import Hold
+from mplab.drivers.shaper.tc.shell import CommandShell
 
 _FULL = "No space left on device"
 """Message of busybox ash; dash reports an I/O error."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.tc.hold import Hold
-from orchestrator.shaper.tc.kernel import DEVICE
-from orchestrator.shaper.tc.shell import CommandShell, PlaceError
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.tc.hold import Hold
+from mplab.drivers.shaper.tc.kernel import DEVICE
+from mplab.drivers.shaper.tc.shell import CommandShell, PlaceError
 
 _READY = "mount -t sysfs sysfs /sys && echo ready && exec cat"
 

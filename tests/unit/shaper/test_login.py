@@ -10,9 +10,9 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.tc.ssh import SshConnection, fingerprint
-from orchestrator.spec.lab import SshFile
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
+from mplab.userfiles.lab import SshFile
 
 Connect = Callable[..., str]
 

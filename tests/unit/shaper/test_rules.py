@@ -2,11 +2,11 @@
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.tc.capabilities import parse_capabilities, wanted_for
-from orchestrator.shaper.tc.offloads import parse_offloads
-from orchestrator.shaper.tc.readback import differences, parse_options, parse_shaped
-from orchestrator.shaper.tc.rules import (
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.tc.capabilities import parse_capabilities, wanted_for
+from mplab.drivers.shaper.tc.offloads import parse_offloads
+from mplab.drivers.shaper.tc.readback import differences, parse_options, parse_shaped
+from mplab.drivers.shaper.tc.rules import (
     Selector,
     build_lines,
     change_lines,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.errors import LabNotReadyError
-from orchestrator.shaper.tc.shell import CommandShell, ConnectionLostError, PlaceError
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.tc.shell import CommandShell, ConnectionLostError, PlaceError
 
 AS_ROOT = ["unshare", "--user", "--map-root-user"]
 """A command line that passes standard input on and makes us root, as `su` does."""

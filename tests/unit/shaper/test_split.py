@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DeviceError
-from orchestrator.shaper import PathMeasurement
-from orchestrator.shaper.split import SplitShaper
-from orchestrator.spec.path import OPEN, PathCondition
-from orchestrator.verdict import judge_emulation, judge_punctuality
+from mplab.base.errors import DeviceError
+from mplab.cell.verdict import judge_emulation, judge_punctuality
+from mplab.drivers.shaper import PathMeasurement
+from mplab.drivers.shaper.split import SplitShaper
+from mplab.format.path import OPEN, PathCondition
 
 WIFI, LTE = PathCondition.of(8000, 2000, 40), PathCondition.of(9000, 2000, 70)
 PATHS = {"wlan0": WIFI, "rmnet0": LTE}

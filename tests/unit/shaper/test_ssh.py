@@ -11,9 +11,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from orchestrator.shaper.tc.shell import ConnectionLostError
-from orchestrator.shaper.tc.ssh import SshConnection, fingerprint
-from orchestrator.spec.lab import SshFile
+from mplab.drivers.shaper.tc.shell import ConnectionLostError
+from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
+from mplab.userfiles.lab import SshFile
 
 
 class Refusing(paramiko.ServerInterface):

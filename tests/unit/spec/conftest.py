@@ -7,10 +7,11 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from orchestrator.scenario import Parameters
-from orchestrator.spec import Catalog, Experiment, TransportInfo, load_experiment
-from orchestrator.spec.units import DurationS, SizeBytes
-from orchestrator.transport import INFOS
+from mplab.drivers.transport import INFOS
+from mplab.format.units import DurationS, SizeBytes
+from mplab.scenarios.base import Parameters
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.resolve import Catalog, TransportInfo, load_experiment
 from tests.unrun_scenario import UnrunScenario
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.shaper.abilities import LINKEM
-from orchestrator.spec import Catalog, Experiment, load_experiment, load_link
-from orchestrator.spec.abilities import refusals
+from mplab.base.errors import InputError
+from mplab.drivers.shaper.abilities import LINKEM
+from mplab.format.abilities import refusals
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.link import load_link
+from mplab.userfiles.resolve import Catalog, load_experiment
 
 LTE = "lte: {down: 9 Mbit/s, up: 2 Mbit/s, rtt: 70 ms}"
 

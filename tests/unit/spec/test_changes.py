@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.spec import GilbertElliott, LinkCondition, list_links, load_link, load_links
-from orchestrator.spec.changes import Moment
+from mplab.base.errors import InputError
+from mplab.format.direction import GilbertElliott
+from mplab.userfiles.changes import Moment
+from mplab.userfiles.link import LinkCondition, list_links, load_link, load_links
 
 LINKS = Path(__file__).parents[3] / "router-configs" / "links"
 PATHS = """\

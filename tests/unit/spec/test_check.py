@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.errors import InputError
-from orchestrator.spec.check import Checker, raise_lines
-from orchestrator.spec.yaml import parse_yaml
+from mplab.base.errors import InputError
+from mplab.userfiles.check import Checker, raise_lines
+from mplab.userfiles.yaml import parse_yaml
 
 
 class Inner(BaseModel):

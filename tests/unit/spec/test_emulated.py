@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog import android_app, catalog
-from orchestrator.cli.plan import plan_of
-from orchestrator.doctor_lab import examine_lab
-from orchestrator.errors import InputError
-from orchestrator.lab.needs import missing_on_phone, programs_of_lab
-from orchestrator.programs import ADB
-from orchestrator.spec import load_experiment
-from orchestrator.spec.appuse import android_apps
-from orchestrator.spec.labuse import VIRTUAL, LabUse, use_lab
-from orchestrator.spec.resolve import Catalog
+from mplab.base.errors import InputError
+from mplab.base.programs import ADB
+from mplab.cli.plan import plan_of
+from mplab.lab.catalog import android_app, catalog
+from mplab.lab.doctor_lab import examine_lab
+from mplab.lab.needs import missing_on_phone, programs_of_lab
+from mplab.userfiles.appuse import android_apps
+from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.resolve import Catalog, load_experiment
 
 EXPERIMENT = """\
 mplab: 1

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.spec import Direction, LinkCondition, PathCondition, Queue, load_link
+from mplab.base.errors import InputError
+from mplab.format.direction import Direction, Queue
+from mplab.format.path import PathCondition
+from mplab.userfiles.link import LinkCondition, load_link
 
 BASE = """\
 title: The base

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.catalog import catalog
-from orchestrator.errors import InputError
-from orchestrator.programs import CHECKOUT
-from orchestrator.spec import Experiment, load_experiment
-from orchestrator.spec.appuse import android_apps
-from orchestrator.spec.internet import InternetFile, public_networks
-from orchestrator.spec.labuse import use_lab
-from orchestrator.spec.proxyfile import ProxyFile
+from mplab.base.errors import InputError
+from mplab.base.programs import CHECKOUT
+from mplab.lab.catalog import catalog
+from mplab.userfiles.appuse import android_apps
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.internet import InternetFile, public_networks
+from mplab.userfiles.labuse import use_lab
+from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.resolve import load_experiment
 
 LAB = """\
 mplab: 1

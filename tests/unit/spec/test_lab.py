@@ -4,9 +4,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
-from orchestrator.shaper.places import interfaces_of
-from orchestrator.spec.lab import LabFile, RouterFile, load_lab
+from mplab.cli.main import app
+from mplab.drivers.shaper.places import interfaces_of
+from mplab.userfiles.lab import LabFile, RouterFile, load_lab
 
 
 def written(tmp_path: Path) -> tuple[Path, LabFile]:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.plan import make_plan
-from orchestrator.programs import CHECKOUT
-from orchestrator.shaper.abilities import SHAPERS
-from orchestrator.spec import Catalog, Experiment, load_experiment
-from orchestrator.spec.labuse import VIRTUAL, find_lab, use_lab
+from mplab.base.errors import InputError
+from mplab.base.programs import CHECKOUT
+from mplab.drivers.shaper.abilities import SHAPERS
+from mplab.format.plan import make_plan
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.labuse import VIRTUAL, find_lab, use_lab
+from mplab.userfiles.resolve import Catalog, load_experiment
 
 Load = Callable[..., Experiment]
 

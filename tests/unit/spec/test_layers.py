@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.record import RunDirectory
-from orchestrator.spec import Catalog, Experiment, load_experiment
-from orchestrator.spec.inherit import merge
-from orchestrator.spec.labuse import VIRTUAL
-from orchestrator.spec.layers import kept_files, merged, read_layers
+from mplab.base.errors import InputError
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.inherit import merge
+from mplab.userfiles.labuse import VIRTUAL
+from mplab.userfiles.layers import kept_files, merged, read_layers
+from mplab.userfiles.resolve import Catalog, load_experiment
 
 BASE = """
 mplab: 1

@@ -4,18 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.spec import (
-    Direction,
-    GilbertElliott,
-    LinkCondition,
-    PathCondition,
-    Queue,
-    list_links,
-    load_link,
-    load_links,
-)
-from orchestrator.spec.link import link_names
+from mplab.base.errors import InputError
+from mplab.format.direction import Direction, GilbertElliott, Queue
+from mplab.format.path import PathCondition
+from mplab.userfiles.link import LinkCondition, link_names, list_links, load_link, load_links
 
 LINKS = Path(__file__).parents[3] / "router-configs" / "links"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from orchestrator.spec import Catalog, Experiment, load_experiment, load_link, load_links
-from orchestrator.spec.changes import ChangeFile
-from orchestrator.spec.experiment import ExperimentFile
-from orchestrator.spec.link import LinkFile
-from orchestrator.spec.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
-from orchestrator.spec.schema import experiment_schema, link_schema
-from orchestrator.spec.sweep import SweptDirection, SweptPath
-from orchestrator.spec.yaml import parse_yaml
+from mplab.cli.schema import experiment_schema, link_schema
+from mplab.userfiles.changes import ChangeFile
+from mplab.userfiles.experiment import Experiment, ExperimentFile
+from mplab.userfiles.link import LinkFile, load_link, load_links
+from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.sweep import SweptDirection, SweptPath
+from mplab.userfiles.yaml import parse_yaml
 
 DOCS = Path(__file__).parents[3] / "docs"
 MANUAL = (DOCS / "experiment-files.md").read_text(encoding="utf-8")

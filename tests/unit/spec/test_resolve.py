@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.scenario import Parameters
-from orchestrator.spec import Catalog, Experiment, Queue, Tolerance, load_experiment
-from orchestrator.spec.labuse import VIRTUAL
-from orchestrator.spec.palette import distinct_styles
+from mplab.base.errors import InputError
+from mplab.format.direction import Queue
+from mplab.format.palette import distinct_styles
+from mplab.scenarios.base import Parameters
+from mplab.userfiles.experiment import Experiment, Tolerance
+from mplab.userfiles.labuse import VIRTUAL
+from mplab.userfiles.resolve import Catalog, load_experiment
 from tests.unrun_scenario import UnrunScenario
 
 Load = Callable[..., Experiment]

@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from orchestrator.spec.schema import schema_files, write_schemas
-from orchestrator.spec.schemafiles import DIRECTORY
+from mplab.cli.schema import schema_files, write_schemas
+from mplab.userfiles.schemafiles import DIRECTORY
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
@@ -38,7 +38,7 @@ def read(path: Path) -> Any:
 @pytest.mark.parametrize("name", sorted(schema_files()))
 def test_committed_schemas_are_up_to_date(name: str) -> None:
     committed = (DIRECTORY / name).read_text(encoding="utf-8")
-    assert committed == schema_files()[name], "run 'python -m orchestrator.spec.schema'"
+    assert committed == schema_files()[name], "run 'python -m mplab.cli.schema'"
 
 
 def test_schemas_can_be_written(tmp_path: Path) -> None:

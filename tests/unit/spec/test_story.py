@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.spec import load_link
-from orchestrator.spec.story import Story, story_of
+from mplab.userfiles.link import load_link
+from mplab.userfiles.story import Story, story_of
 
 PATHS = """\
 wifi: {down: 8 Mbit/s, up: 2 Mbit/s, rtt: 50 ms}

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import InputError
-from orchestrator.plan import make_plan
-from orchestrator.spec import Catalog, Experiment, LinkCondition, load_link, load_links
+from mplab.base.errors import InputError
+from mplab.format.plan import make_plan
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.link import LinkCondition, load_link, load_links
+from mplab.userfiles.resolve import Catalog
 
 PATHS = """\
 title: Some paths

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.spec.trace import Trace
+from mplab.format.trace import Trace
 
 
 def write(directory: Path, text: str) -> Trace:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.spec import units
-from orchestrator.spec.units import DurationMs, DurationS, Percent, RateKbps, SizeBytes
+from mplab.format import units
+from mplab.format.units import DurationMs, DurationS, Percent, RateKbps, SizeBytes
 
 
 class Example(BaseModel):

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies
 
-from orchestrator.errors import InputError
-from orchestrator.spec import Catalog, Experiment, load_experiment
-from orchestrator.spec.variables import fill, parse_given, read_given, render_given
-from orchestrator.spec.yaml import Document, parse_yaml
+from mplab.base.errors import InputError
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.variables import fill, parse_given, read_given, render_given
+from mplab.userfiles.yaml import Document, parse_yaml
 
 Load = Callable[..., Experiment]
 

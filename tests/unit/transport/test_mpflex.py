@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.lab import topology
-from orchestrator.lab.nodes import Node
-from orchestrator.outages import Disturbances, Outage
-from orchestrator.phone.netns import NetnsPhone
-from orchestrator.transport import INFOS, NAMES, AgentSettings, Evidence, make_transport, transport_named
-from orchestrator.transport.agent import Agent
-from orchestrator.transport.mpflex import (
+from mplab.base.nodes import Node
+from mplab.base.outages import Disturbances, Outage
+from mplab.drivers.phone.netns import NetnsPhone
+from mplab.drivers.transport import INFOS, NAMES, AgentSettings, Evidence, make_transport, transport_named
+from mplab.drivers.transport.agent import Agent
+from mplab.drivers.transport.mpflex import (
     LOOKS,
     POLICIES_DIR,
     Mpflex,
@@ -25,7 +24,8 @@ from orchestrator.transport.mpflex import (
     read_scheme,
     session_summary,
 )
-from orchestrator.transport.protocol import Transport
+from mplab.drivers.transport.protocol import Transport
+from mplab.lab import topology
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
 ACTIVE = {"ok": True, "transport": "mpflex", "mptcp": False, "paths": ["wlan0", "rmnet0"]}

@@ -1,6 +1,6 @@
 """What sends a phone's TCP to the agent."""
 
-from orchestrator.transport.redirect import MARK, iptables_script, nft_rules
+from mplab.drivers.transport.redirect import MARK, iptables_script, nft_rules
 
 _NETD = 0xE01FFFFF
 """Bits 0 to 20 (network, permission, accounting), 29 to 31 (vendor, wake-ups) of netd's Fwmark.h."""

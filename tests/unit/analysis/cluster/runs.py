@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from analysis.metric import Metric, Value
+from mplab.analysis.metric import Metric, Value
 
 GATE = Path({gate!r})
 METRICS = (

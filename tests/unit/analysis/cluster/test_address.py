@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.cluster.address import Keys, Local, Scheduler, parse
-from analysis.cluster.same import differences, fingerprint
-from analysis.errors import AddressError
+from mplab.analysis.cluster.address import Keys, Local, Scheduler, parse
+from mplab.analysis.cluster.same import differences, fingerprint
+from mplab.analysis.errors import AddressError
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ import psutil
 import pytest
 import trustme
 
-from analysis.cluster.address import Keys, Local, Scheduler
-from analysis.cluster.connect import connected
-from analysis.cluster.drive import Drive, Spread
-from analysis.cluster.store import Store, store_at
-from analysis.cluster.work import RunResult
-from analysis.errors import ClusterError, ScenarioMissingError
-from analysis.pipeline import analyze
+from mplab.analysis.cluster.address import Keys, Local, Scheduler
+from mplab.analysis.cluster.connect import connected
+from mplab.analysis.cluster.drive import Drive, Spread
+from mplab.analysis.cluster.store import Store, store_at
+from mplab.analysis.cluster.work import RunResult
+from mplab.analysis.errors import ClusterError, ScenarioMissingError
+from mplab.analysis.pipeline import analyze
 from tests.unit.analysis.cluster.conftest import Programs, wait_for
 from tests.unit.analysis.cluster.runs import Runs, content
 from tests.unit.analysis.cluster.sftp import PASSWORD, serving
@@ -278,7 +278,7 @@ def test_a_worker_that_comes_later_and_is_another_ends_the_work(tmp_path: Path, 
 def test_a_scheduler_without_workers_is_not_waited_for_for_long(
     programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.cluster.connect.WORKERS_S", 0.5)
+    monkeypatch.setattr("mplab.analysis.cluster.connect.WORKERS_S", 0.5)
     programs.scheduler()
     with pytest.raises(ClusterError, match="no workers: start some with `dask worker tcp://127"):
         connected(Scheduler(programs.address)).__enter__()
@@ -288,8 +288,8 @@ def test_a_scheduler_without_workers_is_not_waited_for_for_long(
 def test_a_cluster_that_is_lost_ends_the_work(
     lost: str, tmp_path: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.cluster.drive.LOOK_S", 0.2)
-    monkeypatch.setattr("analysis.cluster.drive.PATIENCE_S", 1.0)
+    monkeypatch.setattr("mplab.analysis.cluster.drive.LOOK_S", 0.2)
+    monkeypatch.setattr("mplab.analysis.cluster.drive.PATIENCE_S", 1.0)
     runs = Runs(tmp_path, count=1)
     runs.gate.mkdir()
     (runs.gate / "closed").touch()
@@ -314,7 +314,7 @@ def test_a_cluster_that_is_lost_ends_the_work(
 def test_a_scheduler_that_is_not_there_is_said_so(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.cluster.connect.CONNECT_S", 0.5)
+    monkeypatch.setattr("mplab.analysis.cluster.connect.CONNECT_S", 0.5)
     keys = certificates(tmp_path / "ours") if address.startswith("tls") else Keys()
     with pytest.raises(ClusterError, match=f"{address}: no scheduler answers"), connected(Scheduler(address, keys)):
         pass

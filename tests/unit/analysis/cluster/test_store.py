@@ -7,9 +7,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from analysis.cluster.publish import publish
-from analysis.cluster.store import LocalStore, RemoteStore, Store, public, store_at
-from analysis.errors import StoreError
+from mplab.analysis.cluster.publish import publish
+from mplab.analysis.cluster.store import LocalStore, RemoteStore, Store, public, store_at
+from mplab.analysis.errors import StoreError
 
 Reader = Callable[[str], dict[str, bytes]]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from analysis.crosscheck.check import definitions
-from analysis.crosscheck.compare import compare
-from analysis.crosscheck.model import Definition, Field, Record, Report, Sides
+from mplab.analysis.crosscheck.check import definitions
+from mplab.analysis.crosscheck.compare import compare
+from mplab.analysis.crosscheck.model import Definition, Field, Record, Report, Sides
 
 CLIENT, SERVER = ("10.0.0.2", 4711), ("2001:db8::1", 80)
 ONE_MORE = Definition("one-more", "They count one more.", lambda pair: pair.their("theirs") - pair.our("ours") == 1)

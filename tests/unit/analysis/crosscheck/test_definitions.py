@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.crosscheck import mptcptrace, tcptrace, tshark
-from analysis.crosscheck.check import definitions
-from analysis.crosscheck.model import Definition, Pair, Record, Sides, Value
+from mplab.analysis.crosscheck import mptcptrace, tcptrace, tshark
+from mplab.analysis.crosscheck.check import definitions
+from mplab.analysis.crosscheck.model import Definition, Pair, Record, Sides, Value
 
 MANUAL = Path(__file__).parents[4] / "docs" / "cross-check.md"
 Numbers = dict[str, Value]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.crosscheck import mptcptrace, tcptrace, tshark
+from mplab.analysis.crosscheck import mptcptrace, tcptrace, tshark
 
 STORED = Path(__file__).parent / "stored"
 WLAN, RMNET = (("10.1.0.1", 39846), ("10.1.0.2", 4000)), (("10.2.0.1", 50455), ("10.1.0.2", 4000))

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from analysis.draw import write_figures
-from analysis.figures.style import Drawing
-from analysis.figures.traces import LeftOut, Named, draw, figures
-from analysis.pipeline import analyze
-from analysis.run import Cell, read_run
-from analysis.traces import Traces, traces_of
+from mplab.analysis.draw import write_figures
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.figures.traces import LeftOut, Named, draw, figures
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.run import Cell, read_run
+from mplab.analysis.traces import Traces, traces_of
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
 Value = tuple[str, float, Mapping[str, str]]
@@ -224,7 +224,7 @@ def test_the_bytes_depend_on_the_data_alone(make: Make) -> None:
 
 PAPER_SCORES = '''"""Scores of a toy download, named as those of the paper's experiment."""
 
-from analysis.metric import Metric, Value
+from mplab.analysis.metric import Metric, Value
 
 METRICS = (Metric("download_time", "Download time", "s", "lower", ("size",), headline=True),)
 

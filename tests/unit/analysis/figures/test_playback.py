@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import playback
-from analysis.figures.style import Drawing
-from analysis.plugins import load
-from analysis.result import Analysis
-from analysis.run import read_run
-from analysis.scores import score_cell
-from analysis.statistics import summarise
+from mplab.analysis.figures import playback
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.plugins import load
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import read_run
+from mplab.analysis.scores import score_cell
+from mplab.analysis.statistics import summarise
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.test_playback import SMOOTH, stalled
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures.shapes.cdf import density, thin_steps, weighted_cdf
-from analysis.figures.shapes.common import Axis, network_colours, network_title
+from mplab.analysis.figures.shapes.cdf import density, thin_steps, weighted_cdf
+from mplab.analysis.figures.shapes.common import Axis, network_colours, network_title
 
 VALUES = st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 50)), min_size=1, max_size=60)
 

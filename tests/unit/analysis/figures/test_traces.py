@@ -9,25 +9,25 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.decode import find_mptrace
-from analysis.draw import load, write_figures
-from analysis.errors import FigureError, NotARunError, ProgramMissingError
-from analysis.figures.shapes.connection import Connection
-from analysis.figures.style import Drawing
-from analysis.figures.traces import LeftOut, draw, figures
-from analysis.figures.traces.ack_sizes import values as ack_sizes
-from analysis.figures.traces.bytes_over_time import curves, sent_again
-from analysis.figures.traces.cellular_fraction import values as cellular_fraction
-from analysis.figures.traces.initial_share import values as initial_share
-from analysis.figures.traces.overhead import values as overhead
-from analysis.figures.traces.positions import values as positions
-from analysis.figures.traces.waterfall import shares
-from analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellular
-from analysis.figures.traces.window import windows
-from analysis.run import read_run
-from analysis.schema import SCHEMAS, VERSION, VERSION_KEY
-from analysis.tables import LOOPBACK, PROXY, Tables
-from analysis.traces import Trace, Traces, traces_in, traces_of
+from mplab.analysis.decode import find_mptrace
+from mplab.analysis.draw import load, write_figures
+from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
+from mplab.analysis.figures.shapes.connection import Connection
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.figures.traces import LeftOut, draw, figures
+from mplab.analysis.figures.traces.ack_sizes import values as ack_sizes
+from mplab.analysis.figures.traces.bytes_over_time import curves, sent_again
+from mplab.analysis.figures.traces.cellular_fraction import values as cellular_fraction
+from mplab.analysis.figures.traces.initial_share import values as initial_share
+from mplab.analysis.figures.traces.overhead import values as overhead
+from mplab.analysis.figures.traces.positions import values as positions
+from mplab.analysis.figures.traces.waterfall import shares
+from mplab.analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellular
+from mplab.analysis.figures.traces.window import windows
+from mplab.analysis.run import read_run
+from mplab.analysis.schema import SCHEMAS, VERSION, VERSION_KEY
+from mplab.analysis.tables import LOOPBACK, PROXY, Tables
+from mplab.analysis.traces import Trace, Traces, traces_in, traces_of
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 

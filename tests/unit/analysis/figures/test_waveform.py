@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.figures.waveform import COLUMNS, draw, envelope
-from analysis.result import Analysis
-from analysis.run import read_run
-from analysis.sound import Melody, playback
+from mplab.analysis.figures.waveform import COLUMNS, draw, envelope
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import read_run
+from mplab.analysis.sound import Melody, playback
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.sound.conftest import Heard, described, heard, source, station, write_wav
 from tests.unit.analysis.synthetic import LTE, WIFI, Synthetic

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analysis.sound import Recording
-from orchestrator.services import load_service
+from mplab.analysis.sound import Recording
+from mplab.drivers.services import load_service
 
 RATE_HZ = 16_000
 Part = float | tuple[float, float]
@@ -22,7 +22,7 @@ Heard = Callable[..., Recording]
 def station() -> Any:
     """The melody that the radio station plays."""
     load_service("icecast")
-    from mplab_services.icecast.service import RADIO  # type: ignore[import-not-found]  # noqa: PLC0415
+    from mplab.services.icecast.service import RADIO  # noqa: PLC0415
 
     return RADIO
 

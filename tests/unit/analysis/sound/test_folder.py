@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from analysis.plugins import load
-from analysis.run import read_run
-from analysis.scores import score_cell
+from mplab.analysis.plugins import load
+from mplab.analysis.run import read_run
+from mplab.analysis.scores import score_cell
 from tests.unit.analysis.synthetic import Synthetic, write_scenario
 
 BODY = (
-    'from analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "bytes", "lower"),)\n'
+    'from mplab.analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "bytes", "lower"),)\n'
     "def score(o, t, folder):\n    return [Value('m', (folder / 'kept.bin').stat().st_size)]\n"
 )
 

@@ -1,0 +1,26 @@
+"""From a run directory to scores, statistics, figures and a report. Reads nothing else.
+
+For notebooks and scripts::
+
+    from mplab import analysis
+
+    results = analysis.load("runs")  # or one run directory
+    results.values.group_by("run_id", "scenario", "link", "metric", "labels", "transport").agg(pl.col("value").median())
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mplab.analysis.frames import Results
+
+
+def load(path: "Path | str") -> "Results":
+    """Everything known of a run, or of all runs in a folder, as polars frames; see `mplab.analysis.frames.Results`.
+
+    Raises:
+        NotARunError: there is no run.
+    """
+    from mplab.analysis.frames import load as read  # noqa: PLC0415 - polars is slow to import, and not always needed
+
+    return read(path)

@@ -1,0 +1,174 @@
+"""A copy of a run that tells no addresses of real networks, and no names of its networks and devices.
+
+What cannot be rewritten is not in the copy: all that is neither a capture nor text, and text that shows screens.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from mplab.analysis.bundle.addresses import Addresses, new_key
+from mplab.analysis.bundle.blocks import rewrite
+from mplab.analysis.bundle.contents import ANONYMISED, contents
+from mplab.analysis.bundle.frames import Frames
+from mplab.analysis.bundle.words import Words, label, named, words_in
+from mplab.analysis.decode import COMPRESSED, SUFFIX, TLS_KEYS
+from mplab.analysis.errors import BundleError
+from mplab.analysis.run import Run, read_lines, read_run
+
+TEXT = frozenset({".json", ".jsonl", ".yaml", ".yml", ".log", ".har", ".txt", ".html", ".xml", ".csv"})
+SOUND = ".wav"
+"""What the lab itself played or said; scores are made of it."""
+
+_SCREENS = ("screenshots", "screenshots-peer")
+_UNSAID = ("logcat", "appium", TLS_KEYS.stem)
+"""How files begin in which there is anything: all that a phone says, what is on its screen, keys."""
+_VOCABULARY = frozenset({"cellular", "localhost", "mplab", "origin", "phone", "proxy", "router", "virtual", "wifi"})
+_HOST = "host"
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """A file that is not in the copy, or (``cut``) not with its end."""
+
+    name: str
+    cut: bool = False
+
+
+def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
+    """Copy a run's raw data into a new folder, with other addresses, the same ones all over; what is not in it.
+
+    Args:
+        run: to be read; it is not changed.
+        target: the folder to make.
+        key: of `mplab.analysis.bundle.addresses.KEY_BYTES`; by default one that nobody knows.
+
+    Raises:
+        BundleError: its captures hold what was transferred, or cannot be rewritten.
+    """
+    if run.manifest.experiment.capture == "payload":
+        raise BundleError(
+            f"{run.directory}: cannot be anonymised: with 'capture: payload' its captures hold what was transferred"
+        )
+    found = contents(run)
+    addresses = Addresses(key or new_key())
+    words = _words(run, addresses, found.raw)
+    target.mkdir(parents=True)
+    for folder in found.folders:
+        if not set(PurePosixPath(folder).parts) & set(_SCREENS):
+            (target / folder).mkdir(parents=True, exist_ok=True)
+    omitted = [Omitted(name, cut) for name, cut in _copy_all(run.directory, target, found.raw, words)]
+    omitted.sort(key=lambda one: one.name)
+    (target / ANONYMISED).write_text(_said(omitted), encoding="utf-8")
+    if read_run(target).counts != run.counts:
+        raise BundleError(f"{run.directory}: cannot be anonymised: a name in it is a word that mplab itself needs")
+    return omitted
+
+
+def _copy_all(root: Path, target: Path, names: Iterable[str], words: Words) -> Iterator[tuple[str, bool]]:
+    """Captures first: which hexadecimal numbers are addresses is known when all addresses are. Yields what is lost."""
+    frames = Frames(words.addresses)
+    texts = []
+    for name in names:
+        if words(name) != name:
+            yield words(name), False
+        elif name.removesuffix(COMPRESSED).endswith(SUFFIX):
+            if (root / name).stat().st_size == 0:
+                shutil.copyfile(root / name, target / name)
+                continue
+            try:
+                whole = rewrite(root / name, target / name, frames)
+            except BundleError as error:
+                raise BundleError(f"{root / name}: cannot be anonymised: {error}") from error
+            if not whole:
+                yield name, True
+        elif _is_text(root, name):
+            words(_read(root / name))
+            texts.append(name)
+        elif PurePosixPath(name).suffix == SOUND:
+            shutil.copyfile(root / name, target / name)
+        else:
+            yield name, False
+    for name in texts:
+        text = words(_read(root / name))
+        (target / name).write_bytes(text.encode(errors="surrogateescape"))
+
+
+def _is_text(root: Path, name: str) -> bool:
+    path = PurePosixPath(name)
+    if set(path.parts) & set(_SCREENS) or path.name.startswith(_UNSAID):
+        return False
+    return (path.suffix in TEXT or name == ANONYMISED) and b"\0" not in (root / name).read_bytes()
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode(errors="surrogateescape")
+
+
+def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> Words:
+    """What manifest, lab file, cells and phone logs name, and the words that mean something to the analysis."""
+    manifest = _json(run.directory / "manifest.json")
+    cells = [_json(cell.directory / "cell.json") for cell in run.cells if cell.directory is not None]
+    found = [*named(manifest.get("lab"))]
+    for name in names:
+        if name == "lab.yaml":
+            found += named(_yaml(run.directory / name))
+        elif name.endswith(".jsonl"):
+            found += (one for record in read_lines(run.directory / name) for one in _of_device(record))
+    found += (one for cell in cells for one in _of_device(cell))
+    experiment = run.manifest.experiment
+    said = {scenario.label for scenario in experiment.scenarios} | {scenario.name for scenario in experiment.scenarios}
+    said |= {transport.label for transport in experiment.transports} | {link.name for link in experiment.links}
+    records = [*run.events, *(observation for cell in run.cells for observation in cell.observations())]
+    said |= {experiment.name, *(str(record.get("event")) for record in records)}
+    said |= {word for content in (manifest, cells, records) for word in words_in(content)}
+    return Words(addresses, label(found), _VOCABULARY | said)
+
+
+def _of_device(record: object) -> Iterator[tuple[str, str]]:
+    """What a record names, but hosts: in a log they are those of servers."""
+    yield from ((key, name) for key, name in named(record) if key != _HOST)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _yaml(path: Path) -> object:
+    try:
+        return YAML(typ="safe", pure=True).load(path.read_bytes())
+    except (YAMLError, ValueError) as error:
+        raise BundleError(f"{path}: cannot be anonymised: it is no YAML: {error}") from error
+
+
+def _said(omitted: Iterable[Omitted]) -> str:
+    left = "\n".join(f"- `{one.name}`" + (": cut off at a block that is not whole" * one.cut) for one in omitted)
+    return f"""# This run was anonymised
+
+`mplab bundle --anonymise` made other data of it, with a random key that was not kept, and analysed those:
+
+- IP addresses of real networks are others, the same ones in all files. Two that shared the beginning of their addresses
+  still do (Crypto-PAn). Those of the virtual lab, loopback, documentation, multicast and broadcast are as they were.
+- MAC addresses are random ones, the same in all files; whether they are locally administered is as it was.
+- Names of WiFi networks, serial numbers, and names and keys of hosts in the lab file are labels, such as `ssid-1`.
+- Captures have headers alone. Checksums of IPv4 and TCP that were right are right again. Those that were wrong or are
+  of UDP and ICMP, signatures of MPTCP's ADD_ADDR, options of IP and all options of TCP but the usual ones and MPTCP's
+  are zeros; so is everything behind the headers. Comments are gone.
+
+All else is as it was, such as times, host names of servers, URLs and headers in HAR files, places and mobile cells in
+phone logs. The plan's hashes are those of the first data.
+
+## Not in it
+
+{left or "Nothing was left out."}
+"""

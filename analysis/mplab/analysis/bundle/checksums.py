@@ -1,0 +1,92 @@
+"""SHA-256 of files, in the format of coreutils' ``sha256sum``."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+from mplab.analysis.errors import BundleError
+
+CHUNK = 1 << 20
+Damage: TypeAlias = Literal["differs", "missing", "not listed"]
+_LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A file that is not what its checksum says."""
+
+    name: str
+    damage: Damage
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal. Raises BundleError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def digest_of(content: bytes) -> str:
+    """SHA-256 of some bytes, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Name → SHA-256 of files below ``root``."""
+    return {name: digest(root / name) for name in names}
+
+
+def render(sums: Mapping[str, str]) -> bytes:
+    """What ``sha256sum --check`` reads, sorted by name."""
+    return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
+
+
+def parse(path: Path) -> dict[str, str]:
+    """What `render` wrote. Raises BundleError, naming the line."""
+    found: dict[str, str] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise BundleError(f"{path.name} is missing: this is no bundle of a run") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BundleError(f"{path.name} cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        match = _LINE.fullmatch(line)
+        if match is None or match[2] in found:
+            problem = "not a checksum and a name" if match is None else f"{match[2]} for the second time"
+            raise BundleError(f"{path.name}:{number}: {problem}")
+        found[match[2]] = match[1]
+    return found
+
+
+def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Broken]:
+    """What of the files ``names`` below ``root`` is not as ``sums`` says, in order of name."""
+    there = set(names)
+    found = [Broken(name, "missing") for name in sums.keys() - there]
+    found += [Broken(name, "not listed") for name in there - sums.keys()]
+    found += [Broken(name, "differs") for name in there & sums.keys() if digest(root / name) != sums[name]]
+    return sorted(found, key=lambda one: one.name)
+
+
+class Reader:
+    """Reads a file and knows its SHA-256 when all of it was read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """As that of a file."""
+        content = self._file.read(size)
+        self._hash.update(content)
+        return content
+
+    @property
+    def digest(self) -> str:
+        """Of what was read so far."""
+        return self._hash.hexdigest()

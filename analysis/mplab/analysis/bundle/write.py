@@ -1,0 +1,175 @@
+"""A run directory → a bundle. The run is read and never changed; the same run gives the same bytes."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mplab.analysis.bundle import checksums
+from mplab.analysis.bundle.anonymise import anonymise
+from mplab.analysis.bundle.archive import Source, pack
+from mplab.analysis.bundle.contents import CRATE, DERIVED_SUMS, ENVIRONMENT, REPORT, SUMS, Contents, contents
+from mplab.analysis.bundle.crate import Part, Publication, metadata
+from mplab.analysis.errors import BundleError, NotAnalysedError
+from mplab.analysis.pipeline import analyze
+from mplab.analysis.run import Run, read_run
+
+VERSIONS = f"{ENVIRONMENT}/versions.json"
+_PRIVATE_KEY = b"PRIVATE KEY-----"
+"""How every PEM file with a private key begins, whatever its kind."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What goes into a bundle, and what is said of it."""
+
+    tables: bool = True
+    """With the tables and scores of the cells; the report is always in it."""
+    partial: bool = False
+    """Also of a run that is not complete."""
+    publication: Publication = field(default_factory=Publication)
+    locks: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that fix the versions of what mplab is made of, by their path in its source tree."""
+    locks_of: str = ""
+    """Where they are from, in words."""
+    anonymise: bool = False
+    """With other addresses and names of networks, see `mplab.analysis.bundle.anonymise`; the report is made again."""
+    scenario_folders: Sequence[Path] | None = None
+    """For that report; see `mplab.analysis.pipeline.analyze`."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A bundle that was made."""
+
+    path: Path
+    files: int
+    size_bytes: int
+    left_out: int
+    """Files that the analysis makes again, and that are not in it."""
+    payload: bool
+    """Whether captures in it hold what was transferred."""
+    omitted: int = 0
+    """Files that are not in it because nobody can tell what they say of addresses."""
+
+
+def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
+    """Make a bundle of an analysed run.
+
+    Raises:
+        NotARunError, NotAnalysedError: ``run_dir`` is no run, or has no report.
+        BundleError: the run is not complete, holds what may not leave it, or ``target`` is there already; or it cannot
+            be anonymised.
+        As `mplab.analysis.pipeline.analyze`, of a run that is anonymised.
+    """
+    run = read_run(run_dir)
+    _check(run, target, options)
+    if not options.anonymise:
+        return _bundle(run, target, options)
+    with _anonymised(run, options) as (other, omitted):
+        return replace(_bundle(other, target, options), omitted=omitted)
+
+
+@contextmanager
+def _anonymised(run: Run, options: Options) -> Iterator[tuple[Run, int]]:
+    """The run with other addresses, analysed, for the time being; and how many of its files are not there."""
+    with tempfile.TemporaryDirectory(prefix="mplab-anonymise-") as folder:
+        copy = Path(folder) / "run"
+        omitted = anonymise(run, copy)
+        analyze(copy, scenario_folders=options.scenario_folders)
+        yield read_run(copy), len(omitted)
+
+
+def _bundle(run: Run, target: Path, options: Options) -> Written:
+    found = contents(run)
+    raw = checksums.digests(run.directory, found.raw)
+    derived = checksums.digests(run.directory, found.derived)
+    _check_secrets(run.directory, found)
+    inside = {name: sha for name, sha in derived.items() if options.tables or name.startswith(f"{REPORT}/")}
+    files = {**raw, **inside}
+    made = {**_environment(run, options), DERIVED_SUMS: checksums.render(derived)}
+    ended_s = _ended_s(run)
+    published = datetime.fromtimestamp(ended_s, UTC).isoformat().replace("+00:00", "Z")
+    made[CRATE] = metadata(run, _parts(run.directory, files, made), options.publication, published)
+    made[SUMS] = checksums.render({**files, **{name: checksums.digest_of(made[name]) for name in made}})
+    _write(target, Source(run.directory, found.folders, files, made), run.manifest.run_id, ended_s)
+    return Written(
+        path=target,
+        files=len(files) + len(made),
+        size_bytes=target.stat().st_size,
+        left_out=len(derived) - len(inside),
+        payload=run.manifest.experiment.capture == "payload",
+    )
+
+
+def _check(run: Run, target: Path, options: Options) -> None:
+    ended = run.finished and not run.counts["partial"]
+    if not ended and not options.partial:
+        left = run.counts["partial"] + run.counts["missing"]
+        what = f"{left} of {len(run.cells)} cells are not finished" if left else "the run has not ended"
+        raise BundleError(f"{run.directory}: {what}: `mplab resume` finishes it, --partial bundles what there is of it")
+    if not (run.directory / REPORT / "summary.json").is_file():
+        raise NotAnalysedError(f"{run.directory}: no report to be reproduced; `mplab analyze` makes it")
+    if target.exists():
+        raise BundleError(f"{target}: is there already; -o names another file")
+    if target.resolve().is_relative_to(run.directory.resolve()):
+        raise BundleError(f"{target}: lies in the run itself, which a bundle never changes; -o names another file")
+
+
+def _check_secrets(root: Path, found: Contents) -> None:
+    """Raise BundleError when a file holds a private key: mplab writes none into a run, but hooks and apps might."""
+    for name in found.raw:
+        with (root / name).open("rb") as file:
+            before = b""
+            while chunk := file.read(checksums.CHUNK):
+                if _PRIVATE_KEY in before + chunk:
+                    raise BundleError(f"{root / name}: holds a private key: bundles are for others; take it out first")
+                before = chunk[-len(_PRIVATE_KEY) :]
+
+
+def _environment(run: Run, options: Options) -> dict[str, bytes]:
+    """The locked versions, and what the run itself found."""
+    manifest = run.manifest
+    said = {
+        "versions": manifest.versions,
+        "git": manifest.git,
+        "host": manifest.host,
+        "locks": {"of": options.locks_of, "files": sorted(options.locks)},
+    }
+    made = {f"{ENVIRONMENT}/{name}": content for name, content in options.locks.items()}
+    return {**made, VERSIONS: (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()}
+
+
+def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> list[Part]:
+    parts = [Part(name, (root / name).stat().st_size, sha) for name, sha in files.items()]
+    parts += [Part(name, len(content), checksums.digest_of(content)) for name, content in made.items()]
+    return sorted(parts, key=lambda part: part.name)
+
+
+def _ended_s(run: Run) -> int:
+    """When the last thing happened in a run, unix seconds; when it began, where no event tells."""
+    times = [event["t"] for event in run.events]
+    if times:
+        return int(max(times))
+    try:
+        return int(datetime.fromisoformat(run.manifest.started).timestamp())
+    except (ValueError, OverflowError, OSError):
+        return 0
+
+
+def _write(target: Path, source: Source, top: str, time_s: int) -> None:
+    """Write the archive under its name only when it is whole. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            pack(file, source, top=top, time_s=time_s)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,74 @@
+"""What ``--cluster`` is given: processes of this machine, or a scheduler that is there."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.analysis.errors import AddressError
+
+_LOCAL = re.compile(r"local(?::([1-9][0-9]{0,2}))?")
+_SCHEDULER = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):([0-9]{1,5})")
+_PORTS = range(1, 1 << 16)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Files in PEM format with which a cluster and its client know each other; all three, or none."""
+
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def given(self) -> tuple[Path, ...]:
+        """Those that there are."""
+        return tuple(path for path in (self.authority, self.certificate, self.key) if path is not None)
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes of this machine, for this analysis alone.
+
+    ``processes`` 0: one for each processor. ``memory`` is what each may use, as Dask writes it (``2 GiB``); "": an
+    equal share of this machine's.
+    """
+
+    processes: int = 0
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A scheduler: ``tcp://host:port``, or ``tls://host:port`` with its keys."""
+
+    url: str
+    keys: Keys = Keys()
+
+
+def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler:
+    """What an address means.
+
+    Args:
+        text: ``local``, ``local:N``, ``tcp://host:port`` or ``tls://host:port``.
+        keys: for ``tls://``.
+        memory: of each process, with ``local``.
+
+    Raises:
+        AddressError: it is none of these, or the rest does not go with it.
+    """
+    if local := _LOCAL.fullmatch(text):
+        if keys.given:
+            raise AddressError(f"--cluster {text}: keys are for tls:// alone; this one makes its own")
+        return Local(int(local[1] or 0), memory)
+    scheduler = _SCHEDULER.fullmatch(text)
+    if scheduler is None or int(scheduler[3]) not in _PORTS:
+        raise AddressError(f"--cluster {text}: not local, local:N, tcp://HOST:PORT or tls://HOST:PORT")
+    if memory:
+        raise AddressError(f"--cluster {text}: memory is for local alone; here `dask worker --memory-limit` says it")
+    encrypted = scheduler[1] == "tls"
+    if encrypted != (len(keys.given) == 3) or (keys.given and not encrypted):
+        needs = "needs" if encrypted else "is not encrypted: it does not go with"
+        raise AddressError(f"--cluster {text}: {needs} --tls-ca, --tls-cert and --tls-key")
+    if missing := [str(path) for path in keys.given if not path.is_file()]:
+        raise AddressError(f"--cluster {text}: there is no file {', '.join(missing)}")
+    return Scheduler(text, keys)

@@ -1,0 +1,222 @@
+"""Gives a cluster the work: runs → cells, all at once → one report for each run."""
+
+import queue
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dask.typing import Key
+from distributed import Client, KilledWorker
+from distributed.client import Future
+
+from mplab.analysis.cluster import work
+from mplab.analysis.cluster.connect import check_same
+from mplab.analysis.cluster.store import Store
+from mplab.analysis.cluster.work import Job, RunResult, Survey
+from mplab.analysis.errors import ClusterError, StoreError
+
+RETRIES = 2
+"""How often what failed is tried again; what was lost with its worker does not count (Dask: three times)."""
+
+RUNS_AT_ONCE = 4
+"""Runs that are begun per worker: enough that none waits while a report is made."""
+
+PATIENCE_S = 60.0
+"""How long there may be no workers."""
+LOOK_S = 2.0
+RESULT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far the work is."""
+
+    runs: int
+    runs_done: int
+    cells: int
+    """Of the runs that were begun."""
+    cells_done: int
+    workers: int
+
+
+Listener = Callable[[Spread], None]
+
+
+@dataclass
+class _Begun:
+    """A run that is being analysed."""
+
+    job: Job
+    place: int
+    """In the order of the runs: those that came first are finished first."""
+    cells: list[Future[Any]] = field(default_factory=list)
+
+
+class Drive:
+    """One analysis of many runs on one cluster.
+
+    Args:
+        client: of the cluster.
+        runs: where each is, and its name.
+        scenario_folders: as in `mplab.analysis.pipeline.analyze`; every worker must see them.
+        tell: called when something was done.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        runs: Sequence[tuple[Store, str]],
+        *,
+        scenario_folders: Sequence[Path] | None = None,
+        tell: Listener | None = None,
+    ) -> None:
+        self._client = client
+        self._runs = runs
+        self._folders = None if scenario_folders is None else tuple(scenario_folders)
+        self._tell: Listener = tell or (lambda _: None)
+        self._came: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._waiting: dict[Key, tuple[_Begun, str]] = {}
+        """Futures by their keys: the run, and which of its stages."""
+        self._futures: dict[Key, Future[Any]] = {}
+        self._mark = secrets.token_hex(4)
+        self._address = str(client.scheduler_info(n_workers=0)["address"])
+        self._workers = 0
+        self._looked_s = self._seen_s = time.monotonic()
+        self._cells = self._cells_done = self._runs_done = 0
+
+    def results(self) -> Iterator[RunResult]:
+        """What came of each run, as they come; one that could not be analysed does not keep the others.
+
+        Raises:
+            ClusterError: the cluster is not fit for it, is lost, or has had no workers for a minute.
+        """
+        code = check_same(self._client, self._folders)
+        ahead = iter(enumerate(self._runs))
+        self._look()
+        begun = 0
+        try:
+            while True:
+                while begun < max(1, self._workers) * RUNS_AT_ONCE and (following := next(ahead, None)):
+                    place, (store, run) = following
+                    self._survey(_Begun(Job(store, run, code, self._folders), place))
+                    begun += 1
+                if not begun:
+                    return
+                result = self._advance()
+                if result is not None:
+                    begun -= 1
+                    self._runs_done += 1
+                    yield result
+                self._say()
+        finally:
+            with suppress(Exception):  # it may be gone
+                self._client.cancel(list(self._futures.values()), force=True)
+
+    def _advance(self) -> RunResult | None:
+        """Take in what was done next; the result of a run, if that is one."""
+        future = self._next()
+        if future is None:
+            return None
+        begun, stage = self._waiting.pop(future.key)
+        if stage == "cell":  # the report has its result, and says what was wrong with it
+            self._cells_done += 1
+            return None
+        error = self._error(future, begun)
+        try:
+            result = None if error else future.result(timeout=RESULT_S)
+        except (TimeoutError, CancelledError):  # lost with its worker just now
+            self._wait_for(future, begun, stage)
+            return None
+        self._futures.pop(future.key)
+        if isinstance(result, Survey) and not result.error:
+            self._begin(begun, result.cells)
+            return None
+        for cell in begun.cells:
+            self._futures.pop(cell.key)
+            self._cells_done += self._waiting.pop(cell.key, None) is not None
+        if isinstance(result, RunResult):
+            return result
+        return RunResult(begun.job.run, begun.job.where, error=result.error if result else error or "")
+
+    def _next(self) -> Future[Any] | None:
+        """Something that was done; None when there is nothing yet."""
+        if time.monotonic() - self._looked_s > LOOK_S:
+            self._look()
+        try:
+            future = self._came.get(timeout=LOOK_S)
+        except queue.Empty:
+            return None
+        if future.key not in self._waiting:
+            return None
+        if future.status in {"finished", "error", "cancelled"}:
+            return future
+        future.add_done_callback(self._came.put)  # lost with its worker, and to be done again
+        return None
+
+    def _survey(self, begun: _Begun) -> None:
+        self._submit(begun, "survey", begun.job.run, work.survey, begun.job)
+
+    def _begin(self, begun: _Begun, cells: Sequence[str]) -> None:
+        self._cells += len(cells)
+        for name in cells:
+            begun.cells.append(self._submit(begun, "cell", f"{begun.job.run}-{name}", work.cell, begun.job, name))
+        self._submit(begun, "rest", begun.job.run, work.rest, begun.job, begun.cells)
+
+    def _submit(
+        self, begun: _Begun, stage: str, name: str, function: Callable[..., Any], *arguments: object
+    ) -> Future[Any]:
+        future = self._client.submit(
+            function,
+            *arguments,
+            key=f"{stage}-{self._mark}-{begun.place}-{name}",
+            pure=False,
+            retries=RETRIES,
+            priority=-begun.place,
+        )
+        self._futures[future.key] = future
+        self._wait_for(future, begun, stage)
+        return future
+
+    def _wait_for(self, future: Future[Any], begun: _Begun, stage: str) -> None:
+        self._waiting[future.key] = (begun, stage)
+        future.add_done_callback(self._came.put)
+
+    def _error(self, future: Future[Any], begun: _Begun) -> str | None:
+        """Why there is no result; None when there is one."""
+        if future.status == "cancelled":
+            raise self._gone()
+        error = future.exception()
+        if isinstance(error, ClusterError):
+            raise error
+        if error is None:
+            return None
+        if isinstance(error, KilledWorker):
+            died = f"{begun.job.where}: the workers that were to do this ended, one after the other"
+            return f"{died}: not enough memory? The last one: {error.last_worker.address}, doing {error.task}"
+        return str(error) if isinstance(error, StoreError) else f"{begun.job.where}: {type(error).__name__}: {error}"
+
+    def _look(self) -> None:
+        """See who is there."""
+        if self._client.status != "running":
+            raise self._gone()
+        try:
+            known: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        except OSError as error:
+            raise self._gone() from error
+        self._workers = len(known)
+        self._looked_s = time.monotonic()
+        if known:
+            self._seen_s = self._looked_s
+        elif self._looked_s - self._seen_s > PATIENCE_S:
+            raise ClusterError(f"{self._address}: no workers for {PATIENCE_S:.0f} s; what was done is in the runs")
+
+    def _gone(self) -> ClusterError:
+        return ClusterError(f"{self._address}: the scheduler is gone; what was done is in the runs: begin again")
+
+    def _say(self) -> None:
+        self._tell(Spread(len(self._runs), self._runs_done, self._cells, self._cells_done, self._workers))

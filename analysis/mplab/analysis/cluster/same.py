@@ -1,0 +1,63 @@
+"""What has to be the same in every process, so that all would write the same bytes."""
+
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from mplab import analysis
+from mplab.analysis.decode import find_mptrace
+from mplab.analysis.errors import ProgramMissingError
+from mplab.analysis.plugins import default_folders
+
+PACKAGES = (
+    "mplab", "cloudpickle", "dask", "distributed", "fsspec", "jinja2", "lxml", "matplotlib", "msgpack", "numpy",
+    "polars", "pydantic", "scipy",
+)  # fmt: skip
+NONE = "none"
+_CODE = {".py", ".j2", ".css", ".json", ".yaml"}
+
+
+@cache
+def fingerprint(folders: Sequence[Path] | None = None) -> Mapping[str, str]:
+    """What this process would analyse with: versions, and digests of code.
+
+    Args:
+        folders: of scenarios; None: those of the checkout.
+    """
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = NONE
+    found["analysis"] = _digest([Path(analysis.__file__).parent])
+    found["scenarios"] = _digest(default_folders() if folders is None else folders)
+    try:
+        found["mptrace"] = _short(find_mptrace().read_bytes())
+    except ProgramMissingError:
+        found["mptrace"] = NONE
+    return found
+
+
+def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """``polars 2.1.0, there 2.0.0``; "" when there are none."""
+    names = sorted({*ours, *theirs})
+    other = [name for name in names if ours.get(name, NONE) != theirs.get(name, NONE)]
+    return ", ".join(f"{name} {ours.get(name, NONE)}, there {theirs.get(name, NONE)}" for name in other)
+
+
+def _digest(folders: Iterable[Path]) -> str:
+    content = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in _CODE and path.is_file():
+                content.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+                content.update(hashlib.sha256(path.read_bytes()).digest())
+    return content.hexdigest()[:12]
+
+
+def _short(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]

@@ -1,0 +1,231 @@
+"""Where runs are: a folder of this machine, or one that fsspec can reach."""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from filecmp import cmp
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import fsspec
+
+from mplab.analysis.errors import StoreError
+
+MANIFEST = "manifest.json"
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"})
+"""Protocols whose files appear whole or not at all; with others a file is written beside its place and moved there."""
+SSH = frozenset({"sftp", "ssh"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder of a run: ``path`` relative to the run, with ``/`` between its parts; ``size`` in bytes."""
+
+    path: str
+    size: int = 0
+    folder: bool = False
+
+
+class Store(Protocol):
+    """A folder of runs. It can be sent to another process.
+
+    Each method raises `StoreError` or `OSError` when the store does not do it: it may, when asked again.
+    """
+
+    def runs(self) -> list[str]:
+        """The names of the runs in it, in order."""
+
+    def where(self, run: str) -> str:
+        """What to call a run."""
+
+    def listing(self, run: str, inner: str = "") -> list[Entry]:
+        """All that is in a run, or in its folder ``inner``; nothing when there is no such folder."""
+
+    def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
+        """Lay these into ``target`` to be read there and not to be changed."""
+
+    def replace(self, run: str, path: str, source: Path) -> None:
+        """Let ``path`` be as the file ``source``, at once; no other process ever sees a part of it."""
+
+    def remove(self, run: str, path: str) -> None:
+        """Remove a file; one that is gone is no error."""
+
+
+def store_at(where: str) -> Store:
+    """The store of a path or URL.
+
+    Raises:
+        StoreError: fsspec knows no such protocol, or lacks what it needs for it.
+    """
+    scheme, found, path = where.partition("://")
+    if not found:
+        return LocalStore(str(Path(where).absolute()))
+    if scheme == "file":
+        return LocalStore(path)
+    try:
+        fsspec.get_filesystem_class(scheme)
+    except (ValueError, ImportError) as error:
+        raise StoreError(f"{public(where)}: {error}") from error
+    return RemoteStore(where.rstrip("/"))
+
+
+def public(url: str) -> str:
+    """A URL without the user and the password in it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
+
+
+def beside(name: str) -> str:
+    """What the names of files begin with that are to become ``name``."""
+    return f".{name}."
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """A folder that every worker sees under this path."""
+
+    root: str
+
+    def runs(self) -> list[str]:
+        """As `Store`."""
+        return sorted(path.parent.name for path in Path(self.root).glob(f"*/{MANIFEST}"))
+
+    def where(self, run: str) -> str:
+        """As `Store`."""
+        return str(Path(self.root, run))
+
+    def listing(self, run: str, inner: str = "") -> list[Entry]:
+        """As `Store`."""
+        run_dir = Path(self.root, run)
+        found = []
+        for folder, folders, files in os.walk(run_dir / inner):
+            folders.sort()
+            here = Path(folder)
+            found += [Entry((here / name).relative_to(run_dir).as_posix(), folder=True) for name in folders]
+            for path in (here / name for name in sorted(files)):
+                with suppress(FileNotFoundError):  # it was replaced meanwhile
+                    found.append(Entry(path.relative_to(run_dir).as_posix(), path.stat().st_size))
+        return found
+
+    def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
+        """As `Store`: links, so that captures are not copied."""
+        for entry in entries:
+            path = target / entry.path
+            (path if entry.folder else path.parent).mkdir(parents=True, exist_ok=True)
+            if not entry.folder:
+                path.symlink_to(Path(self.root, run, entry.path))
+
+    def replace(self, run: str, path: str, source: Path) -> None:
+        """As `Store`; what has the same content already is left alone."""
+        target = Path(self.root, run, path)
+        if target.is_file() and cmp(source, target, shallow=False):
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=beside(target.name))
+        os.close(descriptor)
+        try:
+            shutil.copyfile(source, name)
+            shutil.copymode(source, name)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def remove(self, run: str, path: str) -> None:
+        """As `Store`; folders that are then empty go, too."""
+        Path(self.root, run, path).unlink(missing_ok=True)
+        with suppress(OSError):
+            for folder in PurePosixPath(path).parents:
+                Path(self.root, run, folder).rmdir()
+
+
+@dataclass(frozen=True)
+class RemoteStore:
+    """A folder that fsspec reaches; what it needs for that (keys, hosts) is in the configuration of each worker's."""
+
+    url: str
+
+    def runs(self) -> list[str]:
+        """As `Store`."""
+        with self._opened() as (system, root):
+            inside = [info for info in system.ls(root, detail=True) if info["type"] == "directory"]
+            names = [PurePosixPath(info["name"]).name for info in inside]
+            return sorted(name for name in names if system.exists(f"{root}/{name}/{MANIFEST}"))
+
+    def where(self, run: str) -> str:
+        """As `Store`."""
+        return f"{public(self.url)}/{run}"
+
+    def listing(self, run: str, inner: str = "") -> list[Entry]:
+        """As `Store`."""
+        with self._opened() as (system, root):
+            base = f"{root}/{run}"
+            top = f"{base}/{inner}".rstrip("/")
+            found = system.find(top, withdirs=True, detail=True)
+        entries = []
+        for path, info in sorted(found.items()):
+            name = str(path).rstrip("/")
+            if name != top:
+                folder = info["type"] == "directory"
+                entries.append(Entry(name.removeprefix(f"{base}/"), 0 if folder else int(info["size"] or 0), folder))
+        return entries
+
+    def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
+        """As `Store`: copies."""
+        files = [entry for entry in entries if not entry.folder]
+        for entry in entries:
+            path = target / entry.path
+            (path if entry.folder else path.parent).mkdir(parents=True, exist_ok=True)
+        with self._opened() as (system, root):
+            if files:
+                copies = [str(target / entry.path) for entry in files]
+                system.get([f"{root}/{run}/{entry.path}" for entry in files], copies)
+
+    def replace(self, run: str, path: str, source: Path) -> None:
+        """As `Store`."""
+        with self._opened() as (system, root):
+            target = PurePosixPath(f"{root}/{run}/{path}")
+            protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
+            if protocols & OBJECT_STORES:
+                system.put_file(str(source), str(target))
+                return
+            system.makedirs(str(target.parent), exist_ok=True)
+            fresh = str(target.with_name(f"{beside(target.name)}{secrets.token_hex(4)}"))
+            try:
+                system.put_file(str(source), fresh)
+                system.mv(fresh, str(target))
+            except BaseException:
+                with suppress(Exception):
+                    system.rm_file(fresh)
+                raise
+
+    def remove(self, run: str, path: str) -> None:
+        """As `Store`."""
+        with self._opened() as (system, root), suppress(FileNotFoundError):
+            system.rm_file(f"{root}/{run}/{path}")
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, str]]:
+        """The file system, and the folder in it; what it says of itself is never older than this call."""
+        system: Any = None
+        try:
+            system, root = fsspec.url_to_fs(self.url, **self._options())
+            system.invalidate_cache()
+            yield system, root.rstrip("/")
+        except Exception as error:
+            if system is not None:  # a connection that broke would be used again
+                type(system).clear_instance_cache()
+            raise StoreError(f"{public(self.url)}: {type(error).__name__}: {error}") from error
+
+    def _options(self) -> dict[str, Any]:
+        scheme = self.url.partition("://")[0]
+        if scheme not in SSH or "host_key_policy" in fsspec.config.conf.get(scheme, {}):
+            return {}
+        from mplab.analysis.cluster.knownhosts import KnownHosts  # noqa: PLC0415 - needs paramiko, which is slow to import
+
+        return {"host_key_policy": KnownHosts}

@@ -1,0 +1,77 @@
+"""Matching flows of two tools, and comparing their fields."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from mplab.analysis.crosscheck.model import WAYS, Difference, Endpoint, Field, Pair, Record, Report, Value
+
+SAME_START_S = 1.0
+"""Flows on the same ports are the same one when they begin so near to each other."""
+
+
+def compare(
+    report: Report,
+    ours: Sequence[Record],
+    theirs: Sequence[Record],
+    fields: Sequence[Field],
+    *,
+    optional: Callable[[Record], bool] = lambda _: False,
+) -> None:
+    """Add to the report what two tools say of the same flows; they may lack those of ours that are ``optional``."""
+    for our, their in _matched(ours, theirs, report, optional):
+        report.flows += 1
+        for pair, field in _pairs(our, their, fields):
+            _compare_field(report, pair, field)
+
+
+def _matched(
+    ours: Sequence[Record], theirs: Sequence[Record], report: Report, optional: Callable[[Record], bool]
+) -> Iterator[tuple[Record, Record]]:
+    """Pairs with the same ends, both from the side of our client, nearest in time."""
+    waiting: dict[frozenset[Endpoint], list[Record]] = defaultdict(list)
+    for record in sorted(theirs, key=lambda r: r.start_s):
+        waiting[record.key].append(record)
+    for our in sorted(ours, key=lambda r: (r.start_s, r.a)):
+        candidates = waiting[our.key]
+        near = min(candidates, key=lambda r: abs(r.start_s - our.start_s), default=None)
+        if near is None or abs(near.start_s - our.start_s) > SAME_START_S:
+            report.only_ours += [] if optional(our) else [our.text]
+            continue
+        candidates.remove(near)
+        yield our, near if near.a == our.a else near.turned()
+    report.only_theirs += [record.text for records in waiting.values() for record in records]
+
+
+def _pairs(our: Record, their: Record, fields: Sequence[Field]) -> Iterator[tuple[Pair, Field]]:
+    for field in fields:
+        if field.ours in our.whole and field.theirs in their.whole:
+            yield Pair(our, their), field
+        elif field.ours in our.sides and field.theirs in their.sides:
+            yield from ((Pair(our, their, side), field) for side in (0, 1))
+
+
+def _compare_field(report: Report, pair: Pair, field: Field) -> None:
+    our, their = _value(pair.ours, field.ours, pair.side), _value(pair.theirs, field.theirs, pair.side)
+    if our is None or their is None:
+        return
+    if _same(our, their, field):
+        report.agreed[field.ours] += 1
+        return
+    fitting = next((d for d in field.definitions if d.fits(pair)), None)
+    if fitting is not None:
+        report.explained[field.ours, fitting.name] += 1
+        report.definitions[fitting.name] = fitting.text
+        return
+    way = f" {WAYS[pair.side]}" if pair.side is not None else ""
+    report.differences.append(Difference(pair.ours.text + way, field.ours, field.theirs, our, their))
+
+
+def _value(record: Record, name: str, side: int | None) -> Value:
+    return record.whole[name] if side is None else record.sides[name][side]
+
+
+def _same(our: Value, their: Value, field: Field) -> bool:
+    if isinstance(our, int | float) and isinstance(their, int | float):
+        allowed = max(field.tolerance, field.relative * max(abs(our), abs(their)))
+        return abs(our - their) <= allowed
+    return our == their

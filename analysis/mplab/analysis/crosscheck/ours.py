@@ -1,0 +1,65 @@
+"""Our tables as records: one per subflow, or one per Multipath TCP connection."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from mplab.analysis.crosscheck.model import Endpoint, Record, Sides
+
+NS = 1e9
+
+
+def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
+    """Every subflow with the columns of ``directions`` (level tcp) for each side, and those of ``subflows``."""
+    found = _directions(tables["directions"], "tcp")
+    return [
+        _record(row, found.get((row["connection_id"], row["subflow_id"]), {}))
+        for row in tables["subflows"].iter_rows(named=True)
+    ]
+
+
+def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
+    """Every connection of kind mptcp that did not fall back, by the ends of its first subflow."""
+    frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
+    found = _directions(tables["directions"], "mptcp")
+    records = []
+    for row in frame.iter_rows(named=True):
+        sides = dict(found.get((row["connection_id"], -1), {}))
+        sides["mptcp_bytes"] = (row["bytes_up"], row["bytes_down"])
+        sides["mptcp_reinjected"] = (row["reinjected_up"], row["reinjected_down"])
+        records.append(_record(row, sides))
+    return records
+
+
+def _record(row: dict[str, Any], sides: Mapping[str, Sides]) -> Record:
+    client: Endpoint = (row["client"], row["client_port"])
+    server: Endpoint = (row["server"], row["server_port"])
+    return Record(client, server, row["start_ns"] / NS, sides, row)
+
+
+def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[str, Sides]]:
+    """Per subflow and column, the value of up and of down; and times of payload in seconds."""
+    rows: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
+    for row in frame.filter(pl.col("level") == level).iter_rows(named=True):
+        rows.setdefault((row["connection_id"], row["subflow_id"]), {})[row["direction"]] = _with_times(row)
+    return {
+        key: {
+            name: (both.get("up", {}).get(name), both.get("down", {}).get(name)) for name in next(iter(both.values()))
+        }
+        for key, both in rows.items()
+    }
+
+
+def _with_times(row: dict[str, Any]) -> dict[str, Any]:
+    first, last = row["first_payload_ns"], row["last_payload_ns"]
+    low = _sum(row["hole_segments"], row["reordered_segments"])
+    return row | {
+        "payload_s": (last - first) / NS if first is not None and last is not None else None,
+        "below_segments": low,
+        "again_segments": _sum(low, row["retransmitted_segments"]),
+    }
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return a + b if a is not None and b is not None else None

@@ -1,0 +1,213 @@
+"""tcptrace (S. Ostermann): its table of all statistics, ``-l -r -W -n --csv``.
+
+"a" is who sent the first packet. Its own documentation of the columns: ``tcptrace -houtput``.
+"""
+
+import csv
+import io
+import ipaddress
+from collections.abc import Iterable
+
+from mplab.analysis.crosscheck.model import Definition, Endpoint, Field, Pair, Record, Sides
+from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, number, rst_payload
+
+NAME = "tcptrace"
+INSTALL = "Debian, Ubuntu: `apt install tcptrace`"
+ARGUMENTS = ("-l", "-r", "-W", "-n", "--csv")
+RTT_STEP_MS = 0.1
+"""Times are printed with one decimal (and cut to microseconds before)."""
+
+SYN_AND_FIN = 2
+NEGATIVE = 2.0**63
+"""A 64-bit number from here on is one below zero."""
+
+
+def parse(text: str) -> list[Record]:
+    """The connections in the output of ``tcptrace -l -r -W -n --csv``; none when it traced none."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("conn_#,")), None)
+    if start is None:
+        return []
+    rows = csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.strip())))
+    names = [name.strip() for name in next(rows)]
+    return [_record(dict(zip(names, row, strict=False))) for row in rows if len(row) >= len(names) - 1]
+
+
+def _record(row: dict[str, str]) -> Record:
+    sides: dict[str, Sides] = {}
+    for name, value in row.items():
+        if name.endswith("_a2b") and (other := f"{name[:-3]}b2a") in row:
+            sides[name[:-4]] = (number(value), number(row[other]))
+    _split(sides, "SYN/FIN_pkts_sent", ("SYNs", "FINs"))
+    # Both are of the direction of the data; ours counts what a side sent.
+    sides["duplicate_acks_sent"] = _turned(sides["duplicate_acks"])
+    a, b = _end(row["host_a"], row["port_a"]), _end(row["host_b"], row["port_b"])
+    return Record(a, b, seconds(row["first_packet"]), sides)
+
+
+def _end(address: str, port: str) -> Endpoint:
+    """tcptrace writes some IPv6 addresses with zeros that RFC 5952 leaves out."""
+    return str(ipaddress.ip_address(address.strip())), int(port)
+
+
+def seconds(text: str) -> float:
+    """A time of tcptrace: the zeros behind the point are missing (``17.5`` is 17.000005)."""
+    whole, _, fraction = text.strip().partition(".")
+    return int(whole) + int(fraction or 0) / 1e6
+
+
+def _split(sides: dict[str, Sides], name: str, parts: Iterable[str]) -> None:
+    both = [str(value).split("/") for value in sides[name]]
+    for place, part in enumerate(parts):
+        sides[part] = (int(both[0][place]), int(both[1][place]))
+
+
+def _turned(sides: Sides) -> Sides:
+    return sides[1], sides[0]
+
+
+def _samples_more(pair: Pair) -> float:
+    return pair.their("RTT_samples") - pair.our("rtt_samples")
+
+
+def _reaches_further(pair: Pair) -> bool:
+    """More samples reach at least as far down and up."""
+    lower = pair.their("RTT_min") <= pair.our("rtt_min_ms") + RTT_STEP_MS
+    return pair.our("rtt_samples") == 0 or (lower and pair.their("RTT_max") >= pair.our("rtt_max_ms") - RTT_STEP_MS)
+
+
+def _again(pair: Pair) -> float:
+    """How often SYN and FIN were sent again."""
+    return max(pair.their("SYNs") - 1, 0) + max(pair.their("FINs") - 1, 0)
+
+
+PROBE = Definition(
+    "tcptrace-window-probe",
+    "tcptrace takes a data segment after a closed window for a probe, as large as it may be, and does not count its "
+    "bytes as unique; mptrace counts them, for the receiver may keep them.",
+    lambda pair: pair.our("unique_bytes") - pair.their("unique_bytes_sent") == pair.their("zwnd_probe_bytes"),
+)
+HOLES = Definition(
+    "tcptrace-missed-data",
+    "Bytes of this direction are not in the capture. tcptrace keeps a limited list of what it has seen and starts it "
+    "anew behind such a hole, so that it misses or invents segments sent again; mptrace keeps every byte.",
+    lambda pair: pair.our("missing_bytes") > 0 or pair.their("missed_data") > 0,
+)
+SYN_FIN_AGAIN = Definition(
+    "tcptrace-syn-fin-again",
+    "SYN and FIN take a sequence number each: tcptrace counts one that is sent again as a retransmitted data segment "
+    "of a byte; mptrace counts payload alone.",
+    lambda pair: 0 < pair.their("rexmt_data_pkts") - pair.our("retransmitted_segments") == _again(pair),
+)
+DATA_WITH_RST = rst_payload(
+    lambda pair: pair.our("rsts") > 0 and pair.our("bytes") < pair.their("actual_data_bytes"),
+)
+PSH_WITHOUT_DATA = Definition(
+    "tcptrace-psh-with-data",
+    "tcptrace counts PSH on segments with payload, mptrace on all: a FIN may bear it alone.",
+    lambda pair: 0 < pair.our("pushes") - pair.their("pushed_data_pkts") <= pair.our("fins"),
+)
+SCALE = Definition(
+    "tcptrace-window-scale-of-both",
+    "tcptrace shows a window scale only when both sides announced one; mptrace shows what each side announced.",
+    lambda pair: pair.our("window_scale") > 0 and pair.ours.sides["window_scale"][1 - (pair.side or 0)] is None,
+)
+OWIN = Definition(
+    "tcptrace-owin-syn-fin",
+    "The outstanding data of tcptrace counts SYN and FIN as one byte each; mptrace counts payload alone.",
+    lambda pair: 0 < pair.their("max_owin") - pair.our("flight_max") <= SYN_AND_FIN,
+)
+OWIN_WRAPS = Definition(
+    "tcptrace-owin-below-zero",
+    "tcptrace shows a number near 2⁶⁴: an acknowledgement was ahead of the data it knows, and the difference negative.",
+    lambda pair: pair.their("max_owin") > NEGATIVE,
+)
+OWIN_OUTSIDE = Definition(
+    "tcptrace-owin-unseen",
+    "Bytes of this direction came late or never into the capture. tcptrace measures outstanding data by sequence "
+    "numbers, those of segments without payload included; mptrace by the payload that it saw.",
+    lambda pair: pair.our("again_segments") > 0 or pair.their("ttl_stream_length") != pair.our("unique_bytes"),
+)
+OWIN_SEGMENT = Definition(
+    "tcptrace-owin-one-more",
+    "In some flows tcptrace has one acknowledged segment more among the outstanding ones; tshark's data in flight "
+    "agrees with mptrace there.",
+    lambda pair: 0 < pair.their("max_owin") - pair.our("flight_max") <= pair.our("segment_max") + SYN_AND_FIN,
+)
+WINDOW_ZERO = Definition(
+    "tcptrace-window-not-zero",
+    "The least window of tcptrace is the least that was not closed; mptrace's is 0 when the window was closed.",
+    lambda pair: pair.our("window_min") == 0 and pair.our("zero_windows") > 0,
+)
+WINDOW_SYN = Definition(
+    "tcptrace-window-of-syn",
+    "tcptrace takes the window of SYN (never scaled) and RST as announced; mptrace leaves them out.",
+    lambda pair: (
+        pair.their("min_win_adv") <= pair.our("window_min") and pair.their("max_win_adv") >= pair.our("window_max")
+    ),
+)
+RTT_SYN_FIN = Definition(
+    "tcptrace-rtt-of-syn-and-fin",
+    "tcptrace has a round trip from SYN and FIN too, mptrace from payload alone: up to two samples more, which move "
+    "the least, the greatest and the mean.",
+    lambda pair: 0 < _samples_more(pair) <= SYN_AND_FIN and _reaches_further(pair),
+)
+RTT_FEWER = Definition(
+    "tcptrace-rtt-of-whole-segments",
+    "tcptrace takes a round trip only from an acknowledgement that ends at a segment it still knows, with nothing "
+    "sent again or missing before; mptrace from every one that acknowledges new payload of which the newest was sent "
+    "once (Karn). With those of SYN and FIN taken off, it has fewer samples, which moves the least, the greatest and "
+    "the mean.",
+    lambda pair: _samples_more(pair) < SYN_AND_FIN,
+)
+DUPLICATE_ACKS = Definition(
+    "tcptrace-duplicate-acks",
+    "tcptrace also counts repeated acknowledgements while nothing is outstanding (the third ACK, those after FIN); "
+    "mptrace follows RFC 5681 §2.",
+    lambda pair: pair.our("duplicate_acks") < pair.their("duplicate_acks_sent"),
+)
+DUPLICATE_ACKS_PROBE = Definition(
+    "tcptrace-duplicate-acks-of-probes",
+    "tcptrace takes no acknowledgement of a window probe for a duplicate.",
+    lambda pair: pair.their("zwnd_probe_bytes", other=True) > 0,
+)
+IDLE = Definition(
+    "tcptrace-idle-carried-over",
+    "tcptrace shows an idle time that is longer than the whole flow: it was not set anew where the same ports were "
+    "used before, or when the flow was half open.",
+    lambda pair: pair.their("idletime_max") > 1000 * float(str(pair.ours.whole.get("duration_s") or 0)),
+)
+
+FIELDS = (
+    Field("segments", "total_packets", definitions=(DUPLICATE_PACKETS,)),
+    Field("data_segments", "actual_data_pkts", definitions=(DATA_WITH_RST, DUPLICATE_PACKETS)),
+    Field("bytes", "actual_data_bytes", definitions=(DATA_WITH_RST, DUPLICATE_PACKETS)),
+    Field("unique_bytes", "unique_bytes_sent", definitions=(PROBE, HOLES, DATA_WITH_RST)),
+    Field("retransmitted_segments", "rexmt_data_pkts", definitions=(SYN_FIN_AGAIN, HOLES)),
+    Field("retransmitted_bytes", "rexmt_data_bytes", definitions=(SYN_FIN_AGAIN, HOLES)),
+    Field("below_segments", "outoforder_pkts", definitions=(HOLES,)),
+    Field("pushes", "pushed_data_pkts", definitions=(PSH_WITHOUT_DATA, DUPLICATE_PACKETS)),
+    Field("syns", "SYNs", definitions=(DUPLICATE_PACKETS,)),
+    Field("fins", "FINs", definitions=(DUPLICATE_PACKETS,)),
+    Field("rsts", "resets_sent", definitions=(DUPLICATE_PACKETS,)),
+    Field("pure_acks", "pure_acks_sent", definitions=(DUPLICATE_PACKETS,)),
+    Field("sacks", "sack_pkts_sent"),
+    Field("dsacks", "dsack_pkts_sent"),
+    Field("duplicate_acks", "duplicate_acks_sent", definitions=(DUPLICATE_ACKS, DUPLICATE_ACKS_PROBE)),
+    Field("mss", "mss_requested"),
+    Field("window_scale", "adv_wind_scale", definitions=(SCALE,)),
+    Field("segment_max", "max_segm_size", definitions=(DATA_WITH_RST,)),
+    Field("segment_min", "min_segm_size", definitions=(DATA_WITH_RST,)),
+    Field("window_max", "max_win_adv", definitions=(WINDOW_SYN,)),
+    Field("window_min", "min_win_adv", definitions=(WINDOW_ZERO, WINDOW_SYN)),
+    Field("zero_windows", "zero_win_adv"),
+    Field("flight_max", "max_owin", definitions=(OWIN, OWIN_WRAPS, OWIN_OUTSIDE, OWIN_SEGMENT)),
+    Field("initial_window", "initial_window_bytes"),
+    Field("payload_s", "data_xmit_time", tolerance=0.001, definitions=(DATA_WITH_RST,)),
+    Field("idle_max_ms", "idletime_max", tolerance=RTT_STEP_MS, definitions=(IDLE,)),
+    Field("rtt_samples", "RTT_samples", definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    Field("rtt_min_ms", "RTT_min", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    Field("rtt_mean_ms", "RTT_avg", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    Field("rtt_max_ms", "RTT_max", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    Field("rtt_stdev_ms", "RTT_stdev", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+)

@@ -1,0 +1,27 @@
+"""Bundles of short flows: how long all of them take."""
+
+import polars as pl
+
+from mplab.analysis.figures.papers.scored import by_label, compares
+from mplab.analysis.figures.shapes.classes import Classes
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.traces import Traces
+
+ORDER = 115
+METRIC = "bundle_time"
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Times of bundles; the classes are patterns."""
+    compares(traces, METRIC)
+    return by_label(traces, METRIC)
+
+
+FIGURE = Classes(
+    title="Time for a bundle of short flows",
+    paper="nikravesh2016 fig. 15",
+    axis=Axis("From the first flow's start to the last one's end", "s"),
+    caption="After nikravesh2016 figure 15, from our downloads; the patterns are ours.",
+    values=values,
+    nothing="no bundle was downloaded",
+)

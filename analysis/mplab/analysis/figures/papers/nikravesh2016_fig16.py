@@ -1,0 +1,27 @@
+"""Pages: how long they take to load, by site."""
+
+import polars as pl
+
+from mplab.analysis.figures.papers.scored import by_label, compares
+from mplab.analysis.figures.shapes.classes import Classes
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.traces import Traces
+
+ORDER = 116
+METRIC = "page_load_time"
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Page load times; the classes are sites."""
+    compares(traces, METRIC)
+    return by_label(traces, METRIC)
+
+
+FIGURE = Classes(
+    title="Page load time",
+    paper="nikravesh2016 fig. 16",
+    axis=Axis("Page load time", "s"),
+    caption="After nikravesh2016 figure 16, from our page loads; the sites are those of han2015 table 1.",
+    values=values,
+    nothing="no page was loaded",
+)

@@ -1,0 +1,29 @@
+"""TxDelay and min-RTT: how long a file takes where the paths' round trips differ."""
+
+import polars as pl
+
+from mplab.analysis.figures.papers.scored import needs, schedules, several_classes
+from mplab.analysis.figures.shapes.classes import Classes
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.traces import Traces
+
+ORDER = 117
+METRIC = "download_time"
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Download times; the classes are sizes."""
+    for scheduler in ("minrtt", "txdelay"):
+        nothing = f"it compares the schedulers minrtt and txdelay, and no ok cell has mpflex:{scheduler}"
+        needs(traces, schedules(scheduler), nothing)
+    return several_classes(traces, METRIC, "it shows download times by size, and no scenario has two sizes or more")
+
+
+FIGURE = Classes(
+    title="Time to download one file, by scheduler",
+    paper="nikravesh2016 fig. 17",
+    axis=Axis("Download time", "s", "log"),
+    caption="After nikravesh2016 figure 17, from our downloads.",
+    values=values,
+    nothing="no file was downloaded",
+)

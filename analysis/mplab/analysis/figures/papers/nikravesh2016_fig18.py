@@ -1,0 +1,35 @@
+"""Policies: what each app's use costs on each interface."""
+
+import polars as pl
+
+from mplab.analysis.figures.papers.scored import needs
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.shapes.stacks import Stacks
+from mplab.analysis.figures.style import INTERFACE_COLOURS
+from mplab.analysis.traces import Traces
+
+ORDER = 118
+PARTS = {"wifi_bytes": "wlan0", "cellular_bytes": "rmnet0"}
+KILO = 1000.0
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Bytes of both interfaces; a facet per scenario, which stands for an app."""
+    needs(traces, lambda transport: bool(transport.options.get("policy")), "no transport with ok cells has a policy")
+    found = traces.scores.filter(pl.col("metric").is_in(list(PARTS)))
+    several = found["link"].n_unique() > 1
+    facet = pl.concat_str("scenario", "link", separator=" · ") if several else pl.col("scenario")
+    part = pl.col("metric").replace_strict(PARTS)
+    return found.select(facet.alias("facet"), "transport", part.alias("part"), "cell", pl.col("value") * KILO)
+
+
+FIGURE = Stacks(
+    title="Bytes on each interface, by app and policy",
+    paper="nikravesh2016 fig. 18",
+    axis=Axis("Frames with all headers, both directions", "bytes"),
+    caption="After nikravesh2016 figure 18, which has radio energy where this has bytes: WiFi + LTE, while the app is "
+    "used; mean of the cells.",
+    values=values,
+    look={"wlan0": ("WiFi", INTERFACE_COLOURS["wlan0"]), "rmnet0": ("LTE", INTERFACE_COLOURS["rmnet0"])},
+    nothing="no ok cell has counted the bytes of its interfaces",
+)

@@ -1,0 +1,52 @@
+"""Where the proxy stands: how long downloads take, by its distance."""
+
+import polars as pl
+
+from mplab.analysis.figures.papers.scored import compares
+from mplab.analysis.figures.shapes.classes import Classes
+from mplab.analysis.figures.shapes.common import Axis, NoDataError
+from mplab.analysis.manifest import Link
+from mplab.analysis.traces import Traces
+
+ORDER = 119
+METRICS = ("download_time", "bundle_time")
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Times of files and bundles, a facet each; the classes are link conditions, in the order of the experiment."""
+    found = traces.scores.filter(pl.col("metric").is_in(METRICS))
+    links = [link for link in traces.links if link.name in set(found["link"])]
+    if len({(link.rtt_ms("wlan0"), link.rtt_ms("rmnet0"), link.core_rtt_ms) for link in links}) < 2:
+        raise NoDataError(
+            "it compares places of the proxy, and the run has no two link conditions of other round trips"
+        )
+    compares(traces, next((metric for metric in METRICS if metric in set(found["metric"])), METRICS[0]))
+    order = {link.name: place for place, link in enumerate(links)}
+    facet = pl.when(pl.col("label") == "").then(pl.col("scenario")).otherwise(pl.col("label"))
+    return (
+        found.with_columns(place=pl.col("link").replace_strict(order, default=len(order)), facet=facet)
+        .sort("place", maintain_order=True)
+        .sort("metric", descending=True, maintain_order=True)
+        .select(
+            "facet", pl.col("link").replace({link.name: _place(link) for link in links}).alias("class"),
+            "transport", "cell", "value",
+        )
+    )  # fmt: skip
+
+
+def _place(link: Link) -> str:
+    """``proxy-a · 27 / 49 ms``: round trips over WiFi and LTE, and beyond the proxy where that is part of it."""
+    rtts = [rtt for rtt in (link.rtt_ms("wlan0"), link.rtt_ms("rmnet0")) if rtt is not None]
+    text = " / ".join(f"{rtt:g}" for rtt in rtts) + " ms"
+    return f"{link.name} · {text}" + (f" + {link.core_rtt_ms:g} ms" if link.core_rtt_ms else "")
+
+
+FIGURE = Classes(
+    title="Download times by the place of the proxy",
+    paper="nikravesh2016 fig. 19",
+    axis=Axis("Time", "s"),
+    caption="After nikravesh2016 figure 19, from our downloads; round trips over WiFi / LTE to the proxy.",
+    values=values,
+    nothing="nothing was downloaded",
+    one_scale=False,
+)

@@ -1,0 +1,97 @@
+"""Smart reinjection: how long a file takes with it and without, and what it costs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from mplab.analysis.figures.papers.scored import needs
+from mplab.analysis.figures.shapes.classes import COLUMNS, Classes
+from mplab.analysis.figures.shapes.common import Axis, NoDataError
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.manifest import Transport
+from mplab.analysis.traces import Scored, Traces
+
+ORDER = 120
+METRIC = "download_time"
+
+
+@dataclass(frozen=True)
+class Reinjection:
+    """Two figures: times, and copied bytes where the cells' records have them."""
+
+    times: Classes
+    copies: Classes
+
+    @property
+    def title(self) -> str:
+        """Of the first."""
+        return self.times.title
+
+    @property
+    def paper(self) -> str:
+        """What both are drawn after."""
+        return self.times.paper
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """Raises `NoDataError` when there are no times; copies may be missing."""
+        yield from self.times.draw(name, traces)
+        try:
+            yield from self.copies.draw(f"{name}-copies", traces)
+        except NoDataError:
+            return
+
+
+def times(traces: Traces) -> pl.DataFrame:
+    """Download times; the classes are link conditions."""
+    for word, wanted in (("with", _reinjects), ("without", _never_reinjects)):
+        needs(traces, wanted, f"it compares mpflex with reinjection and without, and no ok cell is {word} it")
+    found = traces.scores.filter(pl.col("metric") == METRIC)
+    several = found["label"].n_unique() > 1
+    facet = pl.col("label") if several else pl.lit("")
+    return found.select(facet.alias("facet"), pl.col("link").alias("class"), "transport", "cell", "value")
+
+
+def copies(traces: Traces) -> pl.DataFrame:
+    """Copied bytes by those of the streams; the classes are link conditions."""
+    shares = ((cell, _copied(cell)) for cell in traces.scored)
+    rows = [("", cell.link, cell.transport, cell.name, share) for cell, share in shares if share is not None]
+    return pl.DataFrame(
+        rows, schema=[*((name, pl.String) for name in COLUMNS[:-1]), ("value", pl.Float64)], orient="row"
+    )
+
+
+def _reinjects(transport: Transport) -> bool:
+    return transport.session and bool(transport.options.get("reinjection", True))
+
+
+def _never_reinjects(transport: Transport) -> bool:
+    return transport.session and not _reinjects(transport)
+
+
+def _copied(cell: Scored) -> float | None:
+    session = (cell.record.proof.get("session") if cell.record else None) or {}
+    paths = list(session.get("paths", {}).values())
+    total = sum(path["bytes_up"] + path["bytes_down"] for path in paths)
+    copied = sum(path["copied_up"] + path["copied_down"] for path in paths)
+    return copied / total if total else None
+
+
+FIGURE = Reinjection(
+    times=Classes(
+        title="Time to download one file, with reinjection and without",
+        paper="nikravesh2016 §5.4",
+        axis=Axis("Download time", "s"),
+        caption="After nikravesh2016 §5.4, from our downloads.",
+        values=times,
+        nothing="no file was downloaded",
+    ),
+    copies=Classes(
+        title="What reinjection costs",
+        paper="nikravesh2016 §5.4",
+        axis=Axis("Bytes that were copied to another path, of all", "share"),
+        caption="After nikravesh2016 §5.4 (about 1.5 %), from the logs of both sides; bytes of streams alone.",
+        values=copies,
+        nothing="no cell's record says what was copied",
+    ),
+)

@@ -1,0 +1,71 @@
+"""Stacked bars of shares: one bar per transport, scenario and link."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+from matplotlib.patches import Patch
+
+from mplab.analysis.figures.shapes.common import NoDataError
+from mplab.analysis.figures.style import QUARTERS, Canvas, Drawing, name_rows
+from mplab.analysis.text import percent, slug
+from mplab.analysis.traces import Traces
+
+COLUMNS = ("scenario", "link", "transport", "part", "amount", "share")
+LABEL_FROM = 0.08
+"""A narrower part of a bar bears no number: it would not fit."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """``values`` gives ``part`` and ``amount``; ``look`` the title and colour of each part, in their order."""
+
+    title: str
+    paper: str
+    axis_title: str
+    caption: str
+    values: Callable[[Traces], pl.DataFrame]
+    look: Callable[[Sequence[str]], Mapping[str, tuple[str, str]]]
+    nothing: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing; raises `NoDataError`."""
+        frame = self.values(traces)
+        if frame.is_empty() or not frame["amount"].sum():
+            raise NoDataError(self.nothing)
+        keys = ["scenario", "link", "transport"]
+        amounts = frame.group_by(*keys, "part", maintain_order=True).agg(pl.col("amount").sum())
+        total = pl.col("amount").sum().over(keys)
+        shares = amounts.with_columns(share=pl.col("amount") / total).filter(total > 0)
+        yield self._drawing(slug("trace", name), shares, traces)
+
+    def _drawing(self, stem: str, shares: pl.DataFrame, traces: Traces) -> Drawing:
+        titles = {transport.label: transport.title for transport in traces.transports}
+        bars = list(dict.fromkeys(shares.select("scenario", "link", "transport").iter_rows()))
+        parts = self.look(sorted(shares["part"].unique()))
+        amounts = {(s, k, t, p): share for s, k, t, p, _, share in shares.select(COLUMNS).iter_rows()}
+        with Canvas(self.title, 0.9 + 0.32 * len(bars)) as canvas:
+            axes = canvas.facets(1)[0]
+            left = [0.0] * len(bars)
+            for part, (_, colour) in parts.items():
+                for row, bar in enumerate(bars):
+                    width = amounts.get((*bar, part), 0.0)
+                    axes.barh(row, width, left=left[row], height=0.7, color=colour)
+                    if width >= LABEL_FROM:
+                        middle = left[row] + width / 2
+                        axes.text(middle, row, percent(width), ha="center", va="center", color="white", fontsize=8.0)
+                    left[row] += width
+            several = len({bar[0] for bar in bars}) > 1, len({bar[1] for bar in bars}) > 1
+            name_rows(axes, [_bar_title(bar, titles, several) for bar in bars])
+            axes.set_xlim(0, 1)
+            axes.set_xticks(*QUARTERS)
+            axes.set_xlabel(self.axis_title)
+            canvas.legend([Patch(color=colour, label=title) for title, colour in parts.values()])
+            svg = canvas.svg(stem)
+        return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, shares.select(COLUMNS).rows())
+
+
+def _bar_title(bar: tuple[str, str, str], titles: Mapping[str, str], several: tuple[bool, bool]) -> str:
+    scenario, link, transport = bar
+    words = [word for word, shown in zip((scenario, link), several, strict=True) if shown]
+    return " · ".join((*words, titles.get(transport, transport)))

@@ -1,0 +1,117 @@
+"""One quantity by classes (file sizes, sites, places of the proxy) and transports: medians, quartiles, every value."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
+from mplab.analysis.figures.style import (
+    FACET_COLUMNS,
+    GRID,
+    LINE_WIDTH,
+    MARKER_SIZE,
+    Canvas,
+    Drawing,
+    facet_rows,
+    name_rows,
+)
+from mplab.analysis.manifest import Transport
+from mplab.analysis.traces import Traces
+
+COLUMNS = ("facet", "class", "transport", "cell", "value")
+READING = "{mark}: median; line: quartiles; points: cells ({cells} each)."
+LEGEND_COLUMNS = 3
+ROW_IN, GAP_IN = 0.115, 0.12
+"""Height of a transport's mark, and between two classes."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A row per class, a mark per transport in it: bars from zero, or marks alone on a logarithmic axis.
+
+    ``values`` gives the columns of `COLUMNS`, facets and classes in the order in which they are to stand; raise
+    `NoDataError`, or give no row, when there is nothing.
+    """
+
+    title: str
+    paper: str
+    axis: Axis
+    caption: str
+    values: Callable[[Traces], pl.DataFrame]
+    nothing: str
+    one_scale: bool = True
+    """All facets have the same axis of values."""
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing per page of facets; raises `NoDataError`."""
+        frame = self.values(traces)
+        shown = frame if frame.is_empty() else frame.filter(self.axis.shows("value"))
+        if shown.is_empty():
+            raise NoDataError(self.nothing)
+        facets = shown["facet"].unique(maintain_order=True).to_list()
+        for stem, page in paged(name, facets, "paper"):
+            yield self._page(stem, page, shown.filter(pl.col("facet").is_in(page)), traces.transports)
+
+    def _page(self, stem: str, facets: Sequence[str], shown: pl.DataFrame, known: Sequence[Transport]) -> Drawing:
+        there = set(shown["transport"])
+        transports = [transport for transport in known if transport.label in there]
+        classes = shown["class"].unique(maintain_order=True).to_list()
+        height = 0.75 + (ROW_IN * len(transports) + GAP_IN) * len(classes)
+        with Canvas(self.title, 0.25 + height * facet_rows(len(facets))) as canvas:
+            all_axes = canvas.facets(len(facets), sharex=self.one_scale, sharey=True)
+            for place, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
+                axes.set_title(facet)
+                own = shown.filter(pl.col("facet") == facet)
+                for row, class_ in enumerate(classes):
+                    for offset, transport in zip(_offsets(len(transports)), transports, strict=True):
+                        chosen = (pl.col("class") == class_) & (pl.col("transport") == transport.label)
+                        self._mark(axes, row + offset, 0.8 / len(transports), transport, own.filter(chosen)["value"])
+                name_rows(axes, classes)
+                for row in range(1, len(classes)):
+                    axes.axhline(row - 0.5, color=GRID, linewidth=0.8, zorder=0)
+                axes.tick_params(axis="y", labelleft=place % FACET_COLUMNS == 0)
+                if self.axis.scale == "linear":
+                    axes.set_xlim(left=0)
+                self.axis.dress(axes, "x")
+            title_below(canvas, self.axis, all_axes)
+            canvas.legend([self._handle(transport) for transport in transports], columns=LEGEND_COLUMNS)
+            svg = canvas.svg(stem)
+        return Drawing(stem, "paper", self.title, self._caption(shown), svg, COLUMNS, shown.select(COLUMNS).rows())
+
+    def _mark(self, axes: Axes, y: float, height: float, transport: Transport, values: pl.Series) -> None:
+        if values.is_empty():
+            return
+        low, middle, high = (float(q) for q in np.quantile(values.to_numpy(), (0.25, 0.5, 0.75)))
+        colour, bars = transport.colour, self.axis.scale == "linear"
+        if bars:
+            axes.barh(y, middle, height=height * 0.92, color=colour + "80", edgecolor=colour, linewidth=0.8)
+        axes.plot([low, high], [y, y], color=colour, linewidth=LINE_WIDTH + 0.6, solid_capstyle="butt", zorder=3)
+        axes.plot(values, [y] * len(values), linestyle="none", marker=".", color=colour, markersize=3, alpha=0.6)
+        if not bars:
+            (mark,) = axes.plot([middle], [y], marker=transport.marker, color=colour, markersize=MARKER_SIZE + 0.5)
+            mark.set(markeredgecolor="white", markeredgewidth=0.6, zorder=4)
+
+    def _handle(self, transport: Transport) -> Artist:
+        colour = transport.colour
+        if self.axis.scale == "linear":
+            return Patch(facecolor=colour + "80", edgecolor=colour, linewidth=0.8, label=transport.title)
+        return Line2D([], [], color=colour, marker=transport.marker, linewidth=LINE_WIDTH, label=transport.title)
+
+    def _caption(self, shown: pl.DataFrame) -> str:
+        counts = shown.group_by("facet", "class", "transport").len()["len"].to_list()
+        least, most = min(counts), max(counts)
+        cells = f"n = {least}" if least == most else f"n = {least} to {most}"
+        mark = "Bar" if self.axis.scale == "linear" else "Mark"
+        return f"{self.caption} {READING.format(mark=mark, cells=cells)}"
+
+
+def _offsets(count: int) -> list[float]:
+    """Places of the transports within the row of a class, the first at the top."""
+    step = 0.8 / count
+    return [step * (place - (count - 1) / 2) for place in range(count)]

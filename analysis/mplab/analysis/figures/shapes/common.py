@@ -1,0 +1,196 @@
+"""What all shapes share: panels, series, axes, and the reason why a figure is left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from mplab.analysis.figures.style import INK, LINE_WIDTH, MAX_FACETS, Canvas
+from mplab.analysis.manifest import Transport
+from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
+from mplab.analysis.traces import Traces
+
+Facet = TypeVar("Facet")
+Scale = Literal["linear", "log"]
+NARROW, WIDE = 10.0, 200.0
+"""The largest value by the smallest: below, ticks are evenly apart; above, powers of ten are enough of them."""
+
+LONG_TITLE = 26
+"""Characters of a legend's entry beyond which two stand side by side, not three."""
+
+DASHES = ("-", "--", ":", "-.")
+NETWORK_COLOURS = {"wifi": "#0072B2", "cellular": "#E69F00", "ethernet": "#009E73", "loopback": "#999999"}
+NETWORK_TITLES = {"wifi": "WiFi", "cellular": "Cellular", "": "Other"}
+OTHER_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#D55E00", "#999999")
+
+
+class NoDataError(Exception):
+    """There is nothing to draw; the text says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A quantity: ``unit`` "bytes" is written with prefixes, "share" in percent."""
+
+    title: str
+    unit: str = ""
+    scale: Scale = "linear"
+
+    @property
+    def label(self) -> str:
+        """``Duration (s)``."""
+        return f"{self.title} ({self.unit})" if self.unit not in {"", "bytes", "share"} else self.title
+
+    def shows(self, column: str) -> pl.Expr:
+        """Which values of a column it can show: those that are finite, and above 0 when it is logarithmic."""
+        value = pl.col(column)
+        return value.is_finite() & (value > 0) if self.scale == "log" else value.is_finite()
+
+    def text(self, value: float) -> str:
+        """A value on the axis."""
+        if self.unit == "share":
+            return percent(round(value, 6))
+        if self.unit != "bytes":
+            return _short(value)
+        prefixes = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+        name, size = next((p for p in prefixes if abs(value) >= p[1]), prefixes[-1])
+        return f"{_short(value / size)} {name}"
+
+    def dress(self, axes: Axes, side: Literal["x", "y"]) -> None:
+        """Scale, title and ticks."""
+        axis = axes.xaxis if side == "x" else axes.yaxis
+        axes.set(**{f"{side}label": self.label})
+        if self.scale == "log":
+            axes.set(**{f"{side}scale": "log"})
+            low, high = axis.get_view_interval()
+            wide = high / low > WIDE
+            narrow = MaxNLocator(nbins=4) if high / low < NARROW else LogLocator(subs=(1.0, 2.0, 5.0), numticks=8)
+            axis.set_major_locator(LogLocator(numticks=5) if wide else narrow)
+            axis.set_minor_locator(LogLocator(subs="auto", numticks=20) if wide else NullLocator())
+            axis.set_minor_formatter(NullFormatter())
+        else:
+            axes.locator_params(axis=side, nbins=4)
+        axis.set_major_formatter(FuncFormatter(lambda value, _: self.text(value)))
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve, box or cloud: a transport, and what it is of it (``variant``, "" where there is one alone)."""
+
+    transport: Transport
+    variant: str
+
+    @property
+    def title(self) -> str:
+        """``Multipath TCP, wifi``."""
+        return f"{self.transport.title}, {self.variant}" if self.variant else self.transport.title
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The rows of one scenario and link, by series."""
+
+    title: str
+    scenario: str
+    link: str
+    series: tuple[tuple[Series, pl.DataFrame], ...]
+
+
+def pages(
+    name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str
+) -> Iterator[tuple[str, Sequence[Panel]]]:
+    """The panels of a figure page by page, in the order of the traces, with the stem of each page.
+
+    Left out are rows that ``axes`` (by column) cannot show; raises `NoDataError` with ``nothing`` when none is left.
+    """
+    shown = frame if frame.is_empty() else frame.filter(*(axis.shows(column) for column, axis in axes.items()))
+    if shown.is_empty():
+        raise NoDataError(nothing)
+    return paged(name, list(_panels(shown, traces)))
+
+
+def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[tuple[str, Sequence[Facet]]]:
+    """At most `MAX_FACETS` at a time, with the stems ``trace-NAME``, ``trace-NAME-2``."""
+    for page, start in enumerate(range(0, len(facets), MAX_FACETS)):
+        yield slug(kind, name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
+
+
+def variants(all_series: Sequence[Series]) -> dict[str, str]:
+    """The dashes of each variant."""
+    names = list(dict.fromkeys(series.variant for series in all_series))
+    return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
+
+
+def series_of(panels: Sequence[Panel]) -> list[Series]:
+    """Every series of some panels, once."""
+    return list({(s.transport.label, s.variant): s for panel in panels for s, _ in panel.series}.values())
+
+
+def handle(series: Series, dash: str, *, marker: bool = False) -> Line2D:
+    """A series in the legend."""
+    look = {"linestyle": "none", "marker": series.transport.marker} if marker else {"linestyle": dash}
+    return Line2D([], [], color=series.transport.colour, linewidth=LINE_WIDTH, label=series.title, **look)  # type: ignore[arg-type]
+
+
+def legend_columns(handles: Sequence[Line2D]) -> int:
+    """How many entries of a legend fit side by side."""
+    return 2 if max((len(str(h.get_label())) for h in handles), default=0) > LONG_TITLE else 3
+
+
+def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
+    """One title for the x axes of several facets: the own ones of narrow facets would run into each other."""
+    if len(all_axes) > 1:
+        for axes in all_axes:
+            axes.set_xlabel("")
+        canvas.figure.supxlabel(axis.label, fontsize=9.0, color=INK)
+
+
+def named_networks(column: str = "network") -> pl.Expr:
+    """The networks of a column with their titles."""
+    return pl.col(column).replace(NETWORK_TITLES)
+
+
+def network_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each network; the known ones have theirs in every figure."""
+    others = [name for name in dict.fromkeys(names) if name not in NETWORK_COLOURS]
+    return NETWORK_COLOURS | {name: OTHER_COLOURS[i % len(OTHER_COLOURS)] for i, name in enumerate(others)}
+
+
+def network_title(name: str) -> str:
+    """``wifi`` → ``WiFi``."""
+    return NETWORK_TITLES.get(name, name.capitalize())
+
+
+def thinned(frame: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Every n-th row, so that no more than ``most`` are left."""
+    return frame.gather_every(-(-frame.height // most)) if frame.height > most else frame
+
+
+def _short(value: float) -> str:
+    """As few digits as tell it: ``0.1``, ``50``, ``20 000``."""
+    text = f"{value:,.0f}".replace(",", THIN_SPACE) if abs(value) >= 100 else f"{value:.3g}"
+    mantissa, _, exponent = text.partition("e")
+    return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)
+
+
+def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[Panel]:
+    looks = {transport.label: transport for transport in traces.transports}
+    places = list(dict.fromkeys((trace.scenario, trace.link) for trace in traces.traces))
+    several = len({scenario for scenario, _ in places}) > 1, len({link for _, link in places}) > 1
+    names = sorted(frame["variant"].unique()) if "variant" in frame.columns else [""]
+    for scenario, link in places:
+        rows = frame.filter((pl.col("scenario") == scenario) & (pl.col("link") == link))
+        found = []
+        for label, transport in looks.items():
+            for variant in names:
+                own = rows.filter(pl.col("transport") == label)
+                own = own.filter(pl.col("variant") == variant) if "variant" in frame.columns else own
+                if not own.is_empty():
+                    found.append((Series(transport, variant), own))
+        if found:
+            title = " · ".join(word for word, shown in zip((scenario, link), several, strict=True) if shown)
+            yield Panel(title, scenario, link, tuple(found))

@@ -1,0 +1,113 @@
+"""Figures of one connection over time: the Multipath TCP connection with two subflows or more that carried most."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
+from mplab.analysis.figures.style import Canvas, Drawing
+from mplab.analysis.text import slug
+from mplab.analysis.traces import Trace, Traces
+
+NS = 1e9
+MAX_POINTS = 2500
+"""Points of each kind that are drawn; the CSV has them all."""
+
+SUBFLOW_COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00")
+AGAIN = {"retransmission": ("+", "#D62728"), "reinjection": ("x", "#7A0177")}
+"""Marker and colour of what was sent again."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One connection with its points, in the direction that carried more; times in seconds since its beginning."""
+
+    trace: Trace
+    number: int
+    direction: str
+    points: pl.DataFrame
+    networks: Mapping[int, str]
+
+    @property
+    def text(self) -> str:
+        """Which one it is."""
+        return f"Cell {self.trace.name}, connection {self.number}, {self.direction}."
+
+    def of(self, *kinds: str) -> pl.DataFrame:
+        """The points of some kinds, in time order."""
+        return self.points.filter(pl.col("kind").is_in(kinds)).sort("time_s", maintain_order=True)
+
+    @property
+    def subflows(self) -> list[int]:
+        """Subflows that have points."""
+        return sorted(self.points["subflow_id"].unique())
+
+    def colour(self, subflow: int) -> str:
+        """That of its network, when no other subflow has the same."""
+        own = self.networks.get(subflow, "")
+        if own and list(self.networks.values()).count(own) == 1:
+            return network_colours([own])[own]
+        return SUBFLOW_COLOURS[subflow % len(SUBFLOW_COLOURS)]
+
+    def title(self, subflow: int) -> str:
+        """``Subflow 0, WiFi``."""
+        network = self.networks.get(subflow, "")
+        return f"Subflow {subflow}, {network_title(network)}" if network else f"Subflow {subflow}"
+
+
+def largest(traces: Traces) -> Connection:
+    """The MPTCP connection with two subflows or more that carried most; raises `NoDataError`."""
+    found = traces.largest_mptcp
+    if found is None:
+        raise NoDataError("no Multipath TCP connection has two subflows")
+    trace, number = found
+    mine = pl.col("connection_id") == number
+    (connection,) = trace.tables["connections"].filter(mine).iter_rows(named=True)
+    way = "up" if connection["bytes_up"] > connection["bytes_down"] else "down"
+    points = trace.read("points").filter(mine & (pl.col("direction") == way))
+    if points.is_empty():
+        raise NoDataError(f"{trace.name}: connection {number} has no points of a time-sequence diagram")
+    subflows = trace.tables["subflows"].filter(mine).select("subflow_id", "network").iter_rows()
+    seconds = (pl.col("time_ns") - connection["start_ns"]) / NS
+    return Connection(trace, number, way, points.with_columns(time_s=seconds), dict(subflows))
+
+
+@dataclass(frozen=True)
+class OneConnection:
+    """A figure of the largest MPTCP connection, with time on the x axis.
+
+    ``values`` gives what is drawn, which is also the figure's CSV behind the columns ``cell`` and ``connection_id``;
+    ``paint`` draws it, and returns the entries of the legend.
+    """
+
+    title: str
+    paper: str
+    time: Axis
+    caption: str
+    values: Callable[[Connection], pl.DataFrame]
+    paint: Callable[[Axes, Connection, pl.DataFrame], list[Line2D]]
+    nothing: str
+    """What the connection lacks when there are no values."""
+    height_in: Callable[[pl.DataFrame], float]
+    legend_columns: int = 3
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing; raises `NoDataError`."""
+        connection = largest(traces)
+        frame = self.values(connection)
+        if frame.is_empty():
+            raise NoDataError(f"{connection.trace.name}: connection {connection.number} has no {self.nothing}")
+        stem = slug("trace", name)
+        with Canvas(self.title, self.height_in(frame)) as canvas:
+            axes = canvas.facets(1)[0]
+            handles = self.paint(axes, connection, frame)
+            self.time.dress(axes, "x")
+            canvas.legend(handles, columns=self.legend_columns)
+            svg = canvas.svg(stem)
+        place = (connection.trace.name, connection.number)
+        columns = ("cell", "connection_id", *frame.columns)
+        rows = [(*place, *row) for row in frame.iter_rows()]
+        yield Drawing(stem, "traces", self.title, f"{self.caption} {connection.text}", svg, columns, rows)

@@ -1,0 +1,68 @@
+"""Stacked bars of amounts: a bar per transport, a facet with an axis of its own per use."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
+from mplab.analysis.figures.style import FACET_COLUMNS, INK, Canvas, Drawing, facet_rows, name_rows
+from mplab.analysis.traces import Traces
+
+COLUMNS = ("facet", "transport", "part", "cell", "value")
+ROOM = 1.95
+"""The axis goes on so far behind the longest bar, for the numbers there."""
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """``values`` gives the columns of `COLUMNS`; ``look`` is the title and colour of each part, in their order."""
+
+    title: str
+    paper: str
+    axis: Axis
+    caption: str
+    values: Callable[[Traces], pl.DataFrame]
+    look: Mapping[str, tuple[str, str]]
+    nothing: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing per page of facets; raises `NoDataError`."""
+        frame = self.values(traces)
+        if frame.is_empty() or not frame["value"].sum():
+            raise NoDataError(self.nothing)
+        facets = frame["facet"].unique(maintain_order=True).to_list()
+        titles = {transport.label: transport.title for transport in traces.transports}
+        for stem, page in paged(name, facets, "paper"):
+            yield self._page(stem, page, frame.filter(pl.col("facet").is_in(page)), titles)
+
+    def _page(self, stem: str, facets: Sequence[str], frame: pl.DataFrame, titles: Mapping[str, str]) -> Drawing:
+        transports = [label for label in titles if label in set(frame["transport"])]
+        means = frame.group_by("facet", "transport", "part").agg(pl.col("value").mean())
+        amounts = {(facet, transport, part): value for facet, transport, part, value in means.iter_rows()}
+        with Canvas(self.title, 0.35 + (0.75 + 0.34 * len(transports)) * facet_rows(len(facets))) as canvas:
+            all_axes = canvas.facets(len(facets), sharey=True)
+            for place, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
+                axes.set_title(facet)
+                self._bars(axes, [[amounts.get((facet, t, part), 0.0) for part in self.look] for t in transports])
+                name_rows(axes, [titles[label] for label in transports])
+                axes.tick_params(axis="y", labelleft=place % FACET_COLUMNS == 0)
+                self.axis.dress(axes, "x")
+                axes.locator_params(axis="x", nbins=2)
+            title_below(canvas, self.axis, all_axes)
+            canvas.legend([Patch(color=colour, label=title) for title, colour in self.look.values()])
+            svg = canvas.svg(stem)
+        return Drawing(stem, "paper", self.title, self.caption, svg, COLUMNS, frame.select(COLUMNS).rows())
+
+    def _bars(self, axes: Axes, rows: Sequence[Sequence[float]]) -> None:
+        longest = max(sum(parts) for parts in rows)
+        for row, parts in enumerate(rows):
+            left = 0.0
+            for (_, colour), amount in zip(self.look.values(), parts, strict=True):
+                axes.barh(row, amount, left=left, height=0.7, color=colour)
+                left += amount
+            text = " + ".join(self.axis.text(amount) for amount in parts)
+            axes.text(left + 0.02 * longest, row, text, va="center", ha="left", color=INK, fontsize=7.5)
+        axes.set_xlim(0, ROOM * longest if longest else 1)

@@ -1,0 +1,38 @@
+"""How much an acknowledgement acknowledges, on the subflow and of the connection's data."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import SEVERAL
+from mplab.analysis.traces import Traces
+
+ORDER = 30
+LEVELS = {"tcp": "TCP", "mptcp": "data"}
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Sizes of acknowledgements of downloaded data, each weighing as many bytes as it acknowledged."""
+    return traces.each(
+        lambda trace: (
+            trace.read("acks")
+            .filter((pl.col("direction") == "down") & (pl.col("bytes") > 0))
+            .join(trace.tables["connections"].filter(SEVERAL), on="connection_id", how="semi")
+            .select(
+                value="bytes",
+                weight=pl.col("bytes") * pl.col("count"),
+                variant=pl.col("level").replace(LEVELS) + " acknowledgements",
+            )
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Bytes per acknowledgement",
+    paper="baerts2015 fig. 5.4",
+    axis=Axis("Bytes acknowledged at once", "bytes", "log"),
+    share="Share of bytes",
+    caption="Acknowledgements of downloaded data, weighted by their bytes; connections with two subflows or more.",
+    values=values,
+    nothing="no connection with two subflows was acknowledged downloaded data",
+)

@@ -1,0 +1,303 @@
+"""How much each network has carried by when: one cell of each transport, with what happened to the paths meanwhile."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from mplab.analysis.changes import Handover, handovers
+from mplab.analysis.figures.shapes.cdf import Floats
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
+from mplab.analysis.figures.shapes.connection import AGAIN
+from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows
+from mplab.analysis.figures.traces.connections import with_network
+from mplab.analysis.tables import PROXY, Tables
+from mplab.analysis.traces import Trace, Traces
+
+ORDER = 5
+REPORT = True
+COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s", "bytes")
+NS = 1e9
+MAX_STEPS = 300
+MAX_MARKS = 150
+"""Marks of a kind in a facet; the CSV has them all."""
+
+OUTAGE_ALPHA = 0.13
+Curves = dict[str, tuple[Floats, Floats]]
+TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
+
+
+def begin_ns(trace: Trace) -> int:
+    """The first packet of the cell."""
+    begin: Any = trace.tables["connections"]["start_ns"].min()
+    return int(begin or 0)
+
+
+def curves(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
+    """Per network, times (s) and bytes of all its subflows until then.
+
+    From the points of time-sequence diagrams, which show when nothing came; without them from the windows of the
+    throughput table, within which bytes are spread evenly.
+
+    Args:
+        trace: of one cell.
+        zero_ns: where the times begin; the first packet of the cell when left out.
+        until_s: they last at least until then.
+    """
+    zero = begin_ns(trace) if zero_ns is None else zero_ns
+    return _stepped(trace, zero, until_s) or _ramped(trace, zero, until_s)
+
+
+def _stepped(trace: Trace, zero_ns: int, until_s: float) -> Curves:
+    points = trace.read("points").filter(pl.col("kind") == "data")
+    if points.is_empty():
+        return {}
+    timed = with_network(points, trace).select("network", "bytes", time=(pl.col("time_ns") - zero_ns) / NS)
+    times = _grid(timed["time"], timed["time"], until_s)
+    found = {}
+    for network, own in _networks(timed):
+        ordered = own.sort("time")
+        totals = np.concatenate(([0.0], ordered["bytes"].cast(pl.Float64).cum_sum().to_numpy()))
+        found[network] = times, totals[np.searchsorted(ordered["time"].to_numpy(), times, side="right")]
+    return found
+
+
+def _ramped(trace: Trace, zero_ns: int, until_s: float) -> Curves:
+    windows = trace.read("throughput").filter(pl.col("level") == "tcp").pipe(with_network, trace)
+    if windows.is_empty():
+        return {}
+    timed = windows.select(
+        "network",
+        "bytes",
+        start=(pl.col("start_ns") - zero_ns) / NS,
+        end=(pl.col("start_ns") - zero_ns) / NS + pl.col("duration_s"),
+    )
+    times = _grid(timed["start"], timed["end"], until_s)
+    shortest = (times[-1] - times[0]) / MAX_STEPS / 2
+    found = {}
+    for network, own in _networks(timed):
+        start, end, size = (own[name].cast(pl.Float64).to_numpy() for name in ("start", "end", "bytes"))
+        found[network] = times, _spread(times, start, np.maximum(end, start + shortest), size)
+    return found
+
+
+def _grid(starts: pl.Series, ends: pl.Series, until_s: float) -> Floats:
+    """Evenly spaced times over all that there is."""
+    first, last = starts.to_numpy().min(), ends.to_numpy().max()
+    return np.linspace(min(0.0, first), max(last, until_s), MAX_STEPS)
+
+
+def _networks(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each network, WiFi first."""
+    ordered = rows.sort(pl.col("network") != "wifi", "network")
+    for (network,), own in ordered.group_by("network", maintain_order=True):
+        yield str(network), own
+
+
+def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
+    """Bytes until each time: the sum of windows' ramps, as the integral of the rates that begin and end."""
+    edges = np.concatenate((start, end))
+    rates = np.concatenate((size / (end - start), -size / (end - start)))
+    order = np.argsort(edges, kind="stable")
+    edges, rate = edges[order], np.cumsum(rates[order])
+    totals = np.concatenate(([0.0], np.cumsum(rate[:-1] * np.diff(edges))))
+    return np.asarray(np.interp(times, edges, totals, left=0.0), dtype=np.float64)
+
+
+def sent_again(trace: Trace, zero_ns: int | None = None) -> pl.DataFrame:
+    """What was sent again and when: ``network``, ``kind`` (of `AGAIN`), ``cause``, ``time_s``, ``bytes``.
+
+    Each direction as its sender saw it: the phone may get neither the first nor the second of two copies. Without
+    tables of the proxy's side both are as the phone saw them.
+    """
+    zero = begin_ns(trace) if zero_ns is None else zero_ns
+    proxy = _at_proxy(trace)
+    if proxy is None:
+        return pl.concat(_again(trace.read, _flows(trace.tables), zero)).sort("time_s", maintain_order=True)
+    sides = [
+        frame.filter(pl.col("direction") == direction)
+        for direction, read, flows in (
+            ("up", trace.read, _flows(trace.tables)),
+            ("down", proxy.__getitem__, _flows(proxy, trace.tables)),
+        )
+        for frame in _again(read, flows, zero)
+    ]
+    return pl.concat(sides).sort("time_s", maintain_order=True)
+
+
+def _at_proxy(trace: Trace) -> Tables | None:
+    folder = trace.tables.folder
+    tables = Tables(folder / PROXY) if folder is not None else None
+    return tables if tables is not None and tables.exist else None
+
+
+def _flows(tables: Tables, phone: Tables | None = None) -> pl.DataFrame:
+    """``connection_id``, ``subflow_id`` and ``network`` of each subflow.
+
+    With those of the ``phone`` the network is the one over which it left the phone.
+    """
+    if phone is None:
+        return tables["subflows"].select("connection_id", "subflow_id", "network")
+    ports = ["client", "client_port", "server", "server_port"]
+    known = phone["subflows"].select(*ports, "network").unique(ports, keep="first", maintain_order=True)
+    return tables["subflows"].drop("network").join(known, on=ports).select("connection_id", "subflow_id", "network")
+
+
+def _again(read: Callable[[str], pl.DataFrame], flows: pl.DataFrame, zero_ns: int) -> Iterator[pl.DataFrame]:
+    time = ((pl.col("time_ns") - zero_ns) / NS).alias("time_s")
+    for kind, table, subflow in (
+        ("retransmission", "retransmissions", "subflow_id"),
+        ("reinjection", "reinjections", "to_subflow"),
+    ):
+        theirs, own = ["connection_id", "subflow_id"], ["connection_id", subflow]
+        rows = read(table).join(flows, left_on=own, right_on=theirs, maintain_order="left")
+        yield rows.select("network", pl.lit(kind).alias("kind"), "cause", time, "bytes", "direction")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a facet shows of one cell; its times count from ``zero_ns``."""
+
+    trace: Trace
+    curves: Curves
+    again: pl.DataFrame
+    zero_ns: int
+
+    @property
+    def last_s(self) -> float:
+        """The end of the curves."""
+        return max(float(times[-1]) for times, _ in self.curves.values())
+
+    def since_begin_s(self, unix_s: float) -> float:
+        """A time of the lab's clock on the axis."""
+        return unix_s - self.zero_ns / NS
+
+    @property
+    def handovers(self) -> list[Handover]:
+        """Within the curves."""
+        end_s = self.last_s + self.zero_ns / NS
+        return [found for found in handovers(self.trace.changes, end_s) if found.change.time_s < end_s]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Of the CSV: the curves, what was sent again, and the changes."""
+        trace = self.trace
+        place = (trace.name, trace.scenario, trace.link, trace.transport)
+        for network, (x, y) in self.curves.items():
+            yield from ((*place, network, "new", float(a), round(float(b))) for a, b in zip(x, y, strict=True))
+        for network, kind, cause, time_s, size, direction in self.again.iter_rows():
+            yield (*place, network, f"{kind} {direction} ({cause})", time_s, size)
+        for change in trace.changes:
+            kind = f"{change.what} (outage {change.outage})" if change.outage else change.what
+            yield (*place, change.network, kind, self.since_begin_s(change.time_s), 0)
+
+
+def story_of(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Story | None:
+    """The story of a cell, None when its subflows carried nothing; arguments as of `curves`."""
+    zero = begin_ns(trace) if zero_ns is None else zero_ns
+    made = curves(trace, zero, until_s)
+    return Story(trace, made, sent_again(trace, zero), zero) if made else None
+
+
+def paint(axes: Axes, story: Story, colours: dict[str, str]) -> None:
+    """The curves, with crosses where something was sent again, over what happened to the paths."""
+    paint_changes(axes, story, colours)
+    for network, (x, y) in story.curves.items():
+        axes.plot(x, y, color=colours[network], linewidth=LINE_WIDTH)
+        for kind, (marker, colour) in AGAIN.items():
+            own = story.again.filter((pl.col("network") == network) & (pl.col("kind") == kind))
+            times = thinned(own, MAX_MARKS)["time_s"].to_numpy()
+            axes.plot(times, np.interp(times, x, y), linestyle="none", marker=marker, color=colour, markersize=4.0)
+
+
+def paint_changes(axes: Axes, story: Story, colours: dict[str, str]) -> None:
+    """Outages as bands in the colour of their network, other changes as lines."""
+    for found in story.handovers:
+        begin_s, end_s = story.since_begin_s(found.change.time_s), story.since_begin_s(found.end_s)
+        colour = colours[found.change.network]
+        if found.gone:
+            axes.axvspan(begin_s, end_s, color=colour, alpha=OUTAGE_ALPHA, linewidth=0)
+        axes.axvline(begin_s, color=colour if found.gone else INK, linewidth=0.8, linestyle="-" if found.gone else "--")
+    for change in story.trace.changes:
+        if not change.outage and 0 <= (time_s := story.since_begin_s(change.time_s)) <= story.last_s:
+            axes.axvline(time_s, color=QUIET, linewidth=0.5, linestyle=":")
+
+
+def colours_of(stories: Sequence[Story]) -> dict[str, str]:
+    """Of every network that carried something, or that something happened to."""
+    carried = [network for story in stories for network in story.curves]
+    return network_colours([*carried, *(change.network for s in stories for change in s.trace.changes)])
+
+
+def legend(stories: Sequence[Story], colours: dict[str, str]) -> list[Any]:
+    """What the facets show."""
+    shown = list(dict.fromkeys(network for story in stories for network in story.curves))
+    handles: list[Any] = [
+        Line2D([], [], color=colours[name], linewidth=LINE_WIDTH, label=network_title(name)) for name in shown
+    ]
+    kinds = {kind for story in stories for kind in story.again["kind"].unique()}
+    handles += [
+        Line2D([], [], linestyle="none", marker=marker, color=colour, markersize=4.0, label=kind.capitalize())
+        for kind, (marker, colour) in AGAIN.items()
+        if kind in kinds
+    ]
+    lost = dict.fromkeys(h.change.network for story in stories for h in story.handovers if h.gone)
+    handles += [
+        Patch(color=colours[name], alpha=OUTAGE_ALPHA * 2, linewidth=0, label=f"{network_title(name)} gone")
+        for name in lost
+    ]
+    if any(not h.gone for story in stories for h in story.handovers):
+        handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle="--", label="Other path preferred"))
+    if any(not change.outage for story in stories for change in story.trace.changes):
+        handles.append(Line2D([], [], color=QUIET, linewidth=0.8, linestyle=":", label="Path changed"))
+    return handles
+
+
+@dataclass(frozen=True)
+class BytesOverTime:
+    """A facet per example cell, a curve per network."""
+
+    title: str
+    paper: str
+    caption: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing per page of facets; raises `NoDataError`."""
+        found = [made for trace in traces.one_per_transport() if (made := story_of(trace)) is not None]
+        if not found:
+            raise NoDataError("no subflow carried payload")
+        for stem, facets in paged(name, found):
+            yield self._page(stem, facets, traces)
+
+    def _page(self, stem: str, stories: Sequence[Story], traces: Traces) -> Drawing:
+        titles = {transport.label: transport.title for transport in traces.transports}
+        several = len({(story.trace.scenario, story.trace.link) for story in stories}) > 1
+        colours = colours_of(stories)
+        with Canvas(self.title, 0.6 + 2.2 * facet_rows(len(stories))) as canvas:
+            for axes, story in zip(canvas.facets(len(stories)), stories, strict=True):
+                trace = story.trace
+                place_text = f"\n{trace.scenario} · {trace.link}" if several else ""
+                axes.set_title(titles[trace.transport] + place_text, fontsize=8.5)
+                paint(axes, story, colours)
+                TIME.dress(axes, "x")
+                BYTES.dress(axes, "y")
+                axes.set_ylabel("")
+            canvas.figure.supylabel(BYTES.title, fontsize=9.0)
+            canvas.legend(legend(stories, colours))
+            svg = canvas.svg(stem)
+        rows = [row for story in stories for row in story.rows()]
+        return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
+
+
+FIGURE = BytesOverTime(
+    title="Bytes per network over time",
+    paper="baerts2015 fig. 6.5, 6.8, 6.9, 6.10, 6.11",
+    caption=(
+        "New payload of both directions, in the first ok cell of each transport; crosses are data sent again, each "
+        "direction as its sender saw it; bands are times in which the path could not be used."
+    ),
+)

@@ -1,0 +1,35 @@
+"""Which part of what a connection uploads takes the cellular network."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.shapes.scatter import Scatter
+from mplab.analysis.figures.traces.connections import MPTCP
+from mplab.analysis.traces import CELLULAR, Traces
+
+ORDER = 50
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per MPTCP connection: bytes up, and their fraction on cellular."""
+    cellular = pl.col("unique_up").filter(pl.col("network") == CELLULAR).sum()
+    return traces.each(
+        lambda trace: (
+            trace.tables["subflows"]
+            .join(trace.tables["connections"].filter(MPTCP), on="connection_id", how="semi")
+            .group_by("connection_id", maintain_order=True)
+            .agg(x=pl.col("unique_up").sum(), y=cellular / pl.col("unique_up").sum())
+            .filter(pl.col("x") > 0)
+        )
+    )
+
+
+FIGURE = Scatter(
+    title="Fraction of uploaded bytes on the cellular network",
+    paper="baerts2015 fig. 4.5, 4.7",
+    x=Axis("Bytes up", "bytes", "log"),
+    y=Axis("Fraction on cellular", "share"),
+    caption="A point is a Multipath TCP connection.",
+    values=values,
+    nothing="no Multipath TCP connection uploaded payload",
+)

@@ -1,0 +1,29 @@
+"""How long long transfers take."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.boxes import Boxes
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import BYTES, LONG_BYTES, OPENED
+from mplab.analysis.traces import Traces
+
+ORDER = 61
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Durations of large connections."""
+    return traces.applications.pooled(
+        "connections",
+        "connection_id",
+        pl.col("duration_s").alias("value"),
+        where=OPENED & (BYTES >= LONG_BYTES),
+    )
+
+
+FIGURE = Boxes(
+    title="Completion of connections of 1 MB or more",
+    paper="",
+    axis=Axis("First to last packet", "s", "log"),
+    values=values,
+    nothing="no connection whose beginning was captured carried 1 MB",
+)

@@ -1,0 +1,36 @@
+"""How much of a connection stays on its first subflow."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import MPTCP, SEVERAL, UNIQUE
+from mplab.analysis.traces import Traces
+
+ORDER = 41
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per connection, unique payload of the initial subflow by that of all."""
+    first = UNIQUE.filter(pl.col("role") == "initial").sum()
+    return traces.each(
+        lambda trace: (
+            trace.tables["subflows"]
+            .join(trace.tables["connections"].filter(MPTCP & SEVERAL), on="connection_id", how="semi")
+            .group_by("connection_id", maintain_order=True)
+            .agg(value=first / UNIQUE.sum(), total=UNIQUE.sum())
+            .filter(pl.col("total") > 0)
+            .select("value")
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Bytes on the initial subflow",
+    paper="",
+    axis=Axis("Fraction of the payload of both directions", "share"),
+    share="Share of connections",
+    caption="Connections with two subflows or more.",
+    values=values,
+    nothing="no connection with two subflows carried payload",
+)

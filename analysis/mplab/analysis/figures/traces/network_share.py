@@ -1,0 +1,29 @@
+"""What part of all bytes each network carried."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.bars import Bars
+from mplab.analysis.figures.shapes.common import network_colours, network_title
+from mplab.analysis.figures.traces.connections import UNIQUE
+
+ORDER = 52
+
+
+def look(networks: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+    """Title and colour of each network, WiFi first."""
+    colours = network_colours(networks)
+    ordered = sorted(networks, key=lambda name: (name != "wifi", name != "cellular", name))
+    return {name: (network_title(name), colours[name]) for name in ordered}
+
+
+FIGURE = Bars(
+    title="Bytes per network",
+    paper="",
+    axis_title="Share of unique payload, both directions",
+    caption="All connections of all ok cells together, so that large cells weigh more.",
+    values=lambda traces: traces.pooled("subflows", pl.col("network").alias("part"), UNIQUE.alias("amount")),
+    look=look,
+    nothing="no subflow carried payload",
+)

@@ -1,0 +1,45 @@
+"""Which part of a connection's bytes was sent again."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import MPTCP, SEVERAL
+from mplab.analysis.traces import Trace, Traces
+
+ORDER = 32
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per connection and direction: retransmitted and reinjected bytes by the bytes of the application."""
+    return traces.each(_fractions)
+
+
+def _fractions(trace: Trace) -> pl.DataFrame:
+    again = (
+        trace.tables["directions"]
+        .filter(pl.col("level") == "tcp")
+        .group_by("connection_id", "direction", maintain_order=True)
+        .agg(pl.col("retransmitted_bytes").sum() + pl.col("hole_bytes").fill_null(0).sum())
+    )
+    connections = trace.tables["connections"].filter(MPTCP & SEVERAL)
+    found = []
+    for way in ("up", "down"):
+        own = connections.join(again.filter(pl.col("direction") == way), on="connection_id").filter(
+            pl.col(f"bytes_{way}") > 0
+        )
+        for name, column in (("retransmitted", "retransmitted_bytes"), ("reinjected", f"reinjected_{way}")):
+            share = (pl.col(column) / pl.col(f"bytes_{way}")).alias("value")
+            found.append(own.select(share, pl.lit(f"{name} {way}").alias("variant")))
+    return pl.concat(found)
+
+
+FIGURE = Cdf(
+    title="Bytes sent again, by the bytes of the connection",
+    paper="baerts2015 fig. 4.10, 5.6, 5.8",
+    axis=Axis("Fraction of the bytes", "share"),
+    share="Share of connections",
+    caption="Connections with two subflows or more. Retransmitted: on the same subflow. Reinjected: on another one.",
+    values=values,
+    nothing="no connection with two subflows carried payload",
+)

@@ -1,0 +1,40 @@
+"""When in the life of a connection data is sent again."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import MPTCP, SEVERAL
+from mplab.analysis.traces import Trace, Traces
+
+ORDER = 33
+NS = 1e9
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Times of retransmissions and reinjections as fractions of the connection's duration."""
+    return traces.each(_fractions)
+
+
+def _fractions(trace: Trace) -> pl.DataFrame:
+    connections = trace.tables["connections"].filter(MPTCP & SEVERAL & (pl.col("duration_s") > 0))
+    lives = connections.select("connection_id", "start_ns", "duration_s")
+    since = (pl.col("time_ns") - pl.col("start_ns")) / NS / pl.col("duration_s")
+    return pl.concat(
+        trace.read(table)
+        .select("connection_id", "time_ns")
+        .join(lives, on="connection_id")
+        .select(since.alias("value"), pl.lit(table).alias("variant"))
+        for table in ("retransmissions", "reinjections")
+    )
+
+
+FIGURE = Cdf(
+    title="When data is sent again in the life of a connection",
+    paper="baerts2015 fig. 5.7, 5.9",
+    axis=Axis("Time since the connection began, by its duration", "share"),
+    share="Share of segments",
+    caption="Retransmissions and reinjections of connections with two subflows or more.",
+    values=values,
+    nothing="no connection with two subflows sent data again",
+)

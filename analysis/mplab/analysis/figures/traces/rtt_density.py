@@ -1,0 +1,34 @@
+"""Where round trips of uploaded data lie, at the level that the application sees."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import as_a_whole
+from mplab.analysis.traces import Traces
+
+ORDER = 22
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Samples of plain TCP by sequence number, of MPTCP by data sequence number."""
+    return traces.each(
+        lambda trace: (
+            trace.read("rtt")
+            .filter(pl.col("direction") == "up")
+            .pipe(as_a_whole, trace)
+            .select(value="rtt_ms", weight="weight")
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Round trips of uploaded data, as the application sees them",
+    paper="baerts2015 fig. 4.9",
+    axis=Axis("Round trip", "ms", "log"),
+    share="Share of samples per class",
+    caption="TCP: until the acknowledgement. MPTCP: until the data acknowledgement, reordering included.",
+    values=values,
+    nothing="no round trip of uploaded data was measured",
+    kind="density",
+)

@@ -1,0 +1,33 @@
+"""Mean round trip of each subflow."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis, named_networks
+from mplab.analysis.figures.traces.connections import with_network
+from mplab.analysis.traces import Traces
+
+ORDER = 21
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Means by network and direction."""
+    return traces.each(
+        lambda trace: (
+            trace.tables["directions"]
+            .filter((pl.col("level") == "tcp") & (pl.col("rtt_samples") > 0))
+            .pipe(with_network, trace)
+            .select(value="rtt_mean_ms", variant=named_networks() + " " + pl.col("direction"))
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Mean round trip of subflows",
+    paper="baerts2015 fig. 4.3, 4.4",
+    axis=Axis("Mean round trip", "ms", "log"),
+    share="Share of subflows",
+    caption="A step is a subflow (a TCP connection has one) that was acknowledged payload in this direction.",
+    values=values,
+    nothing="no round trip was measured",
+)

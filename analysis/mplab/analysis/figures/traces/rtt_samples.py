@@ -1,0 +1,34 @@
+"""Round trips of what the phone sent."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.cdf import Cdf
+from mplab.analysis.figures.shapes.common import Axis, named_networks
+from mplab.analysis.figures.traces.connections import with_network
+from mplab.analysis.traces import Traces
+
+ORDER = 20
+REPORT = True
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Samples of subflows, by network. At the phone, what it receives is answered at once: no path is in that."""
+    return traces.each(
+        lambda trace: (
+            trace.read("rtt")
+            .filter((pl.col("level") == "tcp") & (pl.col("direction") == "up"))
+            .pipe(with_network, trace)
+            .select(value="rtt_ms", weight="weight", variant=named_networks())
+        )
+    )
+
+
+FIGURE = Cdf(
+    title="Round trips",
+    paper="",
+    axis=Axis("Round trip from the phone to the proxy and back", "ms", "log"),
+    share="Share of samples",
+    caption="Samples of what the phone sent on every subflow; thinned samples count for those they stand for.",
+    values=values,
+    nothing="no round trip was measured",
+)

@@ -1,0 +1,56 @@
+"""How the subflows of the largest MPTCP connection came to be."""
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.shapes.connection import Connection, OneConnection
+from mplab.analysis.figures.style import INK
+
+ORDER = 72
+EVENTS = {
+    "syn": ("|", "SYN"),
+    "mp-capable": ("s", "MP_CAPABLE"),
+    "mp-join": ("D", "MP_JOIN"),
+    "established": ("o", "Established"),
+    "first-data": ("^", "First data"),
+}
+MS = 1e6
+
+
+def events(connection: Connection) -> pl.DataFrame:
+    """The first event of each kind on each subflow."""
+    mine = pl.col("connection_id") == connection.number
+    start = connection.trace.tables["connections"].filter(mine)["start_ns"].item()
+    return (
+        connection.trace.read("events")
+        .filter(mine & pl.col("event").is_in(EVENTS))
+        .unique(["subflow_id", "event"], keep="first", maintain_order=True)
+        .select("subflow_id", "event", time_ms=(pl.col("time_ns") - start) / MS)
+    )
+
+
+def paint(axes: Axes, connection: Connection, found: pl.DataFrame) -> list[Line2D]:
+    """A lane per subflow, a mark per event."""
+    for subflow, event, time in found.iter_rows():
+        axes.plot([time], [subflow], marker=EVENTS[event][0], color=connection.colour(subflow), markersize=7.0)
+    lanes = sorted(found["subflow_id"].unique())
+    axes.set_yticks(lanes, [connection.title(subflow) for subflow in lanes])
+    axes.set_ylim(max(lanes) + 0.6, min(lanes) - 0.6)
+    axes.tick_params(axis="y", labelcolor=INK)
+    shown = [look for event, look in EVENTS.items() if event in set(found["event"])]
+    return [Line2D([], [], linestyle="none", marker=marker, color=INK, label=label) for marker, label in shown]
+
+
+FIGURE = OneConnection(
+    title="Opening of subflows",
+    paper="baerts2015 fig. 4.6",
+    time=Axis("Time since the connection began", "ms"),
+    caption="The largest Multipath TCP connection with two subflows: when each was asked for, established, first used.",
+    values=events,
+    paint=paint,
+    nothing="events",
+    height_in=lambda found: 1.1 + 0.4 * found["subflow_id"].n_unique(),
+    legend_columns=5,
+)

@@ -1,0 +1,31 @@
+"""Throughput of long transfers."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.boxes import Boxes
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import LONG_BYTES, as_a_whole
+from mplab.analysis.traces import Traces
+
+ORDER = 60
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Directions of 1 MB or more, as a whole."""
+    return traces.applications.each(
+        lambda trace: (
+            trace.tables["directions"]
+            .filter(pl.col("unique_bytes") >= LONG_BYTES)
+            .pipe(as_a_whole, trace)
+            .select("connection_id", value=pl.col("throughput_bps") / 1e6, variant="direction")
+        )
+    )
+
+
+FIGURE = Boxes(
+    title="Throughput of connections of 1 MB or more",
+    paper="baerts2015 fig. 4.8",
+    axis=Axis("Unique payload over the time of the transfer", "Mbit/s"),
+    values=values,
+    nothing="no connection carried 1 MB in one direction",
+)

@@ -1,0 +1,67 @@
+"""What the largest MPTCP connection sent when, on which subflow, and what of it was sent again."""
+
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+
+from mplab.analysis.figures.shapes.common import Axis, thinned
+from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
+from mplab.analysis.figures.style import LINE_WIDTH, QUIET
+
+ORDER = 70
+REPORT = True
+COLUMNS = ("subflow_id", "network", "direction", "kind", "time_s", "offset", "bytes", "weight")
+BYTES = Axis("Data sequence number", "bytes")
+
+
+def points(connection: Connection) -> pl.DataFrame:
+    """Every point, with the network of its subflow."""
+    subflows, names = list(connection.networks), list(connection.networks.values())
+    network = pl.col("subflow_id").replace_strict(subflows, names, default="", return_dtype=pl.String)
+    return connection.points.with_columns(network=network).select(COLUMNS)
+
+
+def paint(axes: Axes, connection: Connection, _: pl.DataFrame) -> list[Line2D]:
+    """Data as strokes in the colours of subflows, what was sent again as crosses, acknowledgements as a line."""
+    handles = []
+    acked = connection.of("ack").with_columns(pl.col("offset").cum_max())
+    if not acked.is_empty():
+        shown = thinned(acked, MAX_POINTS)
+        axes.step(shown["time_s"].to_numpy(), shown["offset"].to_numpy(), where="post", color=QUIET, linewidth=0.8)
+        handles.append(Line2D([], [], color=QUIET, linewidth=0.8, label="Acknowledged"))
+    for subflow in connection.subflows:
+        data = connection.of("data").filter(pl.col("subflow_id") == subflow)
+        if data.is_empty():
+            continue
+        strokes = [
+            [(time, offset), (time, offset + size)]
+            for time, offset, size in thinned(data, MAX_POINTS).select("time_s", "offset", "bytes").iter_rows()
+        ]
+        colour = connection.colour(subflow)
+        axes.add_collection(LineCollection(strokes, colors=colour, linewidths=1.8))
+        handles.append(Line2D([], [], color=colour, linewidth=LINE_WIDTH + 1, label=connection.title(subflow)))
+    for kind, (marker, colour) in AGAIN.items():
+        again = connection.of(kind)
+        if not again.is_empty():
+            shown = thinned(again, MAX_POINTS)
+            look: dict[str, Any] = {"linestyle": "none", "marker": marker, "color": colour, "markersize": 5.0}
+            axes.plot(shown["time_s"].to_numpy(), shown["offset"].to_numpy(), zorder=3, **look)
+            handles.append(Line2D([], [], label=kind.capitalize(), **look))
+    axes.autoscale_view()
+    BYTES.dress(axes, "y")
+    return handles
+
+
+FIGURE = OneConnection(
+    title="Time-sequence diagram",
+    paper="baerts2015 ch. 5 (mptcptrace's time-sequence graphs)",
+    time=Axis("Time since the connection began", "s"),
+    caption="Data of the largest Multipath TCP connection with two subflows; crosses are data sent again.",
+    values=points,
+    paint=paint,
+    nothing="points",
+    height_in=lambda _: 3.6,
+)

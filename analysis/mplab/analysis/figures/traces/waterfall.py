@@ -1,0 +1,124 @@
+"""Web objects of one cell: when each was asked for, when it came, and over which network."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
+from mplab.analysis.figures.style import Canvas, Drawing, name_rows
+from mplab.analysis.text import data, percent, slug
+from mplab.analysis.traces import Trace, Traces
+
+ORDER = 80
+REPORT = True
+COLUMNS = (
+    "cell",
+    "connection_id",
+    "stream_id",
+    "method",
+    "url",
+    "status",
+    "request_ms",
+    "response_ms",
+    "end_ms",
+    "response_body",
+    "networks",
+)
+LOOPBACK = "loopback"
+MAX_OBJECTS = 40
+URL_CHARACTERS = 22
+WAITING = "#D55E00"
+MS = 1e6
+TIME = Axis("Time since the first request", "ms")
+
+
+def shares(text: str) -> dict[str, int]:
+    """``wifi:1234,cellular:567`` as bytes per network."""
+    parts = (part.rpartition(":") for part in text.split(",") if part)
+    return {name: int(size) for name, _, size in parts}
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """A row per object: waiting, then the response in the colours of its networks, each as wide as its share."""
+
+    title: str
+    paper: str
+    caption: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """One drawing, of the cell with most objects over several networks; raises `NoDataError`."""
+        found = [trace for trace in traces.applications.traces if not trace.tables["objects"].is_empty()]
+        if not found:
+            raise NoDataError("no web object was seen: captures need payload, and the keys of TLS")
+        yield self._drawing(slug("trace", name), max(found, key=_interest))
+
+    def _drawing(self, stem: str, trace: Trace) -> Drawing:
+        since = [
+            ((pl.col(f"{name}_ns") - pl.col("request_ns").min()) / MS).alias(f"{name}_ms")
+            for name in ("request", "response", "end")
+        ]
+        objects = trace.tables["objects"].with_columns(since).sort("request_ms", maintain_order=True)
+        shown = objects.head(MAX_OBJECTS)
+        networks = list(dict.fromkeys(network for text in shown["networks"] for network in shares(text or "")))
+        colours = network_colours(networks)
+        with Canvas(self.title, 1.0 + 0.19 * shown.height) as canvas:
+            axes = canvas.facets(1)[0]
+            for row, item in enumerate(shown.iter_rows(named=True)):
+                _bar(axes, row, item, colours)
+            name_rows(axes, [_label(item) for item in shown.iter_rows(named=True)], fontsize=7.0)
+            TIME.dress(axes, "x")
+            parts = [Patch(color=colours[name], label=_response(name)) for name in networks]
+            canvas.legend([Patch(color=WAITING, label="Request, waiting"), *parts])
+            svg = canvas.svg(stem)
+        caption = f"{self.caption} Cell {trace.name}."
+        if objects.height > MAX_OBJECTS:
+            caption += f" The first {MAX_OBJECTS} of {objects.height}; the data has all."
+        rows = objects.with_columns(cell=pl.lit(trace.name)).select(COLUMNS).rows()
+        return Drawing(stem, "traces", self.title, caption, svg, COLUMNS, rows)
+
+
+def _interest(trace: Trace) -> tuple[int, int]:
+    """Objects that came over several networks, then all objects."""
+    objects = trace.tables["objects"]
+    return objects.filter(pl.col("networks").str.contains(",")).height, objects.height
+
+
+def _bar(axes: Axes, row: int, item: dict[str, Any], colours: dict[str, str]) -> None:
+    start, first, end = item["request_ms"], item["response_ms"], item["end_ms"]
+    if first is None:
+        axes.plot([start], [row], marker="x", color=WAITING)
+        return
+    axes.barh(row, first - start, left=start, height=0.35, color=WAITING)
+    parts = shares(item["networks"] or "")
+    total, left = sum(parts.values()), first
+    for network, size in parts.items():
+        width = ((end if end is not None else first) - first) * size / total if total else 0.0
+        axes.barh(row, width, left=left, height=0.75, color=colours[network])
+        left += width
+
+
+def _response(network: str) -> str:
+    """Of the legend; what a session carried says nothing of networks."""
+    return "Response" if network == LOOPBACK else f"Response over {network_title(network)}"
+
+
+def _label(item: dict[str, Any]) -> str:
+    """``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``: han2015's words of figure 5."""
+    url = item["url"] or ""
+    short = url if len(url) <= URL_CHARACTERS else "…" + url[-URL_CHARACTERS:]
+    parts = shares(item["networks"] or "")
+    known = sum(parts.values()) and LOOPBACK not in parts
+    wifi = f", {percent(parts.get('wifi', 0) / sum(parts.values()))} WiFi" if known else ""
+    return f"{short} · {item['status']} ({data(item['response_body'] or 0)}{wifi}) [{item['connection_id']}]"
+
+
+FIGURE = Waterfall(
+    title="Web objects",
+    paper="han2015 fig. 5",
+    caption="Within a response, each network's part is as wide as its share of the bytes. In brackets: the connection.",
+)

@@ -1,0 +1,42 @@
+"""Bytes of each connection on WiFi against those on the cellular network."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.shapes.scatter import Scatter
+from mplab.analysis.figures.traces.connections import UNIQUE
+from mplab.analysis.traces import CELLULAR, WIFI, Traces
+
+ORDER = 51
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per connection, unique payload of both directions by network; a byte at least, for the axes are logarithmic.
+
+    Of a session, its paths are one connection.
+    """
+    return traces.each(
+        lambda trace: (
+            trace.tables["subflows"]
+            .filter(pl.col("network").is_in([WIFI, CELLULAR]))
+            .with_columns(pl.lit(0, pl.Int32).alias("connection_id") if trace.session else pl.col("connection_id"))
+            .group_by("connection_id", maintain_order=True)
+            .agg(
+                total=UNIQUE.sum(),
+                x=UNIQUE.filter(pl.col("network") == WIFI).sum().clip(lower_bound=1),
+                y=UNIQUE.filter(pl.col("network") == CELLULAR).sum().clip(lower_bound=1),
+            )
+            .filter(pl.col("total") > 0)
+        )
+    )
+
+
+FIGURE = Scatter(
+    title="Bytes on WiFi and on the cellular network",
+    paper="",
+    x=Axis("WiFi", "bytes", "log"),
+    y=Axis("Cellular", "bytes", "log"),
+    caption="A point is a connection (with MPFlex, a session), both directions; no byte on a network is drawn as 1 B.",
+    values=values,
+    nothing="no connection carried payload over WiFi or the cellular network",
+)

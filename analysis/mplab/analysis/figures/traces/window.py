@@ -1,0 +1,65 @@
+"""Receive window and data in flight of the largest MPTCP connection, and where it reinjected."""
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from mplab.analysis.figures.shapes.common import Axis, thinned
+from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
+from mplab.analysis.figures.style import LINE_WIDTH
+
+ORDER = 71
+FLIGHT, WINDOW = "#0072B2", "#009E73"
+SIZE = Axis("Bytes", "bytes")
+
+
+def windows(connection: Connection) -> pl.DataFrame:
+    """At each point: bytes sent and not acknowledged, and how much the receiver would take beyond that number."""
+    ends = pl.when(pl.col("kind") == "data").then(pl.col("offset") + pl.col("bytes"))
+    return (
+        connection.points.sort("time_s", maintain_order=True)
+        .with_columns(
+            sent=ends.cum_max().forward_fill(),
+            acked=pl.when(pl.col("kind") == "ack").then(pl.col("offset")).cum_max().forward_fill().fill_null(0),
+            edge=pl.when(pl.col("kind") == "window").then(pl.col("offset")).cum_max().forward_fill(),
+        )
+        .drop_nulls("edge")
+        .select(
+            pl.lit(connection.direction).alias("direction"),
+            "time_s",
+            in_flight=(pl.col("sent").fill_null(0) - pl.col("acked")).clip(lower_bound=0),
+            window=(pl.col("edge") - pl.col("acked")).clip(lower_bound=0),
+        )
+        # An acknowledgement and the window that it told are two points of one moment.
+        .unique("time_s", keep="last", maintain_order=True)
+    )
+
+
+def paint(axes: Axes, connection: Connection, curves: pl.DataFrame) -> list[Line2D]:
+    """Two curves over time, and crosses on top where data was reinjected."""
+    shown = thinned(curves, MAX_POINTS)
+    handles = []
+    for column, colour, label in (("window", WINDOW, "Receive window"), ("in_flight", FLIGHT, "In flight")):
+        x, y = shown["time_s"].to_numpy(), shown[column].to_numpy()
+        axes.step(x, y, where="post", color=colour, linewidth=1.0)
+        handles.append(Line2D([], [], color=colour, linewidth=LINE_WIDTH, label=label))
+    again = connection.of("reinjection")
+    if not again.is_empty():
+        marker, colour = AGAIN["reinjection"]
+        top = [float(shown["window"].max() or 0) * 1.08] * again.height  # type: ignore[arg-type]
+        axes.plot(again["time_s"].to_numpy(), top, linestyle="none", marker=marker, color=colour)
+        handles.append(Line2D([], [], linestyle="none", marker=marker, color=colour, label="Reinjection"))
+    SIZE.dress(axes, "y")
+    return handles
+
+
+FIGURE = OneConnection(
+    title="Receive window and data in flight",
+    paper="baerts2015 fig. 5.11, 5.12, 5.13",
+    time=Axis("Time since the connection began", "s"),
+    caption="The largest Multipath TCP connection with two subflows; data in flight stops at the window.",
+    values=windows,
+    paint=paint,
+    nothing="window points",
+    height_in=lambda _: 3.0,
+)

@@ -1,0 +1,42 @@
+"""The largest receive window that was announced, by how much a connection carried."""
+
+import polars as pl
+
+from mplab.analysis.figures.shapes.boxes import Boxes
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.traces.connections import BYTES
+from mplab.analysis.traces import Traces
+
+ORDER = 62
+CLASSES = ((10_000, "below 10 kB"), (100_000, "10–100 kB"), (1_000_000, "100 kB–1 MB"), (10_000_000, "1–10 MB"))
+ABOVE = "10 MB or more"
+
+
+def values(traces: Traces) -> pl.DataFrame:
+    """Per connection the largest window that either side announced, by class of its bytes."""
+    return traces.each(
+        lambda trace: (
+            trace.tables["directions"]
+            .group_by("connection_id", maintain_order=True)
+            .agg(value=pl.col("window_max").max())
+            .join(trace.tables["connections"].select("connection_id", BYTES), on="connection_id")
+            .select("connection_id", "value", variant=_class())
+        )
+    )
+
+
+def _class() -> pl.Expr:
+    """The class, with its place before a bar."""
+    found = pl.lit(f"{len(CLASSES)}|{ABOVE}")
+    for place, (limit, name) in reversed(list(enumerate(CLASSES))):
+        found = pl.when(pl.col("bytes") < limit).then(pl.lit(f"{place}|{name}")).otherwise(found)
+    return found
+
+
+FIGURE = Boxes(
+    title="Largest announced receive window, by bytes of the connection",
+    paper="baerts2015 fig. 5.10",
+    axis=Axis("Receive window", "bytes", "log"),
+    values=values,
+    nothing="no window was announced after a SYN",
+)

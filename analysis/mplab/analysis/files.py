@@ -1,0 +1,114 @@
+"""Files that are written whole or not at all, with the same bytes each time."""
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mplab.analysis.text import UNPRINTABLE, printable
+
+Json: TypeAlias = Any
+"""What JSON can hold: it has no better name in Python's types."""
+
+SIGNIFICANT_DIGITS = 9
+"""Digits kept of a computed float: far below what a clock can tell, far above rounding noise."""
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` beside ``path`` and rename it there; the folder is made when missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, content: str) -> None:
+    """As `write_bytes`, in UTF-8."""
+    write_bytes(path, content.encode())
+
+
+def write_json(path: Path, content: object) -> None:
+    """Indented JSON with rounded floats; not-a-number becomes null."""
+    write_text(path, json.dumps(rounded(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+_MOST_DIGITS = 18
+"""Of a whole number that fits 64 bits."""
+
+_DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
+FORMULA = re.compile(r"[=+@\t\r-]")
+"""First characters by which a spreadsheet recognises a formula."""
+
+
+def parse_json(text: str | bytes) -> Json:
+    """Parse a JSON text from a run that another user may have made.
+
+    Control characters become U+FFFD, whole numbers of more than 18 digits become floats.
+
+    Raises:
+        ValueError: it is no JSON, or is nested too deeply.
+    """
+    if isinstance(text, bytes):
+        text = text.decode()
+    try:
+        content = _DECODER.decode(text)
+        return _printable(content) if UNPRINTABLE.search(text) or _ESCAPE.search(text) else content
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def inside(folder: Path, name: object) -> Path:
+    """The file that a record in ``folder`` names. Raises ValueError when it is not in that folder."""
+    path = folder / str(name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{str(name)!r} is not a file of this folder")
+    return path
+
+
+def _printable(content: Json) -> Json:
+    if isinstance(content, str):
+        return printable(content)
+    if isinstance(content, dict):
+        return {printable(key): _printable(value) for key, value in content.items()}
+    return [_printable(value) for value in content] if isinstance(content, list) else content
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """RFC 4180 with ``\\n`` line ends; None is an empty field.
+
+    A text that a spreadsheet would calculate begins with a ``'``.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_field(value) for value in row] for row in rows)
+    return buffer.getvalue()
+
+
+def _field(value: Json) -> Json:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else rounded(value)
+
+
+def rounded(content: Json) -> Json:
+    """``content`` with each float at `SIGNIFICANT_DIGITS`, and None for a float that is not finite."""
+    if isinstance(content, float):
+        return float(f"{content:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(content) else None
+    if isinstance(content, dict):
+        return {key: rounded(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [rounded(value) for value in content]
+    return content

@@ -1,0 +1,81 @@
+"""How long pages take: what the scenarios with a browser score.
+
+An observation ``page`` is one load: ``site`` and what the browser says of it, times in seconds from the start of the
+navigation. What was not seen is None.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
+
+SITE = ("site",)
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "page_load_time_mean",
+        "Page load time, mean over sites",
+        "s",
+        "lower",
+        headline=True,
+        source="han2015 §3.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("page_load_time", "Page load time", "s", "lower", SITE, source="han2015 §3.3", limits=NOT_NEGATIVE),
+    Metric(
+        "first_contentful_paint",
+        "First contentful paint",
+        "s",
+        "lower",
+        SITE,
+        source="W3C Paint Timing",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "largest_contentful_paint",
+        "Largest contentful paint",
+        "s",
+        "lower",
+        SITE,
+        source="W3C Largest Contentful Paint",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("page_bytes", "Bytes transferred", "bytes", "neither", SITE, source="han2015 table 1", limits=NOT_NEGATIVE),
+    LOOK_RESOLUTION,
+)
+"""Of every scenario that loads pages."""
+
+FIELDS: Mapping[str, str] = {
+    "page_load_time": "page_load_time_s",
+    "first_contentful_paint": "first_contentful_paint_s",
+    "largest_contentful_paint": "largest_contentful_paint_s",
+    "page_bytes": "transferred_bytes",
+}
+"""Metric per site → field of an observation ``page``."""
+
+
+def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELDS) -> list[Value]:
+    """One value of each metric per site, the mean over its loads; and the mean of the sites' page load times.
+
+    Page load time is navigation start → load event (han2015 §3.3). A paint that was not seen gives no value.
+
+    Args:
+        observations: of a cell.
+        fields: `FIELDS`, and those of the scenario's own metrics per site.
+    """
+    pages: dict[str, list[Observation]] = defaultdict(list)
+    for observation in observations:
+        if observation["event"] == "page":
+            pages[str(observation["site"])].append(observation)
+    values = [
+        Value(metric, _mean(seen), {"site": site})
+        for site, loads in pages.items()
+        for metric, name in fields.items()
+        if (seen := [float(load[name]) for load in loads if load[name] is not None])
+    ]
+    times = [value.value for value in values if value.metric == "page_load_time"]
+    mean = [Value("page_load_time_mean", _mean(times))] if times else []
+    return [*mean, *values, *look_resolution(item for found in pages.values() for item in found)]
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,204 @@
+"""A run directory → tables → scores → statistics → figures → report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mplab.analysis.changes import extended
+from mplab.analysis.decode import Problem, make_tables
+from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
+from mplab.analysis.figures import draw_all
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.metric import Metric
+from mplab.analysis.plugins import Plugin, load
+from mplab.analysis.registry import register
+from mplab.analysis.report import write_report
+from mplab.analysis.reported import read_summary
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import Cell, Run, check_folders, read_run
+from mplab.analysis.scores import CellScores, score_cell
+from mplab.analysis.shares import interface_shares
+from mplab.analysis.statistics import summarise
+from mplab.analysis.summary import SummaryRow, summary_rows
+
+STEPS = ("tables", "scores", "statistics", "figures", "report")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the analysis is: ``done`` of ``total`` things of one of `STEPS`."""
+
+    step: str
+    done: int
+    total: int
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What the analysis of one cell gives to that of its run; the tables and scores are in the cell's folder."""
+
+    cell: str
+    problems: tuple[Problem, ...] = ()
+    scores: CellScores | None = None
+
+
+def analyze(
+    run_dir: Path,
+    *,
+    progress: Listener | None = None,
+    scenario_folders: Sequence[Path] | None = None,
+    mptrace: Path | None = None,
+) -> None:
+    """Make everything that can be made of a run directory, complete or not; the same bytes each time.
+
+    Args:
+        run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
+        progress: called after each thing done.
+        scenario_folders: where scenarios' folders are; None: ``ui-scenarios`` of the checkout.
+        mptrace: the program; None: see `mplab.analysis.decode.find_mptrace`.
+
+    Raises:
+        NotARunError: ``run_dir`` holds no readable manifest, or a link to a folder.
+        ProgramMissingError: there are captures, and no mptrace to read them.
+        ScenarioMissingError: a scenario with ok cells has no usable ``scores.py``.
+        MetricConflictError: two scenarios mean different things by one name of a metric.
+    """
+    tell: Listener = progress or (lambda _: None)
+    check_folders(run_dir)
+    run = read_run(run_dir)
+    _conclude(_analysis(run, tell, scenario_folders, mptrace), tell)
+
+
+def analyze_cell(
+    run: Run, cell: Cell, *, scenario_folders: Sequence[Path] | None = None, mptrace: Path | None = None
+) -> CellResult:
+    """The part of `analyze` that is of one cell alone: its tables and scores.
+
+    A scenario that cannot be used is no error here: it is one of the run, which `analyze_rest` raises.
+
+    Raises:
+        ProgramMissingError: as `analyze`.
+    """
+    problems = tuple(make_tables([cell], mptrace, same_clock=run.manifest.same_clock))
+    if not cell.ok or cell.spec is None:
+        return CellResult(cell.id, problems)
+    try:
+        plugins = plugins_of(replace(run, cells=(cell,)), scenario_folders)
+    except (ScenarioMissingError, MetricConflictError):
+        return CellResult(cell.id, problems)
+    return CellResult(cell.id, problems, score_cell(cell, plugins[cell.spec.scenario]))
+
+
+def analyze_rest(
+    run: Run, results: Sequence[CellResult], *, scenario_folders: Sequence[Path] | None = None
+) -> tuple[Problem, ...]:
+    """What `analyze` makes of a run when `analyze_cell` was called for each of its cells; what the report lists.
+
+    Args:
+        run: with the tables and scores in the folders of its cells; its report is replaced.
+        results: of its cells, in their order.
+        scenario_folders: as in `analyze`.
+
+    Raises:
+        ScenarioMissingError, MetricConflictError: as `analyze`.
+    """
+    problems = [problem for result in results for problem in result.problems]
+    scores = [result.scores for result in results if result.scores is not None]
+    analysis = _summarised(run, plugins_of(run, scenario_folders), problems, scores)
+    return _conclude(analysis, lambda _: None)
+
+
+def _conclude(analysis: Analysis, tell: Listener) -> tuple[Problem, ...]:
+    """Draw the figures and write the report; what it lists as problems."""
+    drawings: list[Drawing] = []
+    problems: list[Problem] = []
+    for made in draw_all(analysis):
+        if isinstance(made, Problem):
+            problems.append(made)
+        else:
+            drawings.append(made)
+            tell(Progress("figures", len(drawings), len(drawings)))
+    analysis = replace(analysis, problems=(*analysis.problems, *problems))
+    write_report(analysis, drawings)
+    tell(Progress("report", 1, 1))
+    return analysis.problems
+
+
+def summary(run_dir: Path) -> list[SummaryRow]:
+    """The rows of a terminal table, from ``report/summary.json``; headline metrics first.
+
+    Raises:
+        NotARunError: ``run_dir`` holds no readable manifest.
+        NotAnalysedError: there is no report yet.
+        TablesError: ``report/summary.json`` is damaged.
+    """
+    run = read_run(run_dir)
+    return summary_rows(summary_json(run.directory))
+
+
+def summary_json(run_dir: Path) -> dict[str, Any]:
+    """``report/summary.json`` of a run; raises as `mplab.analysis.reported.read_summary`."""
+    return read_summary(Path(run_dir))
+
+
+def metrics_of(scenarios: Mapping[str, str], folders: Sequence[Path] | None = None) -> dict[str, Sequence[Metric]]:
+    """What each scenario measures, by its label; ``scenarios`` gives the name of its folder.
+
+    Raises:
+        ScenarioMissingError: see `mplab.analysis.plugins.load`.
+    """
+    return {label: extended(load(name, folders)).metrics for label, name in scenarios.items()}
+
+
+def score_run(run: Run, *, scenario_folders: Sequence[Path] | None = None) -> list[CellScores]:
+    """Score the ok cells of a run, from its captures too where it has some; no statistics, no report.
+
+    Raises:
+        As `analyze`.
+    """
+    make_tables(run.cells, same_clock=run.manifest.same_clock)
+    plugins = plugins_of(run, scenario_folders)
+    return [score_cell(cell, plugins[cell.spec.scenario]) for cell in run.cells if cell.ok and cell.spec is not None]
+
+
+def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None, mptrace: Path | None) -> Analysis:
+    decoded: list[str] = []
+
+    def cell_decoded(cell: object) -> None:
+        decoded.append(str(cell))
+        tell(Progress("tables", len(decoded), len(run.cells)))
+
+    problems = make_tables(run.cells, mptrace, same_clock=run.manifest.same_clock, done=cell_decoded)
+    plugins = plugins_of(run, scenario_folders)
+    scores: list[CellScores] = []
+    for cell in run.cells:
+        if cell.ok and cell.spec is not None:
+            scores.append(score_cell(cell, plugins[cell.spec.scenario]))
+            tell(Progress("scores", len(scores), run.counts["ok"]))
+    analysis = _summarised(run, plugins, problems, scores)
+    tell(Progress("statistics", 1, 1))
+    return analysis
+
+
+def _summarised(
+    run: Run, plugins: Mapping[str, Plugin], problems: Sequence[Problem], scores: Sequence[CellScores]
+) -> Analysis:
+    """``problems`` are those of the tables; those of the scores follow them."""
+    metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
+    unscored = [scored.problem for scored in scores if scored.problem is not None]
+    groups = tuple(summarise(run, metrics, scores))
+    return Analysis(run, groups, tuple(interface_shares(run)), (*problems, *unscored))
+
+
+def plugins_of(run: Run, folders: Sequence[Path] | None = None) -> dict[str, Plugin]:
+    """The plug-in of each scenario label that has ok cells. Raises ScenarioMissingError."""
+    names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
+    labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
+    plugins = {label: extended(load(names.get(label, label), folders)) for label in labels}
+    by_name = {plugin.name: plugin for plugin in plugins.values()}
+    register(by_name[name] for name in sorted(by_name))
+    return plugins

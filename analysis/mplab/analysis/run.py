@@ -1,0 +1,210 @@
+"""Reading a run directory: what was planned, what came of it."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mplab.analysis.errors import NotARunError
+from mplab.analysis.files import parse_json
+from mplab.analysis.manifest import CellRecord, CellSpec, Manifest, Transport, is_cell_id
+
+PARTIAL_SUFFIX = ".partial"
+OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
+"""Every state of a planned cell: the last two are a cell that was cut off and one that never began."""
+
+_END_OF_TIME_S = 1e11
+"""Of an event: later ones have no date."""
+
+_MOST_FOUND = 60
+"""Characters of a wrong value in a message."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell as it lies in the run directory.
+
+    ``record`` is None for a cell that was cut off, or whose ``cell.json`` cannot be read.
+    """
+
+    id: str
+    directory: Path | None
+    spec: CellSpec | None
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    record: CellRecord | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether its values are averaged."""
+        return self.outcome == "ok"
+
+    def observations(self) -> list[dict[str, Any]]:
+        """The lines of ``scenario.jsonl``; none when there is no such file."""
+        return list(read_lines(self.directory / "scenario.jsonl")) if self.directory else []
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory, read once."""
+
+    directory: Path
+    manifest: Manifest
+    events: tuple[dict[str, Any], ...]
+    cells: tuple[Cell, ...]
+    """Every planned cell in its order, and those found beside the plan."""
+
+    @cached_property
+    def transports(self) -> tuple[Transport, ...]:
+        """The transports that have planned cells, in the experiment's order."""
+        return self.manifest.transports()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of cells per outcome, zero included."""
+        found = Counter(cell.outcome for cell in self.cells)
+        return {outcome: found[outcome] for outcome in (*OUTCOMES, *sorted(set(found) - set(OUTCOMES)))}
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last word of ``events.jsonl`` on the run is that it ended."""
+        return bool(self._of_run) and self._of_run[-1]["event"] == "run_finished"
+
+    @property
+    def cut(self) -> dict[str, Any] | None:
+        """The event that says why the run ended before its plan was done, by the experiment's own rules; or None."""
+        before = self._of_run[-2:-1] if self.finished else []
+        return before[0] if before and before[0]["event"] == "run_cut" else None
+
+    @cached_property
+    def _of_run(self) -> list[dict[str, Any]]:
+        """The events that are of the run as a whole."""
+        return [e for e in self.events if str(e.get("event", "")).startswith("run_")]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned cell has an outcome of its own."""
+        return not (self.counts["partial"] or self.counts["missing"])
+
+    @property
+    def duration_s(self) -> float | None:
+        """From the first to the last event."""
+        times = [e["t"] for e in self.events]
+        return max(times) - min(times) if times else None
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """(transport, reason) of those that the lab could not offer."""
+        found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
+        for event in self.events_named("run_planned"):
+            skipped = event.get("skipped")
+            found += [
+                (str(one.get("transport", "")), str(one.get("reason", "")))
+                for one in (skipped if isinstance(skipped, list) else ())
+                if isinstance(one, dict)
+            ]
+        return tuple(dict.fromkeys(found))
+
+    def events_named(self, name: str) -> list[dict[str, Any]]:
+        """The events of one name, in order."""
+        return [event for event in self.events if event.get("event") == name]
+
+
+def check_folders(directory: Path) -> None:
+    """Raise `NotARunError` when a folder of a run is a link: what is written or replaced in it would be elsewhere."""
+    for folder, names, _ in os.walk(directory):
+        for name in names:
+            if (path := Path(folder, name)).is_symlink():
+                raise NotARunError(directory, f"{path.relative_to(directory)} is a link to a folder; a run has none")
+
+
+def read_run(directory: Path) -> Run:
+    """Read ``directory``; raises `NotARunError`, naming what is missing or wrong."""
+    directory = Path(directory)
+    manifest = _read_manifest(directory)
+    events = tuple(filter(_is_event, read_lines(directory / "events.jsonl")))
+    return Run(directory, manifest, events, tuple(_cells(directory, manifest)))
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a JSON-lines file; what is not one (a line cut off) is left out."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                record = parse_json(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+def _is_event(record: Mapping[str, Any]) -> bool:
+    time_s = record.get("t")
+    return isinstance(record.get("event"), str) and isinstance(time_s, int | float) and 0 <= time_s < _END_OF_TIME_S
+
+
+def _read_manifest(directory: Path) -> Manifest:
+    if not directory.is_dir():
+        raise NotARunError(directory, "there is no such folder")
+    path = directory / "manifest.json"
+    if not path.is_file():
+        raise NotARunError(directory, "manifest.json is missing")
+    try:
+        content = parse_json(path.read_bytes())
+    except (ValueError, OSError) as error:
+        raise NotARunError(directory, f"manifest.json cannot be read: {error}") from error
+    if isinstance(content, dict) and content.get("format", 1) != 1:
+        problem = f"manifest.json has format {content['format']}; this mplab reads format 1"
+        raise NotARunError(directory, problem)
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        raise NotARunError(directory, f"manifest.json: {first_problem(error)}") from error
+
+
+def _cells(directory: Path, manifest: Manifest) -> Iterator[Cell]:
+    folder = directory / "cells"
+    on_disk = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
+    planned = {spec.id: spec for spec in manifest.plan.cells}
+    beside = sorted(filter(is_cell_id, {name.removesuffix(PARTIAL_SUFFIX) for name in on_disk} - set(planned)))
+    for identity in (*planned, *beside):
+        spec = planned.get(identity)
+        if identity in on_disk:
+            yield _read_cell(identity, on_disk[identity], spec)
+        elif identity + PARTIAL_SUFFIX in on_disk:
+            cut = on_disk[identity + PARTIAL_SUFFIX]
+            yield Cell(identity, cut, spec, "partial", ("the cell was not finished",))
+        else:
+            yield Cell(identity, None, spec, "missing", ("the cell has not been run",))
+
+
+def _read_cell(identity: str, directory: Path, spec: CellSpec | None) -> Cell:
+    path = directory / "cell.json"
+    try:
+        record = CellRecord.model_validate(parse_json(path.read_bytes()))
+    except OSError:
+        return Cell(identity, directory, spec, "partial", ("cell.json is missing",))
+    except ValidationError as error:
+        return Cell(identity, directory, spec, "partial", (f"cell.json: {first_problem(error)}",))
+    except ValueError as error:
+        return Cell(identity, directory, spec, "partial", (f"cell.json: Invalid JSON: {error}",))
+    return Cell(identity, directory, spec or record.spec, record.outcome, record.reasons, record)
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first problem of a record in one line: where, what is wrong, what was found."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return f"key '{where}' is missing"
+    found = repr(first["input"])
+    found = found if len(found) <= _MOST_FOUND else f"{found[:_MOST_FOUND]}…"
+    text = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {text}: found {found}" if where else text

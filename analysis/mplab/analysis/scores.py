@@ -1,0 +1,137 @@
+"""Observations and tables → ``scores.json`` of a cell."""
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from mplab.analysis.decode import Problem
+from mplab.analysis.errors import TablesError
+from mplab.analysis.files import parse_json, rounded, write_json
+from mplab.analysis.manifest import Record
+from mplab.analysis.metric import Value, describe_limits
+from mplab.analysis.plugins import Plugin
+from mplab.analysis.run import Cell, first_problem
+from mplab.analysis.tables import read_tables
+
+FORMAT = 1
+_FILE = "scores.json"
+_MOST = 1e15
+"""Size of a value, in any unit: figures and statistics of larger ones overflow."""
+
+
+class _Row(Record):
+    metric: str
+    value: float
+    unit: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class _Scores(Record):
+    format: int = FORMAT
+    values: tuple[_Row, ...]
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """The values of one cell, and what kept it from having them."""
+
+    cell: str
+    values: tuple[Value, ...] = ()
+    problem: Problem | None = None
+
+
+def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
+    """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes a `Problem`."""
+    try:
+        values = plugin.score(cell.observations(), read_tables(cell), _folder(cell))
+        problem = next((wrong for value in values if (wrong := _wrong(value, plugin))), None)
+    except Exception as error:  # noqa: BLE001, RUF100 - one scenario's mistake must not hide the other cells
+        values, problem = [], f"{type(error).__name__}: {error}".replace(f"{_folder(cell)}{os.sep}", "")
+    if problem is not None:
+        _scores_path(cell).unlink(missing_ok=True)
+        return CellScores(cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}"))
+    ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
+    units = {metric.name: metric.unit for metric in plugin.metrics}
+    rows = [_row(value, units) for value in ordered]
+    write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": rows})
+    return CellScores(cell.id, tuple(_value(row) for row in rows))
+
+
+def read_scores(path: Path) -> list[Value]:
+    """The values in a ``scores.json``."""
+    return [_value(row) for row in _rows(path)]
+
+
+def read_cell_scores(directory: Path) -> list[Value]:
+    """The values of the cell in a folder; none when it was not scored."""
+    path = directory / _FILE
+    return read_scores(path) if path.is_file() else []
+
+
+def read_cell_values(directory: Path) -> list[dict[str, Any]]:
+    """As `read_cell_scores`, with their units: ``{metric, value, unit, labels}``.
+
+    Raises:
+        TablesError: the file is damaged, or from a newer mplab.
+    """
+    path = directory / _FILE
+    return _rows(path) if path.is_file() else []
+
+
+def has_scores(cell: Cell) -> bool:
+    """Whether a cell was scored."""
+    return cell.directory is not None and _scores_path(cell).is_file()
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        scores = _Scores.model_validate(parse_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
+    if scores.format > FORMAT:
+        raise TablesError(f"{path}: format {scores.format}; this mplab reads up to {FORMAT}: make it again")
+    return [row.model_dump() for row in scores.values]
+
+
+def _folder(cell: Cell) -> Path:
+    if cell.directory is None:
+        raise ValueError(f"cell {cell.id} has no directory")
+    return cell.directory
+
+
+def _scores_path(cell: Cell) -> Path:
+    return _folder(cell) / _FILE
+
+
+def _row(value: Value, units: dict[str, str]) -> dict[str, Any]:
+    labels = {name: str(value.labels[name]) for name in sorted(value.labels)}
+    return {
+        "metric": value.metric,
+        "value": rounded(float(value.value)),
+        "unit": units[value.metric],
+        "labels": labels,
+    }
+
+
+def _value(row: dict[str, Any]) -> Value:
+    return Value(row["metric"], row["value"], row["labels"])
+
+
+def _wrong(value: Value, plugin: Plugin) -> str:
+    metric = next((metric for metric in plugin.metrics if metric.name == value.metric), None)
+    if metric is None:
+        return f"the value of {value.metric} belongs to no metric in METRICS"
+    if set(value.labels) != set(metric.labels):
+        found, declared = sorted(value.labels), sorted(metric.labels)
+        return f"a value of {value.metric} has the labels {found}, METRICS says {declared}"
+    if not math.isfinite(value.value) or abs(value.value) > _MOST:
+        return f"a value of {value.metric} is {value.value}"
+    least, most = metric.limits
+    if (least is not None and value.value < least) or (most is not None and value.value > most):
+        return f"a value of {value.metric} is {value.value:g} {metric.unit}: possible are {describe_limits(metric)}"
+    return ""

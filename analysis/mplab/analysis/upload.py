@@ -1,0 +1,137 @@
+"""How well uploads went: time, goodput, and how much was there in the end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "upload_time",
+        "Upload time of a file",
+        "s",
+        "lower",
+        headline=True,
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("goodput", "Goodput", "Mbit/s", "higher", headline=True, source="RFC 2647 §3.17", limits=NOT_NEGATIVE),
+    Metric(
+        "goodput_windows",
+        "Goodput in windows of 250 packets",
+        "Mbit/s",
+        "higher",
+        source="baerts2015 §4.7.2",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "uploaded_share",
+        "Share of the files that arrived within the time",
+        "%",
+        "higher",
+        source="baerts2015 §4.3",
+        limits=(0.0, 100.0),
+    ),
+    LOOK_RESOLUTION,
+)
+"""Of every scenario that uploads."""
+
+WINDOW_PACKETS = 250
+SMALLEST_CONNECTION_BYTES = 1_000_000
+"""Connections that send less are left out of the windows (baerts2015 §4.7.2)."""
+
+
+def score(observations: Sequence[Observation], tables: Mapping[str, Any]) -> list[Value]:
+    """Values of each file, and one for all files together of the share that arrived and of the windows.
+
+    ``upload_time`` is from the tap until the app shows that the server has all, and exists for whole files alone.
+    ``goodput`` is the file's bytes over that time; of a file that was cancelled, the bytes that the server had by then.
+    An app of Android's does not tell what the server has confirmed: without the server's log, a cancelled file has no
+    goodput, and the files no share.
+    """
+    timelines = {item["file"]: item["timeline"] for item in observations if item["event"] == "arrived"}
+    values, begun, arrived = look_resolution(observations), 0, 0
+    known = True
+    for upload in observations:
+        if upload["event"] == "upload":
+            begun += upload["size_bytes"]
+            timeline = timelines.get(upload["file"], [])
+            if upload["state"] != "done" and upload["blocks"] is None and not timeline:
+                known = False
+                continue
+            came = _arrived_bytes(upload, timeline)
+            arrived += came
+            if upload["state"] == "done":
+                values.append(Value("upload_time", upload["duration_s"]))
+            if upload["duration_s"] > 0:
+                values.append(Value("goodput", came * 8 / upload["duration_s"] / 1e6))
+    if begun and known:
+        values.append(Value("uploaded_share", 100 * arrived / begun))
+    if windows := window_goodput_mbps(tables):
+        values.append(Value("goodput_windows", sum(windows) / len(windows)))
+    return values
+
+
+def _arrived_bytes(upload: Observation, timeline: Sequence[Sequence[float]]) -> int:
+    """What the server had when the upload ended; without its log, what it had confirmed."""
+    if upload["state"] == "done":
+        return int(upload["size_bytes"])
+    confirmed: int = sum(block["bytes"] for block in upload["blocks"] or ())
+    return max(confirmed, int(timeline[-1][1]) if timeline else 0)
+
+
+@dataclass(frozen=True)
+class _Window:
+    connection: int
+    start_s: float
+    end_s: float
+    bytes: int
+    packets: int
+
+    def bytes_between(self, start_s: float, end_s: float) -> float:
+        """What it carried in a stretch of time, if it was steady."""
+        common_s = min(end_s, self.end_s) - max(start_s, self.start_s)
+        return self.bytes * common_s / (self.end_s - self.start_s) if common_s > 0 else 0.0
+
+
+def window_goodput_mbps(tables: Mapping[str, Any]) -> list[float]:
+    """Throughput of what the phone sent, Mbit/s, in each window of 250 packets with payload.
+
+    As baerts2015 §4.7.2 (T*), on connections that carry at least 1 MB, at the level of Multipath TCP where there is
+    one; but in windows that do not overlap. What other connections carried during a window counts in it, so that it is
+    the throughput of the phone also where a session uses one connection per path.
+
+    Args:
+        tables: ``connections`` and ``throughput`` of mptrace.
+    """
+    large = {
+        row["connection_id"]
+        for row in tables["connections"].iter_rows(named=True)
+        if row["bytes_up"] >= SMALLEST_CONNECTION_BYTES
+    }
+    rows = [
+        row
+        for row in tables["throughput"].iter_rows(named=True)
+        if row["connection_id"] in large and row["direction"] == "up" and row["duration_s"] > 0
+    ]
+    multipath = {row["connection_id"] for row in rows if row["level"] == "mptcp"}
+    windows = [
+        _Window(
+            connection=row["connection_id"],
+            start_s=row["start_ns"] / 1e9,
+            end_s=row["start_ns"] / 1e9 + row["duration_s"],
+            bytes=row["bytes"],
+            packets=row["packets"],
+        )
+        for row in rows
+        if row["level"] == ("mptcp" if row["connection_id"] in multipath else "tcp")
+    ]
+    return [_goodput_mbps(window, windows) for window in windows if window.packets == WINDOW_PACKETS]
+
+
+def _goodput_mbps(window: _Window, windows: Sequence[_Window]) -> float:
+    others = sum(
+        other.bytes_between(window.start_s, window.end_s) for other in windows if other.connection != window.connection
+    )
+    return (window.bytes + others) * 8 / (window.end_s - window.start_s) / 1e6

@@ -1,6 +1,0 @@
-"""The emulated Android device: the device side of adb, and a phone behind it that stock clients take for a real one."""
-
-from orchestrator.device.device import Device
-from orchestrator.device.settings import DeviceSettings
-
-__all__ = ["Device", "DeviceSettings"]

@@ -1,0 +1,156 @@
+"""Into the private namespaces of a virtual lab, or beside a lab of real parts, and out again without a trace."""
+
+import contextlib
+import ctypes
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from mplab.base.errors import LabNotReadyError
+from mplab.base.keeper import END_TIMEOUT_S
+from mplab.base.programs import UNSHARE
+
+IN_LAB_VARIABLE = "MPLAB_LAB"
+"""Environment variable that is set in all processes of a lab, to the lab's id."""
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+_PRIVATE_END_S = 5.0
+"""The kernel ends what is in namespaces."""
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def in_lab() -> bool:
+    """True in a process that `lab_process` has started: inside the namespaces of a lab, when it has some."""
+    return IN_LAB_VARIABLE in os.environ
+
+
+def unshare_argv() -> list[str]:
+    """The command that makes the namespaces: with a user namespace when not root."""
+    argv = [str(UNSHARE.path())]
+    if os.geteuid() != 0:
+        argv += ["--user", "--map-root-user"]
+    return [*argv, "--net", "--mount", "--mount-proc", "--pid", "--ipc", "--fork", "--kill-child=SIGKILL"]
+
+
+def check_namespaces() -> None:
+    """Try to make the namespaces.
+
+    Raises:
+        LabNotReadyError: the host does not allow it; the message says what is missing.
+    """
+    done = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return
+    found = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+    raise LabNotReadyError(f"virtual lab: private namespaces cannot be made here: {found}. {_namespace_hint()}")
+
+
+def _namespace_hint() -> str:
+    if os.geteuid() == 0:
+        return "Inside a container, it needs CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged)."
+    for knob, value in (
+        ("kernel.apparmor_restrict_unprivileged_userns", "0"),
+        ("kernel.unprivileged_userns_clone", "1"),
+    ):
+        path = Path("/proc/sys") / knob.replace(".", "/")
+        if path.exists() and path.read_text().strip() != value:
+            return f"Run as root, or allow it: sudo sysctl {knob}={value}"
+    return "Run as root, or allow unprivileged user namespaces (user.max_user_namespaces > 0)."
+
+
+class LabProcess:
+    """A command that runs inside a new lab, as a child of this process."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, lab_id: str, *, patience_s: float) -> None:
+        self._process = process
+        self._patience_s = patience_s
+        self._lifeline = lifeline
+        self.lab_id = lab_id
+
+    def signal(self, number: int) -> None:
+        """Pass a signal to the command inside."""
+        with contextlib.suppress(BrokenPipeError, OSError):
+            os.write(self._lifeline, bytes([number]))
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Its exit code, or None after `timeout_s`."""
+        try:
+            code = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return code if code >= 0 else 128 - code
+
+    def close(self) -> None:
+        """End the lab, whatever runs in it, and wait until it is gone."""
+        with contextlib.suppress(OSError):
+            os.close(self._lifeline)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(self._patience_s)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """In a process that has just been forked: get a signal when the thread of `parent` that has forked it ends."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def lab_process(
+    command: Sequence[str],
+    *,
+    stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
+    environment: Mapping[str, str] | None = None,
+    descriptors: Collection[int] = (),
+    private: bool = True,
+) -> Iterator[LabProcess]:
+    """Start `command` inside the namespaces of a new lab.
+
+    SIGINT, SIGTERM and SIGHUP that reach this process meanwhile go to the command, once each; nothing of the lab
+    outlives the context, nor this process. `environment` is added to the command's own; `descriptors` are open in it,
+    too, under the same numbers.
+
+    Without `private` there are no namespaces: the lab's parts are elsewhere (a phone, routers, an engine). When this
+    process dies, the command is told to end, and gives them back.
+    """
+    lab_id = secrets.token_hex(4)
+    read_end, write_end = os.pipe()
+    parent = os.getpid()
+    kept = ",".join(map(str, (read_end, *descriptors)))
+    first = [*unshare_argv(), "--", sys.executable, "-m", "mplab.lab.init"]
+    # The child gets its own process group so that Ctrl-C reaches it once, through the lifeline.
+    process = subprocess.Popen(
+        [*(first if private else [sys.executable, "-m", "mplab.base.keeper"]), kept, "--", *command],
+        pass_fds=(read_end, *descriptors),
+        process_group=0,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, **(environment or {}), IN_LAB_VARIABLE: lab_id},
+        preexec_fn=(lambda: die_with_parent(parent)) if private else None,  # noqa: PLW1509 - prctl only
+    )
+    os.close(read_end)
+    patience_s = _PRIVATE_END_S if private else END_TIMEOUT_S + _PRIVATE_END_S
+    lab = LabProcess(process, write_end, lab_id, patience_s=patience_s)
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        lab.signal(number)
+
+    previous = {number: signal.signal(number, forward) for number in _FORWARDED}
+    try:
+        yield lab
+    finally:
+        lab.close()
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,81 @@
+"""Files that are either complete or not there, and the disk that is full."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mplab.base.errors import MplabError
+
+GO_ON = "make space, then 'mplab resume'; what was finished is kept"
+"""What to do when the disk is full."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns an OSError in the block into one MplabError that names `path`, and a full disk as such."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in _FULL:
+            raise MplabError(f"disk full: {path} cannot be written ({reason}): {GO_ON}") from error
+        raise MplabError(f"{path}: cannot be written: {reason}") from error
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet: complete on disk under its name, or not at all.
+
+    Raises:
+        MplabError: it exists already, or cannot be written ("disk full: …").
+    """
+    if path.exists():
+        raise MplabError(f"{path}: exists already and is never rewritten")
+    replace(path, content)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file that may be there already: readers see the old content or the new. Raises MplabError."""
+    temporary = path.with_name(f".{path.name}.new")
+    with explained(path):
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            try:
+                write_all(descriptor, content)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        sync(path.parent)
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """``os.write`` until everything is written. Raises OSError."""
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync(path: Path) -> None:
+    """Put a file's content, or a directory's names, on disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(directory: Path) -> None:
+    """Put everything below `directory`, and itself, on disk. Raises OSError."""
+    for folder, _, files in os.walk(directory, topdown=False):
+        for name in files:
+            path = Path(folder) / name
+            if path.is_file() and not path.is_symlink():
+                sync(path)
+        sync(Path(folder))

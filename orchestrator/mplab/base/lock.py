@@ -1,0 +1,153 @@
+"""Locks on what only one run at a time may use: a phone, a router, a run directory."""
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from mplab.base.errors import LabNotReadyError
+
+_LOOK_S = 0.2
+"""`is_locked` holds a lock for an instant: `resource_lock` tries again for this time."""
+_POLL_S = 0.02
+
+IN_USE = "is in use"
+"""What the error of a lock says that somebody else holds."""
+
+
+def default_lock_directory() -> Path:
+    """``/run/lock/mplab`` for root, else ``$XDG_RUNTIME_DIR/mplab``, else ``/tmp/mplab-<uid>``."""
+    user = os.getuid()
+    if user == 0 and Path("/run/lock").is_dir() and os.access("/run/lock", os.W_OK):
+        return Path("/run/lock/mplab")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and Path(runtime).is_dir() and os.access(runtime, os.W_OK):
+        return Path(runtime) / "mplab"
+    return Path(tempfile.gettempdir()) / f"mplab-{user}"
+
+
+def private_directory(path: Path) -> Path:
+    """Make `path` when missing, for this user alone.
+
+    Raises:
+        LabNotReadyError: it cannot be made, is a symbolic link, belongs to somebody else, or others may write
+        to it.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise LabNotReadyError(f"{path}: cannot be made: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise LabNotReadyError(f"{path}: a directory is needed, not a link or file: remove it")
+    if found.st_uid != os.getuid():
+        raise LabNotReadyError(f"{path}: belongs to user {found.st_uid}, not {os.getuid()}: remove it")
+    if found.st_mode & 0o022:
+        raise LabNotReadyError(f"{path}: others may write to it: run 'chmod 700 {path}'")
+    return path
+
+
+@contextlib.contextmanager
+def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold `name` for the ``with`` block. The kernel releases it when this process dies, however it dies.
+
+    Its files are removed at the end of the block; those of a killed process, when the next one has held it.
+
+    Args:
+        name: what is locked: ``phone-1``, a serial number.
+        run_id: of the holder, for the message that others see.
+        directory: where the locks are; default: `default_lock_directory`.
+        wait_s: how long to wait for another holder, seconds.
+
+    Raises:
+        LabNotReadyError: somebody else holds it; the message says who and since when.
+    """
+    folder = private_directory(directory if directory is not None else default_lock_directory())
+    lock, lease = _files(folder, name)
+    descriptor = _acquire(lock, wait_s=max(wait_s, _LOOK_S))
+    if descriptor is None:
+        raise _in_use(name, lease)
+    try:
+        _write_lease(lease, run_id)
+        yield
+    finally:
+        lease.unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def is_locked(name: str, *, directory: Path | None = None) -> bool:
+    """Whether a living process of this user holds `name`."""
+    lock, _ = _files(directory if directory is not None else default_lock_directory(), name)
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def check_free(names: Iterable[str], *, directory: Path | None = None) -> None:
+    """Raise LabNotReadyError when a living process of this user holds one of `names`."""
+    folder = directory if directory is not None else default_lock_directory()
+    for name in names:
+        if is_locked(name, directory=folder):
+            raise _in_use(name, _files(folder, name)[1])
+
+
+def _files(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the lock file of `name`, and the file in which its holder describes itself."""
+    file = quote(name, safe="")
+    return folder / f"{file}.lock", folder / f"{file}.lease.json"
+
+
+def _acquire(path: Path, *, wait_s: float) -> int | None:
+    """The descriptor of a lock that is held until it is closed; None: another process holds it."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), path.stat()):
+                    return descriptor
+            # Its holder removed the file after it was opened here: a lock on it has no effect.
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(descriptor)
+                return None
+            time.sleep(_POLL_S)
+        os.close(descriptor)
+
+
+def _in_use(name: str, lease: Path) -> LabNotReadyError:
+    return LabNotReadyError(f"{name} {IN_USE}{_holder(lease)}: wait for it, or stop it")
+
+
+def _write_lease(lease: Path, run_id: str) -> None:
+    since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    new = lease.with_suffix(".new")
+    new.write_text(json.dumps({"pid": os.getpid(), "run_id": run_id, "since": since}), encoding="utf-8")
+    new.replace(lease)
+
+
+def _holder(lease: Path) -> str:
+    """`` by run … (pid …) since …``, or nothing while the holder has not written it yet."""
+    try:
+        found = json.loads(lease.read_text(encoding="utf-8"))
+        run = f"run {found['run_id']}" if found["run_id"] else "a process"
+        return f" by {run} (pid {found['pid']}) since {found['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

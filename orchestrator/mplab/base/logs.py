@@ -1,0 +1,66 @@
+"""How mplab logs: one line on standard error for each event; tracebacks of unexpected errors go to a file, without the
+values of variables, which may be secrets.
+"""
+
+import sys
+import traceback
+from pathlib import Path
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from mplab.base.state import state_directory
+
+_MOST_BYTES = 1_000_000
+
+
+def traceback_file() -> Path:
+    """``$XDG_STATE_HOME/mplab/tracebacks.log``."""
+    return state_directory() / "tracebacks.log"
+
+
+def keep_traceback(error: BaseException) -> str:
+    """Append the traceback of `error` to `traceback_file`, which begins again at 1 MB; its path, or why it failed."""
+    path = traceback_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            if file.tell() > _MOST_BYTES:
+                file.truncate(0)
+            file.write("".join(traceback.format_exception(error)) + "\n")
+    except OSError as problem:
+        return f"{path} (not written: {problem})"
+    return str(path)
+
+
+def configure(*, for_people: bool) -> None:
+    """Log to standard error.
+
+    Args:
+        for_people: sentences for a terminal; otherwise logfmt with times.
+    """
+    end: list[Processor] = (
+        [_sentence]
+        if for_people
+        else [structlog.processors.TimeStamper(fmt="iso"), structlog.processors.LogfmtRenderer()]
+    )
+    structlog.configure(
+        processors=[_traceback_to_file, *end], logger_factory=_to_stderr, cache_logger_on_first_use=False
+    )
+
+
+def _to_stderr(*_arguments: object) -> structlog.PrintLogger:
+    return structlog.PrintLogger(sys.stderr)
+
+
+def _traceback_to_file(_logger: object, _name: str, event: EventDict) -> EventDict:
+    """Replace ``exc_info`` by the file that has the traceback."""
+    error = sys.exception() if event.pop("exc_info", False) else None
+    if error is not None:
+        event["traceback"] = keep_traceback(error)
+    return event
+
+
+def _sentence(_logger: object, _name: str, event: EventDict) -> str:
+    facts = "; ".join(f"{key}: {value}" for key, value in event.items() if key != "event" and value != "")
+    return f"mplab: {event['event']}: {facts}"

@@ -1,0 +1,187 @@
+"""Nodes of the virtual lab: a network and a mount namespace each, held open by a sleeping process."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import IP, NSENTER, Program
+from mplab.drivers.phone import CommandResult
+
+NODE_VARIABLE = "MPLAB_NODE"
+"""Environment variable of a node's holder: the node's name. `mplab lab shell` finds nodes by it."""
+
+_START_TIMEOUT_S = 10.0
+_KILL_GRACE_S = 2.0
+_POLL_S = 0.01
+
+
+class NodeProcess:
+    """A program that runs in a node."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Its process id (nsenter replaces itself by the program)."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Its exit code, or None when it still runs after `timeout_s`."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, timeout_s: float = 5.0) -> int:
+        """SIGTERM, wait, then SIGKILL; its exit code. When it had ended by itself, end what it has left running."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            if self.wait(timeout_s) is None:
+                self._process.kill()
+        else:
+            self._end_group()
+        return self._process.wait(_KILL_GRACE_S)
+
+    def _end_group(self) -> None:
+        """Kill the rest of its session, and wait until it is gone: workers keep the ports of a dead server."""
+        deadline = time.monotonic() + _KILL_GRACE_S
+        with suppress(ProcessLookupError):
+            while time.monotonic() < deadline:
+                os.killpg(self.pid, signal.SIGKILL)
+                time.sleep(_POLL_S)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A running node; commands are run in it by its holder's process id."""
+
+    name: str
+    pid: int
+    holder: "subprocess.Popen[str] | None" = field(default=None, compare=False, repr=False)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when the process that holds its namespaces open has ended."""
+        if self.holder is not None and (code := self.holder.poll()) is not None:
+            raise DeviceError(self.name, f"the process that holds this node open has ended ({code})")
+
+    def argv(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs `argv` in this node."""
+        return [*self.prefix, *argv]
+
+    @property
+    def prefix(self) -> list[str]:
+        """What stands before a command to run it in this node."""
+        return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--"]
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """Run a command and wait.
+
+        Raises:
+            DeviceError: it did not end in time, or (with `check`) its exit code is not 0.
+        """
+        try:
+            done = subprocess.run(
+                self.argv(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DeviceError(self.name, f"no answer within {timeout_s:g} s", command=tuple(argv)) from error
+        if check and done.returncode != 0:
+            raise DeviceError(
+                self.name,
+                "a command failed",
+                command=tuple(argv),
+                exit_code_found=done.returncode,
+                stderr=done.stderr or done.stdout,
+            )
+        return CommandResult(done.returncode, done.stdout, done.stderr)
+
+    def program(self, program: Program) -> str:
+        """What calls a program here: nodes and host share their files."""
+        return str(program.path())
+
+    def outbox(self, target: Path) -> str:
+        """The file itself: nodes and host share their files."""
+        return str(target)
+
+    def bring(self, target: Path) -> None:
+        """It is there already."""
+
+    def spawn(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> NodeProcess:
+        """Start a program; its output is appended to `log`."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                self.argv(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+            )
+        return NodeProcess(process)
+
+    def ip(self, *lines: str) -> None:
+        """Run `ip` commands as one batch, e.g. ``"addr add 10.0.0.1/24 dev eth0"``."""
+        self.run([str(IP.path()), "-batch", "-"], stdin="\n".join(lines) + "\n")
+
+    def sysctl(self, values: Mapping[str, object]) -> None:
+        """Set kernel parameters of this node's network namespace."""
+        script = "".join(f'echo "{value}" > /proc/sys/{key.replace(".", "/")}\n' for key, value in values.items())
+        self.run(["sh", "-e"], stdin=script)
+
+
+_HOLDER_SCRIPT = """
+set -e
+for pair in "$@"; do mount --bind "${pair%%:*}" "${pair#*:}"; done
+echo ready
+exec sleep infinity
+"""
+
+
+def start_node(name: str, *, binds: Mapping[Path, Path] | None = None, network: int | None = None) -> Node:
+    """Make a node and bring its loopback interface up.
+
+    Args:
+        name: its name.
+        binds: files to show at other places in this node: source → target, e.g. its ``/etc/resolv.conf``; a target
+            that this system does not have is left out.
+        network: descriptor of a network namespace that there is already; None: it gets one of its own.
+    """
+    pairs = [f"{source}:{target.resolve()}" for source, target in (binds or {}).items() if target.exists()]
+    process = subprocess.Popen(
+        [*_namespaces(network), "--", "sh", "-c", _HOLDER_SCRIPT, "mplab-node", *pairs],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, NODE_VARIABLE: name},
+        start_new_session=True,
+        pass_fds=[network] if network is not None else [],
+    )
+    assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+    assert process.stderr is not None  # noqa: S101
+    if process.stdout.readline().strip() != "ready":
+        process.wait(_START_TIMEOUT_S)
+        raise DeviceError(name, "the node could not be started", stderr=process.stderr.read())
+    node = Node(name, process.pid, process)
+    node.ip("link set lo up")
+    return node
+
+
+def _namespaces(network: int | None) -> list[str]:
+    if network is None:
+        return ["unshare", "--net", "--mount"]
+    return [str(NSENTER.path()), f"--net=/proc/self/fd/{network}", "unshare", "--mount"]

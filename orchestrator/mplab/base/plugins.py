@@ -1,0 +1,178 @@
+"""Plug-ins: scenarios, transports, shapers, phones, proxies, services and figures, found by entry points.
+
+Each kind is one group of entry points (``mplab.scenarios``). An entry point is one plug-in, or a package of them:
+
+* ``my-tunnel = "my_package.tunnel:TRANSPORT"``: the object is the plug-in, the entry point's name is its name.
+* ``mine = "my_package.transports"``: a package. Each sub-package with a module that is called as the group's ``member``
+  is one plug-in, and the sub-package's name is its name, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``.
+
+The product's own plug-ins are registered in the same way, in ``pyproject.toml``.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.suggest import unknown
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """One plug-in that is registered; it may not be importable.
+
+    Attributes:
+        name: what users call it.
+        what: its kind, for messages: ``scenario``.
+        module: its module, or for a sub-package of a registered package that package.
+        attribute: the object in `module`; "": see `Registry.load`.
+        distribution: that registers it, with its version: ``mplab 0.1.0``.
+    """
+
+    name: str
+    what: str
+    module: str
+    attribute: str
+    distribution: str
+
+    def load(self, attribute: str, module: str = "") -> object:
+        """Import an object of the plug-in.
+
+        Args:
+            attribute: its name, unless the entry point names one.
+            module: the module in the plug-in's package: ``scores``; "": the plug-in's own module.
+
+        Raises:
+            LabNotReadyError: it cannot be imported, or has no such object.
+        """
+        where = f"{self.module}.{module}" if module else self.module
+        try:
+            content = importlib.import_module(where)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise LabNotReadyError(
+                f"{self.what} {self.name}: {where} (of {self.distribution}) cannot be imported: {problem}"
+            ) from error
+        loaded: object = getattr(content, self.attribute or attribute, None)
+        if loaded is None:
+            raise LabNotReadyError(
+                f"{self.what} {self.name}: {where} (of {self.distribution}) has no {self.attribute or attribute}"
+            )
+        return loaded
+
+    def folder(self) -> Path:
+        """Return the folder of the plug-in's package; it is not imported.
+
+        Raises:
+            LabNotReadyError: it is no package on a disk.
+        """
+        spec = importlib.util.find_spec(self.module)
+        locations = list(spec.submodule_search_locations or ()) if spec is not None else []
+        if not locations:
+            raise LabNotReadyError(f"{self.what} {self.name}: {self.module} (of {self.distribution}) is no package")
+        return Path(locations[0])
+
+    def has(self, module: str) -> bool:
+        """Tell whether there is a module of this name in the plug-in's package; nothing is imported."""
+        return (self.folder() / f"{module}.py").is_file()
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All plug-ins of one kind.
+
+    Attributes:
+        group: of entry points: ``mplab.scenarios``.
+        what: one of them, for messages: ``scenario``.
+        member: the module that makes a sub-package of a registered package a plug-in: ``scenario``.
+    """
+
+    group: str
+    what: str
+    member: str
+
+    @cached_property
+    def plugins(self) -> Mapping[str, Plugin]:
+        """Name → plug-in, sorted by name.
+
+        Raises:
+            InputError: two distributions register the same name.
+        """
+        registered: dict[str, Plugin] = {}
+        for point in entry_points(group=self.group):
+            for plugin in self._of(point):
+                other = registered.setdefault(plugin.name, plugin)
+                if other != plugin:
+                    raise InputError(
+                        f"{self.what} {plugin.name}: registered twice, by {other.distribution} ({other.module}) and "
+                        f"{plugin.distribution} ({plugin.module}). Remove one of them"
+                    )
+        return dict(sorted(registered.items()))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, sorted."""
+        return iter(self.plugins)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is registered."""
+        return name in self.plugins
+
+    def __getitem__(self, name: str) -> Plugin:
+        """Return a plug-in by its name.
+
+        Raises:
+            InputError: there is none; the message lists those that there are.
+        """
+        if name not in self.plugins:
+            raise InputError(unknown(self.what, name, self.plugins))
+        return self.plugins[name]
+
+    def load(self, name: str, attribute: str) -> object:
+        """Import a plug-in's object: `attribute` in its module `member`, or the object that its entry point names.
+
+        Raises:
+            InputError: there is no plug-in of this name.
+            LabNotReadyError: it cannot be imported, or has no such object.
+        """
+        plugin = self[name]
+        return plugin.load(attribute, "" if plugin.attribute else self.member)
+
+    def _of(self, point: EntryPoint) -> Iterator[Plugin]:
+        dist = point.dist
+        distribution = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"
+        if point.attr:
+            yield Plugin(point.name, self.what, point.module, point.attr, distribution)
+            return
+        try:
+            spec = importlib.util.find_spec(point.module)
+        except ImportError:
+            spec = None
+        if spec is None or spec.submodule_search_locations is None:
+            raise LabNotReadyError(
+                f"{self.group}: {point.name} = {point.value!r} (of {distribution}): there is no such package"
+            )
+        for location in spec.submodule_search_locations:
+            for member in Path(location).glob(f"*/{self.member}.py"):
+                folder = member.parent.name
+                yield Plugin(folder.replace("_", "-"), self.what, f"{point.module}.{folder}", "", distribution)
+
+
+SCENARIOS = Registry("mplab.scenarios", "scenario", "scores")
+"""Apps: ``scenario`` (``SCENARIO``) and ``scores`` (``METRICS``, ``score``), perhaps ``android`` and ``app.yaml``."""
+SERVICES = Registry("mplab.services", "service", "service")
+"""What the origin runs beside web sites and files: ``SERVICE``."""
+TRANSPORTS = Registry("mplab.transports", "transport", "driver")
+"""How the phone's TCP travels to the proxy: ``DRIVER``."""
+SHAPERS = Registry("mplab.shapers", "shaper", "driver")
+"""What shapes a path, and the kinds of machine that it runs on: ``DRIVER``."""
+PHONES = Registry("mplab.phones", "phone", "driver")
+"""Kinds of phone, by the name that a lab file gives as ``driver``: ``DRIVER``."""
+PROXIES = Registry("mplab.proxies", "proxy", "driver")
+"""Kinds of proxy, by the name that a lab file gives as ``driver``: ``DRIVER``."""
+FIGURES = Registry("mplab.figures", "figure", "figure")
+"""Figures of the report."""
+REGISTRIES = (SCENARIOS, SERVICES, TRANSPORTS, SHAPERS, PHONES, PROXIES, FIGURES)

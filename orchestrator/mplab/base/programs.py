@@ -1,0 +1,177 @@
+"""Where the programs are that mplab runs, and which versions they have."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mplab.base.errors import LabNotReadyError
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+"""Root of the source tree that this package is installed from."""
+SCENARIOS_DIR = CHECKOUT / "ui-scenarios" / "mplab" / "scenarios"
+PROXY_DIR = CHECKOUT / "proxy-docker"
+SERVICES_DIR = PROXY_DIR / "mplab" / "services"
+IMPORT_PATH = os.pathsep.join(
+    str(CHECKOUT / part) for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker")
+)
+"""The folders that hold parts of the package ``mplab``, for ``PYTHONPATH``."""
+
+_SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+_VERSION_TIMEOUT_S = 20.0
+_PACKAGE_VERSION = ("dpkg-query", "--show", "--showformat=${Version}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that the lab needs.
+
+    Attributes:
+        name: what mplab calls it.
+        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes
+            before them.
+        version_argv: arguments that make it print its version and end; empty when there are none: its version is then
+            that of its package.
+        package: the Debian/Ubuntu package that has it, or "" when mplab builds or installs it itself.
+        purpose: what it is needed for.
+    """
+
+    name: str
+    candidates: tuple[str, ...]
+    version_argv: tuple[str, ...]
+    package: str
+    purpose: str
+
+    def find(self) -> Path | None:
+        """Its absolute path, or None."""
+        asked = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
+        search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
+        for candidate in (asked, *self.candidates) if asked else self.candidates:
+            found = shutil.which(candidate, path=search)
+            if found:
+                return Path(found)
+        return None
+
+    def path(self) -> Path:
+        """Its absolute path.
+
+        Raises:
+            LabNotReadyError: it is not installed; the message says how to install it.
+        """
+        found = self.find()
+        if found is None:
+            raise LabNotReadyError(f"{self.name} was not found ({self.purpose}); {self.remedy}")
+        return found
+
+    @property
+    def remedy(self) -> str:
+        """What to do when it is missing."""
+        return f"install it: apt-get install {self.package}" if self.package else "build it: make setup"
+
+    def version(self) -> str:
+        """First version number it prints, or that of its Debian package; "" when it is missing or nobody knows."""
+        found = self.find()
+        if found is None:
+            return ""
+        if self.version_argv:
+            return _version_of((str(found), *self.version_argv))
+        return _version_of((*_PACKAGE_VERSION, self.package)) if found.resolve().is_relative_to("/usr") else ""
+
+
+_HOMES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+
+
+@cache
+def _version_of(argv: Sequence[str]) -> str:
+    try:
+        # Some make folders in all of these before they say their version, as pulseaudio does.
+        with tempfile.TemporaryDirectory(prefix="mplab-version-") as home:
+            done = subprocess.run(
+                argv,
+                capture_output=True,
+                text=True,
+                timeout=_VERSION_TIMEOUT_S,
+                check=False,
+                env={**os.environ, **dict.fromkeys(_HOMES, home)},
+            )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = re.search(r"(\d+:)?\d+(\.\d+)+[^\s,;)]*", done.stdout + done.stderr)
+    return match.group() if match else ""
+
+
+def _built(name: str, purpose: str) -> Program:
+    return Program(name, (str(CHECKOUT / "build" / "bin" / name),), ("--version",), "", purpose)
+
+
+LINKEM = _built("linkem", "the link emulator")
+MPFLEX = _built("mpflex", "agent and proxy")
+MPTRACE = _built("mptrace", "captures and their analysis")
+NODE = Program("node", (str(CHECKOUT / "build" / "bin" / "node"), "node"), ("--version",), "", "runs Appium")
+UNSHARE = Program("unshare", ("unshare",), ("--version",), "util-linux", "private namespaces")
+NSENTER = Program("nsenter", ("nsenter",), ("--version",), "util-linux", "entering a node of the lab")
+IP = Program("ip", ("ip",), ("-V",), "iproute2", "links, routes, MPTCP endpoints")
+SS = Program("ss", ("ss",), ("-V",), "iproute2", "ends connections of an interface that is lost")
+NFT = Program("nft", ("nft",), ("--version",), "nftables", "redirects the phone's TCP to the agent")
+ETHTOOL = Program("ethtool", ("ethtool",), ("--version",), "ethtool", "turns segmentation offload off")
+NGINX = Program("nginx", ("nginx",), ("-v",), "nginx-light", "the origin's web server")
+DNSMASQ = Program("dnsmasq", ("dnsmasq",), ("--version",), "dnsmasq-base", "the lab's names")
+CURL = Program("curl", ("curl",), ("--version",), "curl", "file downloads on the virtual phone")
+CHROMIUM = Program(
+    "chromium",
+    ("chromium", "chromium-browser", "google-chrome"),
+    ("--version",),
+    "chromium",
+    "the virtual phone's browser",
+)
+CHROMEDRIVER = Program("chromedriver", ("chromedriver",), ("--version",), "chromium-driver", "drives the browser")
+FIREFOX = Program(
+    "firefox", ("firefox-esr", "firefox"), ("--version",), "firefox-esr", "the other browser of the phone"
+)
+"""Of scenarios that declare ``browser = "firefox"`` alone."""
+UML = Program("user-mode-linux", ("linux.uml",), ("--version",), "user-mode-linux", "a virtual router's kernel")
+UML_XSTATE = CHECKOUT / "build" / "lib" / "uml-xstate.so"
+"""Preloaded, it has user-mode Linux run on processors with AMX (``lab/router_vm/xstate.c``)."""
+DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtual router's SSH server")
+DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
+BUSYBOX = Program("busybox", ("busybox",), ("--help",), "busybox-static", "a virtual router's shell")
+TC = Program("tc", ("tc",), ("-V",), "iproute2", "a virtual router's traffic control")
+ADB = Program("adb", ("adb",), ("--version",), "adb", "phones on a cable")
+CERTUTIL = Program("certutil", ("certutil",), (), "libnss3-tools", "makes the browser trust the lab's CA")
+
+ALL: tuple[Program, ...] = (
+    LINKEM,
+    MPFLEX,
+    MPTRACE,
+    NODE,
+    UNSHARE,
+    NSENTER,
+    IP,
+    SS,
+    NFT,
+    ETHTOOL,
+    NGINX,
+    DNSMASQ,
+    CURL,
+    CHROMIUM,
+    CHROMEDRIVER,
+    CERTUTIL,
+)
+OF_VIRTUAL_ROUTER: tuple[Program, ...] = (UML, DROPBEAR, DROPBEARKEY, BUSYBOX, TC)
+"""What only labs with a virtual router need."""
+FOR_REAL: tuple[Program, ...] = (LINKEM, MPFLEX, MPTRACE, NODE)
+"""What labs with a real phone need of this machine, in the place of `ALL`."""
+FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
+"""What only scenarios with a user interface need."""
+
+APPIUM_DIR = CHECKOUT / "tools" / "appium"
+
+
+def versions(further: Iterable[Program] = ()) -> dict[str, str]:
+    """Program name → version, for the manifest: of what every lab needs, and of `further` programs."""
+    return {program.name: program.version() for program in (*ALL, *further)}

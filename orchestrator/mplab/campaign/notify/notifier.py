@@ -1,0 +1,122 @@
+"""Tells receivers, and waits for none for long."""
+
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from mplab.campaign.notify.file import NotifyFile
+from mplab.campaign.notify.mail import Mail
+from mplab.campaign.notify.message import Delivery, Message, NotDeliveredError
+from mplab.campaign.notify.webhook import Webhook
+
+TIMEOUT_S = 10.0
+"""For the connection, and for each answer of a receiver."""
+WHOLE_S = 45.0
+"""For everything that one message takes, whatever receivers and name servers do."""
+PAUSES_S = (1.0, 5.0)
+"""Before the second and the third try."""
+
+
+class Receiver(Protocol):
+    """Where messages go to."""
+
+    name: str
+
+    def deliver(self, message: Message, timeout_s: float) -> None:
+        """Offer it once. Raises NotDeliveredError."""
+
+
+class Notifier:
+    """The receivers of a campaign."""
+
+    def __init__(
+        self,
+        settings: NotifyFile | None,
+        folder: Path,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        whole_s: float = WHOLE_S,
+        pauses_s: tuple[float, ...] = PAUSES_S,
+    ) -> None:
+        """Reads the secrets.
+
+        Args:
+            settings: who is told what; None: nobody.
+            folder: what names of files are relative to: where the campaign file lies.
+            timeout_s: for the connection, and for each answer, seconds.
+            whole_s: for a message, all tries at all receivers, seconds.
+            pauses_s: before each further try, seconds.
+
+        Raises:
+            InputError: a file with a secret is not usable.
+        """
+        self._on = frozenset(settings.on) if settings is not None else frozenset()
+        self._receivers: list[Receiver] = []
+        if settings is not None and settings.webhook is not None:
+            self._receivers.append(Webhook(settings.webhook, folder))
+        if settings is not None and settings.mail is not None:
+            self._receivers.append(Mail(settings.mail, folder))
+        self._timeout_s = timeout_s
+        self._whole_s = whole_s
+        self._pauses_s = pauses_s
+
+    def send(self, message: Message, *, always: bool = False) -> list[Delivery]:
+        """Tell everybody at once; what became of it at each. Nothing when nobody wants this kind.
+
+        A receiver that is down, slow or wrong is an outcome, never an exception, and takes `whole_s` at most.
+
+        Args:
+            message: what is told.
+            always: whether or not its kind is wanted: for a trial.
+        """
+        if not always and message.kind not in self._on:
+            return []
+        tellings = [_Telling(receiver, message, self._timeout_s, self._pauses_s) for receiver in self._receivers]
+        return _finished(tellings, time.monotonic() + self._whole_s)
+
+
+class _Telling(threading.Thread):
+    """One message to one receiver; left behind, as a daemon, when it takes too long."""
+
+    def __init__(self, receiver: Receiver, message: Message, timeout_s: float, pauses_s: tuple[float, ...]) -> None:
+        super().__init__(name=f"notify-{receiver.name}", daemon=True)
+        self.receiver = receiver
+        self._message = message
+        self._timeout_s = timeout_s
+        self._pauses_s = pauses_s
+        self._given_up = threading.Event()
+        self._delivery: Delivery | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Try it, and again where that may help."""
+        tries, problem = 0, ""
+        for pause_s in (0.0, *self._pauses_s):
+            if self._given_up.wait(pause_s):
+                return
+            tries += 1
+            try:
+                self.receiver.deliver(self._message, self._timeout_s)
+            except NotDeliveredError as error:
+                problem = str(error)
+                if not error.again:
+                    break
+            except Exception as error:
+                problem = f"not possible ({type(error).__name__})"
+                break
+            else:
+                self._delivery = Delivery(self.receiver.name, ok=True, tries=tries)
+                return
+        self._delivery = Delivery(self.receiver.name, ok=False, error=problem, tries=tries)
+
+    def outcome(self, deadline: float) -> Delivery:
+        """What became of it by `deadline` (monotonic seconds)."""
+        self.join(max(0.0, deadline - time.monotonic()))
+        self._given_up.set()
+        return self._delivery or Delivery(self.receiver.name, ok=False, error="it took too long: given up")
+
+
+def _finished(tellings: Iterable[_Telling], deadline: float) -> list[Delivery]:
+    return [telling.outcome(deadline) for telling in tellings]

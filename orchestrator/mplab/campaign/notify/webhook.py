@@ -1,0 +1,97 @@
+"""A message by HTTP POST: for Slack, Mattermost and their like, for ntfy, for programs."""
+
+import html
+import json
+from email.header import Header
+from pathlib import Path
+
+import requests
+
+from mplab.campaign.notify.file import WebhookFile, beside, read_url
+from mplab.campaign.notify.message import URGENT, Message, NotDeliveredError, connection_problem
+
+_MOST_CHARACTERS = 3500
+"""Slack shows 4000, ntfy takes 4096 bytes as text."""
+_TAGS = {
+    "failed": "x",
+    "worse": "chart_with_downwards_trend",
+    "quarantined": "no_entry",
+    "disk": "floppy_disk",
+    "finished": "checkered_flag",
+    "interrupted": "octagonal_sign",
+}
+_TRY_AGAIN = frozenset({408, 425, 429})
+_FIRST_ERROR, _FIRST_SERVER_ERROR = 300, 500
+
+
+class Webhook:
+    """One receiver."""
+
+    name = "webhook"
+
+    def __init__(self, settings: WebhookFile, folder: Path) -> None:
+        """Reads the URL. Raises InputError."""
+        self._url = read_url(beside(folder, settings.url_file))
+        self._format = settings.format
+        self._verify = str(beside(folder, settings.ca_file)) if settings.ca_file else True
+
+    def deliver(self, message: Message, timeout_s: float) -> None:
+        """Post it once.
+
+        Args:
+            message: what is told.
+            timeout_s: for the connection, and for each part of the answer, seconds.
+
+        Raises:
+            NotDeliveredError: it was not taken.
+        """
+        headers, body = as_text(message) if self._format == "text" else as_json(message)
+        try:
+            # Of the answer, the status alone is looked at. A secret is not sent on to where a receiver says.
+            with requests.post(
+                self._url,
+                data=body,
+                headers={"User-Agent": "mplab", **headers},
+                timeout=timeout_s,
+                verify=self._verify,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                status = answer.status_code
+        except requests.Timeout:
+            raise NotDeliveredError("no answer in time", again=True) from None
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise NotDeliveredError(connection_problem(error), again=not isinstance(error, ValueError)) from None
+        if status >= _FIRST_ERROR:
+            again = status in _TRY_AGAIN or status >= _FIRST_SERVER_ERROR
+            where = ": the URL leads elsewhere" if status < 400 else ""
+            raise NotDeliveredError(f"answered {status}{where}", again=again)
+
+
+def as_json(message: Message) -> tuple[dict[str, str], bytes]:
+    """Headers and body: ``text`` is what chat programs show, with ``&``, ``<``, ``>`` escaped as they need it."""
+    content = {
+        "text": html.escape(_cut(f"{message.line}\n{message.body}"), quote=False),
+        "kind": message.kind,
+        "title": message.line,
+        "message": message.text,
+        "campaign": message.campaign,
+        "facts": dict(message.facts),
+    }
+    return {"Content-Type": "application/json"}, json.dumps(content).encode()
+
+
+def as_text(message: Message) -> tuple[dict[str, str], bytes]:
+    """Headers and body as ntfy takes them: https://docs.ntfy.sh/publish/."""
+    title = message.line[:200]
+    headers = {
+        "Content-Type": "text/plain; charset=utf-8",
+        "Title": title if title.isascii() else Header(title, "utf-8", maxlinelen=2**16).encode(),
+        "Priority": "high" if message.kind in URGENT else "default",
+        "Tags": _TAGS[message.kind],
+    }
+    return headers, _cut(message.body).encode(errors="replace")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

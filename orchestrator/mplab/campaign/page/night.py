@@ -1,0 +1,166 @@
+"""What a page shows of a campaign: its state, and what of its runs lies on the disk."""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import InputError
+from mplab.campaign.state import CampaignState, Cells, JobStatus, ResourceStatus
+from mplab.format.events import read_events
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory
+
+REPORT = "report"
+"""Folder of a run directory that people read."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The disk that the runs are on, bytes."""
+
+    free: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Night:
+    """A campaign at one moment.
+
+    Attributes:
+        state: as its events tell it.
+        live: a process works at it.
+        now: unix seconds.
+        progress: of the runs at work, by the id of their job.
+        reports: names of the run directories that have a report.
+        trends: names of the experiments that have a trend page beside the runs.
+        disk: where the runs are; None: not known.
+    """
+
+    state: CampaignState
+    live: bool
+    now: float
+    progress: Mapping[str, RunProgress] = field(default_factory=dict)
+    reports: frozenset[str] = frozenset()
+    trends: frozenset[str] = frozenset()
+    disk: Disk | None = None
+
+    @property
+    def phase(self) -> str:
+        """As the state's; ``killed`` when it was to run and nobody works at it."""
+        at_work = self.state.phase in {"planned", "running", "paused"}
+        return "killed" if at_work and not self.live else self.state.phase
+
+    def cells(self, status: JobStatus) -> Cells:
+        """Outcomes of a job's cells so far; `total` is known before it has begun."""
+        live = self.progress.get(status.job.id)
+        if live is not None and live.total:
+            return Cells(live.total, live.ok, live.invalid, live.failed, live.left_out)
+        return status.cells if status.cells.total else Cells(total=status.job.cells)
+
+    def all_cells(self) -> Cells:
+        """Outcomes of all cells of all jobs; the cells of a job that is left out are."""
+        total = Cells()
+        for status in self.state.jobs:
+            one = self.cells(status)
+            left_out = one.total - one.ok - one.invalid - one.failed if status.state == "left out" else one.left_out
+            total = Cells(
+                total.total + one.total,
+                total.ok + one.ok,
+                total.invalid + one.invalid,
+                total.failed + one.failed,
+                total.left_out + left_out,
+            )
+        return total
+
+    def remaining_s(self, status: JobStatus) -> float:
+        """Time that a job still needs, seconds."""
+        if status.state not in {"waiting", "running"}:
+            return 0.0
+        live = self.progress.get(status.job.id)
+        if live is not None and live.total:
+            return live.eta_s
+        if status.state == "running" and status.tries:
+            return max(0.0, status.job.estimate_s - (self.now - status.tries[-1].started))
+        cells = status.cells
+        done = (cells.ok + cells.invalid + cells.failed) / cells.total if cells.total else 0.0
+        return status.job.estimate_s * (1 - min(1.0, done))
+
+    @property
+    def eta_s(self) -> float | None:
+        """Time until everything is done: of the resource with the most to do, seconds. None: nothing is at work."""
+        if self.phase not in {"planned", "running"}:
+            return None
+        resources = {status.name: status for status in self.state.resources}
+        loads: dict[str, float] = {}
+        for status in self.state.jobs:
+            held = [resources[name] for name in status.job.resources if name in resources]
+            if any(resource.quarantined for resource in held):
+                continue  # it will not be run
+            for name in status.job.resources or (status.job.id,):
+                loads[name] = loads.get(name, 0.0) + self.remaining_s(status)
+        return max((load + self._rest_s(resources.get(name)) for name, load in loads.items() if load), default=0.0)
+
+    def _rest_s(self, resource: ResourceStatus | None) -> float:
+        until = resource.rests_until if resource is not None else None
+        return max(0.0, until - self.now) if until is not None else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs: `CampaignState.to_json`, and what is known besides."""
+        eta_s = self.eta_s
+        return {
+            **self.state.to_json(),
+            "phase": self.phase,
+            "live": self.live,
+            "now": round(self.now, 3),
+            "eta_s": None if eta_s is None else round(eta_s, 1),
+            "disk": None if self.disk is None else {"free": self.disk.free, "total": self.disk.total},
+            "at_work": {
+                job: {"cell": progress.current_cell, "step": progress.current_step, "done": progress.done}
+                for job, progress in self.progress.items()
+            },
+        }
+
+
+def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | None = None) -> Night:
+    """What there is to show.
+
+    Args:
+        state: of the campaign.
+        runs: folder of the runs.
+        live: a process works at it (its lock is held).
+        now: unix seconds; default: now.
+    """
+    progress = {}
+    for status in state.jobs:
+        if status.state == "running" and status.run:
+            with contextlib.suppress(InputError):  # it has not begun to write
+                progress[status.job.id] = RunProgress.from_events(
+                    read_events(RunDirectory(runs / status.run).events_file)
+                )
+    names = {attempt.run for status in state.jobs for attempt in status.tries}
+    experiments = {status.job.experiment for status in state.jobs}
+    return Night(
+        state=state,
+        live=live,
+        now=time.time() if now is None else now,
+        progress=progress,
+        reports=frozenset(name for name in names if (runs / name / REPORT / "index.html").is_file()),
+        trends=frozenset(name for name in experiments if (runs / trend_name(name)).is_file()),
+        disk=_disk(runs),
+    )
+
+
+def trend_name(experiment: str) -> str:
+    """The file that ``mplab trend`` writes beside the runs."""
+    return f"trend-{experiment}.html"
+
+
+def _disk(runs: Path) -> Disk | None:
+    with contextlib.suppress(OSError):
+        found = shutil.disk_usage(runs)
+        return Disk(found.free, found.total)
+    return None

@@ -1,0 +1,364 @@
+"""What of old runs is compressed or removed: the owner's explicit wish alone, off unless asked for.
+
+Exports `RetentionFile` (the key ``retention:`` of a campaign file), `Action`, `Result`, `plan_retention`,
+`apply_retention`, `LOG`.
+
+A run is touched only when it is a run directory of this format that bears its own name, has finished, and nobody holds
+its lock. Before anything goes, it is written down: of captures in the run's own ``retention.jsonl``, of whole runs in
+the one beside the runs. A run is first renamed out of sight, then removed; what a kill leaves, the next time removes.
+"""
+
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mplab.base.errors import InputError, MplabError
+from mplab.base.files import explained, sync
+from mplab.base.lock import resource_lock
+from mplab.base.words import space
+from mplab.format.events import EventLog, read_events
+from mplab.format.manifest import Manifest
+from mplab.format.names import Name
+from mplab.format.units import AgeS, format_age_s
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory
+
+Kind = Literal["compress", "captures", "run"]
+
+LOG = "retention.jsonl"
+"""In a run directory: what was done to its captures; beside the runs: which of them were removed."""
+ASIDE = ".removed-by-mplab"
+"""Beside the runs: where a run is while it is removed. Nobody looks for runs in there."""
+
+_RUN = re.compile(r"(?P<stamp>[0-9]{8}T[0-9]{6}Z)-(?P<name>[a-z0-9-]{1,40})-[0-9a-f]{6}")
+_CAPTURE = re.compile(r"[^.].*\.pcapng(\.gz)?")
+_COMPRESSED = ".gz"
+_UNFINISHED = ".new"
+_SUMMARY = Path("report", "summary.json")
+_TABLES = Path("tables", "connections.parquet")
+_CHUNK = 1 << 20
+
+
+class RetentionFile(BaseModel):
+    """How long runs are kept; what is not named is kept for ever."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    compress_after: AgeS | None = Field(None, description="Captures are compressed (gzip) when the run is so old.")
+    captures: AgeS | None = Field(None, description="They are removed; tables, scores and reports stay.")
+    runs: AgeS | None = Field(None, description="Whole runs are removed.")
+    keep_last: int = Field(5, ge=1, description="So many finished runs of each experiment lose nothing.")
+    keep: tuple[Name, ...] = Field((), description="Runs of experiments with one of these tags are never touched.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        given = {"compress_after": self.compress_after, "captures": self.captures, "runs": self.runs}
+        ages = [(key, age) for key, age in given.items() if age is not None]
+        if not ages:
+            raise ValueError("retention needs 'compress_after', 'captures' or 'runs'")
+        for (earlier, age), (later, other) in pairwise(ages):
+            if other <= age:
+                raise ValueError(f"{later} {format_age_s(other)}: must be more than {earlier}, {format_age_s(age)}")
+        return self
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that the rules ask for.
+
+    Attributes:
+        kind: ``compress`` or remove the ``captures`` of a run, or remove the ``run``.
+        run: its directory.
+        rule: as the file has it: ``captures: 30 d``.
+        size_bytes: of what it is about, now.
+        files: captures, relative to `run`; none for a whole run.
+    """
+
+    kind: Kind
+    run: Path
+    rule: str
+    size_bytes: int
+    files: tuple[Path, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """For people: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
+        many = f"{len(self.files)} capture{'s' if len(self.files) != 1 else ''}"
+        what = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[self.kind]
+        return f"{self.run.name}: {what}, {space(self.size_bytes)} ({self.rule})"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of an action.
+
+    Attributes:
+        action: what was asked.
+        freed_bytes: so much less is on the disk.
+        problem: why it was not done, or not to the end; "".
+    """
+
+    action: Action
+    freed_bytes: int
+    problem: str = ""
+
+
+def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -> tuple[Action, ...]:
+    """What the rules ask for, oldest run first; nothing is changed: this is the dry run.
+
+    Args:
+        runs: folder of the runs.
+        rules: how long what is kept.
+        now: unix seconds; default: now.
+    """
+    now = time.time() if now is None else now
+    by_experiment: dict[str, list[Path]] = defaultdict(list)
+    for path, match in _run_directories(runs):
+        by_experiment[match["name"]].append(path)
+    found = []
+    for paths in by_experiment.values():
+        finished = (path for path in sorted(paths, reverse=True) if _ended(path) is not None)
+        for newer, path in enumerate(finished):
+            found += _actions(path, rules, now, protected=newer < rules.keep_last)
+    return tuple(sorted(found, key=lambda action: action.run.name))
+
+
+def apply_retention(actions: Sequence[Action], runs: Path, *, lock_directory: Path | None = None) -> tuple[Result, ...]:
+    """Do what was planned, and finish what a kill has left of an earlier time. It goes on after a problem.
+
+    Args:
+        actions: of `plan_retention`.
+        runs: folder of the runs.
+        lock_directory: where the locks of runs are; default: where they are.
+    """
+    results = [_apply(action, runs, lock_directory) for action in actions]
+    _sweep(runs)
+    return tuple(results)
+
+
+def _run_directories(runs: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+    with suppress(FileNotFoundError):
+        for path in sorted(runs.iterdir()):
+            match = _RUN.fullmatch(path.name)
+            if match is not None and path.is_dir() and not path.is_symlink():
+                yield path, match
+
+
+def _manifest(path: Path) -> Manifest | None:
+    """Of a run that is as this program makes them and bears its own name; None of any other."""
+    try:
+        manifest = RunDirectory.open(path).read_manifest()
+    except MplabError:
+        return None
+    return manifest if manifest.run_id == path.name else None
+
+
+def _ended(path: Path) -> float | None:
+    """When a run finished, unix seconds; None: it has not, or is no run of ours."""
+    if _manifest(path) is None:
+        return None
+    try:
+        progress = RunProgress.from_events(read_events(RunDirectory(path).events_file))
+    except (InputError, KeyError, TypeError, ValueError):
+        return None
+    return progress.updated if progress.state == "finished" else None
+
+
+def _actions(path: Path, rules: RetentionFile, now: float, *, protected: bool) -> list[Action]:
+    """What is asked for of a finished run: one thing at most."""
+    manifest, ended = _manifest(path), _ended(path)
+    if manifest is None or ended is None or set(rules.keep) & set(manifest.experiment.tags):
+        return []
+    age_s = now - max(ended, _begun(path))
+    if rules.runs is not None and age_s > rules.runs and not protected:
+        return [Action("run", path, f"runs: {format_age_s(rules.runs)}", _size(_files(path)))]
+    if rules.captures is not None and age_s > rules.captures and not protected and _analysed(path):
+        return _of_captures("captures", path, f"captures: {format_age_s(rules.captures)}", list(_captures(path)))
+    if rules.compress_after is not None and age_s > rules.compress_after:
+        plain = [file for file in _captures(path) if file.suffix != _COMPRESSED and file.stat().st_size]
+        return _of_captures("compress", path, f"compress_after: {format_age_s(rules.compress_after)}", plain)
+    return []
+
+
+def _of_captures(kind: Kind, path: Path, rule: str, files: Sequence[Path]) -> list[Action]:
+    relative = tuple(file.relative_to(path) for file in files)
+    return [Action(kind, path, rule, _size(files), relative)] if files else []
+
+
+def _begun(path: Path) -> float:
+    """By its name: a clock that was wrong while it ran does not make it older than that."""
+    match = _RUN.fullmatch(path.name)
+    return datetime.strptime(match["stamp"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if match else 0.0
+
+
+def _analysed(path: Path) -> bool:
+    """Whether what the captures say is in tables: what has not been looked at is not removed."""
+    if not (path / _SUMMARY).is_file():
+        return False
+    directory = RunDirectory(path)
+    if directory.damaged_cells():
+        return False
+    cells = directory.complete_cells()
+    with_captures = {file.parent for file in _captures(path) if file.name.startswith("phone-")}
+    folders = [path / "cells" / name for name, record in cells.items() if record.outcome == "ok"]
+    return all((folder / _TABLES).is_file() for folder in folders if folder in with_captures)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Regular files below; no link is followed."""
+    for name, _, files in os.walk(folder):
+        for file in sorted(files):
+            path = Path(name, file)
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _captures(path: Path) -> Iterator[Path]:
+    """All captures of a run, those of attempts that failed too, cell by cell."""
+    cells = path / "cells"
+    return (file for file in _files(cells) if _CAPTURE.fullmatch(file.name)) if not cells.is_symlink() else iter(())
+
+
+def _size(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files)
+
+
+def _apply(action: Action, runs: Path, lock_directory: Path | None) -> Result:
+    path = action.run
+    freed = 0
+    try:
+        with resource_lock(RunDirectory(path).lock_name, run_id=path.name, directory=lock_directory):
+            if path.parent.resolve() != runs.resolve() or path.is_symlink() or _ended(path) is None:
+                return Result(action, 0, f"{path.name}: no longer a finished run: left as it is")
+            if action.kind == "run":
+                _remove_run(action, runs)
+                return Result(action, action.size_bytes)
+            with EventLog(path / LOG) as log:
+                steps = _compressed(action, log) if action.kind == "compress" else _removed(action, log)
+                for step in steps:
+                    freed += step
+    except MplabError as error:
+        return Result(action, freed, str(error))
+    except OSError as error:
+        return Result(action, freed, f"{path.name}: {error.strerror or error}")
+    return Result(action, freed)
+
+
+def _remove_run(action: Action, runs: Path) -> None:
+    path, aside = action.run, runs / ASIDE
+    with EventLog(runs / LOG) as log:
+        manifest = RunDirectory(path).manifest_file
+        log.append(
+            "run_removed", run=path.name, rule=action.rule, bytes=action.size_bytes, manifest_sha256=_sha256(manifest)
+        )
+    with explained(path):
+        aside.mkdir(mode=0o755, exist_ok=True)
+        path.rename(aside / path.name)
+        sync(runs)
+        sync(aside)
+        shutil.rmtree(aside / path.name)
+
+
+def _removed(action: Action, log: EventLog) -> Iterator[int]:
+    """Removes captures; bytes freed by each. All of them are written down first: readers of tables heed it."""
+    there = [file for name in action.files if (file := action.run / name).is_file()]
+    sizes = {file: file.stat().st_size for file in there}
+    for file in there:
+        log.append(
+            "capture_removed",
+            file=file.relative_to(action.run).as_posix(),
+            rule=action.rule,
+            bytes=sizes[file],
+            sha256=_sha256(file),
+        )
+    sync(log.path)
+    sync(action.run)
+    for file in there:
+        file.unlink()
+        _unfinished(file).unlink(missing_ok=True)
+        yield sizes[file]
+
+
+def _compressed(action: Action, log: EventLog) -> Iterator[int]:
+    """Compresses captures; bytes freed by each. The original goes when the other has been read back whole."""
+    for name in action.files:
+        file = action.run / name
+        target = file.with_name(f"{file.name}{_COMPRESSED}")
+        unfinished = _unfinished(file)
+        try:
+            digest = _compress(file, unfinished)
+            unfinished.replace(target)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        sync(file.parent)
+        size, smaller = file.stat().st_size, target.stat().st_size
+        log.append(
+            "capture_compressed",
+            file=name.as_posix(),
+            to=target.relative_to(action.run).as_posix(),
+            rule=action.rule,
+            bytes=size,
+            sha256=digest,
+            compressed_bytes=smaller,
+        )
+        file.unlink()
+        sync(file.parent)
+        yield size - smaller
+
+
+def _unfinished(file: Path) -> Path:
+    """Where a capture is while it is compressed."""
+    return file.with_name(f".{file.name}{_COMPRESSED}{_UNFINISHED}")
+
+
+def _compress(file: Path, target: Path) -> str:
+    """Write `target`, on disk and read back; SHA-256 of `file`, hex. Raises MplabError when they are not the same."""
+    with file.open("rb") as original, target.open("wb") as made:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=made, compresslevel=6, mtime=0) as packed:
+            shutil.copyfileobj(original, packed, _CHUNK)
+        made.flush()
+        os.fsync(made.fileno())
+    found = file.stat()
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+    digest = _sha256(file)
+    with gzip.open(target, "rb") as unpacked:
+        if _digest(unpacked) != digest:
+            raise MplabError(f"{file}: not the same when it was read back compressed: it is left as it is")
+    return digest
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return _digest(content)
+
+
+def _digest(content: BinaryIO | gzip.GzipFile) -> str:
+    made = hashlib.sha256()
+    while chunk := content.read(_CHUNK):
+        made.update(chunk)
+    return made.hexdigest()
+
+
+def _sweep(runs: Path) -> None:
+    """Remove what a kill has left: runs that were renamed out of sight."""
+    aside = runs / ASIDE
+    if not aside.is_dir() or aside.is_symlink():
+        return
+    for path, _ in _run_directories(aside):
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        aside.rmdir()

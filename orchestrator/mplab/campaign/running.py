@@ -1,0 +1,82 @@
+"""A try at a job that goes on: its process, its run, its signs of life."""
+
+import time
+from pathlib import Path
+
+from mplab.campaign.state import Cells, Job
+from mplab.campaign.worker import Worker
+from mplab.format.events import read_events
+from mplab.run.orders import order
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory
+
+
+class RunningTry:
+    """One of the tries that go on.
+
+    Args:
+        job: what is tried.
+        directory: of its run, which may not be there yet.
+        worker: its process.
+        before: outcomes of the run's cells when it began.
+    """
+
+    def __init__(self, job: Job, directory: RunDirectory, worker: Worker, before: Cells) -> None:
+        self.job = job
+        self.worker = worker
+        self.before = before
+        self.stalled = False
+        """It was ended because it showed no sign of life."""
+        self._directory = directory
+        self._alive = time.monotonic()
+        self._sign: object = None
+        self._waits = False
+        self._begun_at = _size(directory.events_file)
+
+    @property
+    def run(self) -> str:
+        """Name of the run directory."""
+        return self._directory.path.name
+
+    def progress(self) -> RunProgress | None:
+        """How far its run is; None: there is none yet."""
+        return progress_of(self._directory)
+
+    def order(self, *, wait: bool) -> None:
+        """Tell its run to wait, or to go on; once, and not before it has begun: that takes earlier orders back."""
+        if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
+            self._waits = wait
+            order(self._directory.events_file, "pause_asked" if wait else "continue_asked")
+
+    def end_when_dead(self, stall_s: float) -> None:
+        """End it when it has shown no sign of life for `stall_s` seconds.
+
+        That is an event; where no cell is measured also the work of a processor, and to wait when it was told to.
+        """
+        now = time.monotonic()
+        sign = self._look(closely=now - self._alive > stall_s / 2)
+        if sign != self._sign:
+            self._sign, self._alive = sign, now
+        elif now - self._alive > stall_s and not self.worker.stopping:
+            self.stalled = True
+            self.worker.stop()
+
+    def _look(self, *, closely: bool) -> object:
+        grown = _size(self._directory.events_file)
+        if not closely:
+            return self._sign if isinstance(self._sign, tuple) and self._sign[0] == grown else (grown, 0.0)
+        progress = self.progress()
+        if progress is not None and progress.state == "paused":
+            return grown, time.monotonic()
+        return grown, self.worker.cpu_s() if progress is None or progress.current_cell is None else 0.0
+
+
+def progress_of(directory: RunDirectory) -> RunProgress | None:
+    """How far a run is; None: it has not been begun."""
+    if not directory.manifest_file.is_file() or not directory.events_file.is_file():
+        return None
+    return RunProgress.from_events(read_events(directory.events_file))
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0

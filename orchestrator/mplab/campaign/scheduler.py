@@ -1,0 +1,389 @@
+"""The life of a campaign: which job is begun when, what becomes of it, and who is told."""
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from random import Random
+from types import FrameType
+from typing import Any
+
+from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.base.lock import is_locked, resource_lock
+from mplab.campaign.breaker import Breaker
+from mplab.campaign.directory import CampaignDirectory
+from mplab.campaign.judge import NOTHING_BEFORE, Verdict, cells_of, judge
+from mplab.campaign.notify import Kind, Message, Notifier
+from mplab.campaign.retention import apply_retention, plan_retention
+from mplab.campaign.running import RunningTry, progress_of
+from mplab.campaign.state import CampaignState, CampaignTracker, Job, JobStatus
+from mplab.campaign.worker import MPLAB, Worker
+from mplab.format.events import EventLog, EventTail
+from mplab.run.run_directory import RunDirectory, new_run_id
+from mplab.userfiles.ending import Ending
+
+CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
+_POLL_S = 0.5
+_BUSY_S = 10.0
+"""So often it is looked whether somebody else has given back what a job needs."""
+
+
+class Scheduler:
+    """Begins jobs as soon as nobody has what they need, and goes on with them until they are done.
+
+    It knows nothing but what is in the campaign's events; others steer it by events, too: ``campaign_paused``,
+    ``campaign_continued``, ``resource_released``.
+
+    Args:
+        directory: of the campaign; its jobs are planned in the events.
+        on_state: is shown the state whenever it may have changed.
+        changed: whether a job's experiment is another one than was planned.
+        program: what is called for ``mplab``.
+    """
+
+    def __init__(
+        self,
+        directory: CampaignDirectory,
+        on_state: Callable[[CampaignState], None],
+        changed: Callable[[Job], bool],
+        program: Sequence[str] = MPLAB,
+    ) -> None:
+        self._directory = directory
+        self._file = directory.read_file()
+        self._runs = directory.runs
+        self._on_state = on_state
+        self._changed = changed
+        self._program = program
+        rules = self._file.breaker
+        self._breaker = Breaker(rules.failures, rules.rest, rules.rests)
+        self._notifier = Notifier(self._file.notify, directory.asked_in)
+        self._tracker = CampaignTracker()
+        self._running: dict[str, RunningTry] = {}
+        self._comparing: dict[str, Worker] = {}
+        self._looked: dict[str, float] = {}
+        self._low_since: float | None = None
+        self._ends_by: float | None = None
+        self._stop = False
+
+    @property
+    def state(self) -> CampaignState:
+        """How far it is."""
+        return self._tracker.state
+
+    def execute(self) -> CampaignState:
+        """Go on until every job is done or left out; the state at the end.
+
+        Raises:
+            InputError: it has no jobs, or its events are damaged.
+            InterruptedRunError: SIGINT or SIGTERM; ``mplab nightly resume`` goes on.
+            LabNotReadyError: somebody else runs this campaign; there is no space left for its runs.
+            MplabError: its events cannot be written.
+        """
+        directory = self._directory
+        if not directory.read_state().jobs:
+            raise InputError(f"{directory.path}: no job was planned: begin a new campaign")
+        handlers = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            with (
+                resource_lock(directory.lock_name, run_id=directory.id),
+                EventLog(directory.events_file, durable=True) as self._events,
+                EventTail(directory.events_file) as self._tail,
+            ):
+                self._execute()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        return self.state
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop = True
+
+    def _execute(self) -> None:
+        self._follow()
+        deadline = Ending(self._file.max, self._file.until).deadline(datetime.now().astimezone())
+        self._ends_by = deadline.timestamp() if deadline is not None else None
+        self._append("campaign_started", ends_by=self._ends_by)
+        try:
+            while self._goes_on():
+                time.sleep(_POLL_S)
+        finally:
+            self._end_all()
+        self._tidy()
+        self._append("campaign_finished")
+        self._tell("finished", f"{self.state.title}: finished", _summary(self.state))
+
+    def _goes_on(self) -> bool:
+        """One round; whether there is another one. Raises as `execute`."""
+        self._follow()
+        self._take_ended()
+        for running in self._running.values():
+            running.order(wait=self.state.phase == "paused" or bool(self.state.disk_low))
+            running.end_when_dead(self._file.stall)
+        self._look_at_disk()
+        if self._stop:
+            self._interrupted("told to end")
+            raise InterruptedRunError(f"stopped; go on with: mplab nightly resume {self._directory.path}")
+        self._leave_out()
+        self._begin()
+        self._on_state(self.state)
+        return bool(self._running or self._comparing or next(self._waiting(), None))
+
+    def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
+        until = time.monotonic() + self._file.stall
+        while True:
+            try:
+                self._events.append(event, **fields)
+                break
+            except MplabError:
+                if self._stop or time.monotonic() > until:
+                    raise
+                time.sleep(_POLL_S)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Take in what has happened, and what others have said."""
+        for event in self._tail.poll():
+            self._tracker.feed(event)
+
+    # --- Begin ---------------------------------------------------------------------------------------------------
+
+    def _waiting(self) -> Iterator[JobStatus]:
+        """Jobs that are to be begun, or gone on with, in their order."""
+        jobs = {status.job.id: status for status in self.state.jobs}
+        order_of = list(jobs)
+        if self._file.order == "shuffled":
+            Random(self._directory.id).shuffle(order_of)  # noqa: S311 - an order, not a secret
+        for job_id in order_of:
+            if jobs[job_id].state == "waiting" and job_id not in self._comparing:
+                yield jobs[job_id]
+
+    def _begin(self) -> None:
+        """Begin every job that can be begun."""
+        for status in list(self._waiting()):
+            if self._is_good(status):
+                if status.tries[-1].code == GateError.exit_code and not status.worse:
+                    self._worse(status.job, "a budget is broken")
+                self._done(status.job, status.run)
+            elif self._may_begin(status):
+                if self._changed(status.job):
+                    self._fail(status, f"{CHANGED}: its cells would not be comparable; begin a new campaign")
+                else:
+                    self._start(status)
+
+    @staticmethod
+    def _is_good(status: JobStatus) -> bool:
+        """Its run is complete; it was killed before that was said."""
+        return bool(status.tries) and status.tries[-1].code in (0, GateError.exit_code)
+
+    def _may_begin(self, status: JobStatus) -> bool:
+        if self.state.phase == "paused" or self.state.disk_low:
+            return False
+        if self._file.at_once is not None and len(self._running) >= self._file.at_once:
+            return False
+        now = time.time()
+        if not all(self._breaker.usable(self.state.resource(name), now) for name in status.job.resources):
+            return False
+        if now < self._looked.get(status.job.id, 0.0):
+            return False
+        locks = [*status.job.resources, *([f"run-{status.run}"] if status.run else [])]
+        free = not any(map(is_locked, locks))
+        self._looked[status.job.id] = 0.0 if free else now + _BUSY_S
+        return free
+
+    def _start(self, status: JobStatus) -> None:
+        job, number = status.job, len(status.tries) + 1
+        going_on = bool(status.run) and (self._runs / status.run / "manifest.json").is_file()
+        run = status.run if going_on else new_run_id(job.experiment)
+        directory = RunDirectory(self._runs / run)
+        before = cells_of(progress_of(directory))
+        ends_by = ["--ends-by", str(self._ends_by)] if self._ends_by is not None else []
+        common = ["--runs", str(self._runs), "--quiet", *ends_by]
+        if going_on:
+            again = ["--failed"] if before.ok + before.invalid + before.failed + before.left_out == before.total else []
+            arguments = ["resume", str(self._runs / run), *common, *again]
+        else:
+            place = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
+            given = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+            arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
+        self._append("job_started", job=job.id, run=run, **{"try": number})
+        worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log", self._program)
+        self._running[job.id] = RunningTry(job, directory, worker, before)
+
+    def _leave_out(self) -> None:
+        """Give up on jobs that cannot be begun any more."""
+        late = []
+        for status in [status for status in self._waiting() if not self._is_good(status)]:
+            bad = [name for name in status.job.resources if self.state.resource(name).quarantined]
+            if bad:
+                reason = f"{bad[0]} is in quarantine: {self.state.resource(bad[0]).reason}"
+                self._append("job_finished", job=status.job.id, state="left out", reason=reason)
+            elif self._ends_by is not None and time.time() + status.job.block_s > self._ends_by:
+                late.append(status.job.id)
+        if late:
+            reason = "not begun: it would not have ended in time (max, until)"
+            self._append("campaign_cut", reason=reason, jobs=late)
+            for job_id in late:
+                self._append("job_finished", job=job_id, state="left out", reason=reason)
+
+    # --- End -----------------------------------------------------------------------------------------------------
+
+    def _take_ended(self) -> None:
+        for job_id, running in list(self._running.items()):
+            code = running.worker.poll()
+            if code is not None:
+                del self._running[job_id]
+                self._ended(running, code)
+        for job_id, worker in list(self._comparing.items()):
+            code = worker.poll()
+            if code is not None:
+                del self._comparing[job_id]
+                self._compared(self.state.job(job_id).job, code, worker.said())
+
+    def _ended(self, running: RunningTry, code: int) -> None:
+        job, cells = running.job, cells_of(running.progress())
+        verdict = judge(code, running.worker.said(), running.before, cells)
+        if running.stalled:
+            verdict = Verdict("again", f"no sign of life for {self._file.stall:.0f} s", verdict.resources)
+        elif running.worker.stopping:
+            verdict = Verdict(verdict.next if verdict.next == "done" else "again", "stopped with its campaign")
+        if verdict.busy:
+            self._looked[job.id] = time.time() + _BUSY_S
+        blamed = running.stalled or not (running.worker.stopping or verdict.busy)
+        number = len(self.state.job(job.id).tries)
+        counts = {"total": cells.total, "ok": cells.ok, "invalid": cells.invalid, "failed": cells.failed}
+        self._append(
+            "job_ended",
+            job=job.id,
+            run=running.run,
+            code=code,
+            reason=verdict.reason if verdict.next != "done" else "",
+            blamed=blamed,
+            cells={**counts, "left_out": cells.left_out},
+            **{"try": number},
+        )
+        self._judge_resources(job, verdict)
+        if verdict.next == "done":
+            if code == GateError.exit_code:
+                self._worse(job, running.worker.said())
+            self._done(job, running.run)
+        elif blamed:
+            tries = sum(made.blamed for made in self.state.job(job.id).tries)
+            if verdict.next == "failed" or tries >= self._file.tries:
+                self._fail(self.state.job(job.id), verdict.reason)
+
+    def _fail(self, status: JobStatus, reason: str) -> None:
+        self._append("job_finished", job=status.job.id, state="failed", reason=reason)
+        self._tell("failed", f"{status.job.id} failed", reason, run=status.run, tries=len(status.tries))
+
+    def _done(self, job: Job, run: str) -> None:
+        """A run is complete: compare it with those before it, if that is asked for."""
+        if self._file.compare is None or self._stop:
+            self._append("job_finished", job=job.id, state="done", reason="")
+            return
+        window = str(self._file.compare.window)
+        arguments = ["compare", run, "--runs", str(self._runs), "--window", window]
+        self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log", self._program)
+
+    def _compared(self, job: Job, code: int, said: str) -> None:
+        none = code == InputError.exit_code and NOTHING_BEFORE in said
+        if code == GateError.exit_code:
+            self._worse(job, said)
+        elif code != 0 and not none:
+            self._worse(job, f"cannot be compared: {said or f'exit code {code}'}")
+        elif not self.state.job(job.id).worse:
+            self._append("job_compared", job=job.id, passed=True, text="no earlier run" if none else "as before")
+        self._append("job_finished", job=job.id, state="done", reason="")
+
+    def _worse(self, job: Job, text: str) -> None:
+        self._append("job_compared", job=job.id, passed=False, text=text)
+        self._tell("worse", f"{job.id} is worse", text, run=self.state.job(job.id).run)
+
+    def _judge_resources(self, job: Job, verdict: Verdict) -> None:
+        if verdict.resources == "unknown":
+            return
+        self._append("resource_used", resources=list(job.resources), good=verdict.resources == "good")
+        for name in job.resources if verdict.resources == "bad" else ():
+            status = self.state.resource(name)
+            reason = f"{status.failures} tries in a row went wrong with it, the last: {job.id}: {verdict.reason}"
+            match self._breaker.judge(status):
+                case "rest":
+                    until = time.time() + self._breaker.rest_s
+                    self._append("resource_rests", resource=name, until=until, reason=reason)
+                case "quarantine":
+                    self._append("resource_quarantined", resource=name, reason=reason)
+                    hint = f"Look at it, then: mplab nightly release '{name}'"
+                    self._tell("quarantined", f"{name} is in quarantine", f"{reason}\n{hint}", resource=name)
+
+    # --- Watch ---------------------------------------------------------------------------------------------------
+
+    def _look_at_disk(self) -> None:
+        """Let everything wait while there is too little space for runs.
+
+        Raises:
+            LabNotReadyError: it has not become more for as long as a run may show no sign of life.
+        """
+        free = shutil.disk_usage(self._runs).free
+        low = free < self._file.keep_free
+        if low and not self.state.disk_low:
+            reason = f"{_gb(free)} free for {self._runs}, less than {_gb(self._file.keep_free)} (keep_free): runs wait"
+            self._low_since = time.monotonic()
+            self._append("disk_low", free_bytes=free, reason=reason)
+            self._tell("disk", "Too little space", reason, free_bytes=free)
+        elif not low and self.state.disk_low:
+            self._append("disk_enough", free_bytes=free)
+        elif low and self._low_since is not None and time.monotonic() - self._low_since > self._file.stall:
+            self._interrupted(self.state.disk_low)
+            where = f"mplab nightly resume {self._directory.path}"
+            raise LabNotReadyError(f"{self.state.disk_low}; make space, then: {where}")
+
+    def _tidy(self) -> None:
+        """Remove and compress what the owner of the runs has said, now that nothing is analysed."""
+        if self._file.retention is None:
+            return
+        for result in apply_retention(plan_retention(self._runs, self._file.retention), self._runs):
+            about, freed = result.action.text, result.freed_bytes
+            self._append("tidied", text=about, freed_bytes=freed, problem=result.problem)
+
+    # --- Stop ----------------------------------------------------------------------------------------------------
+
+    def _interrupted(self, reason: str) -> None:
+        self._end_all()
+        self._append("campaign_interrupted", reason=reason)
+        self._on_state(self.state)
+        self._tell("interrupted", f"{self.state.title}: interrupted", f"{reason}\n{_summary(self.state)}")
+
+    def _end_all(self) -> None:
+        """End what goes on, and wait for it."""
+        for worker in (*(running.worker for running in self._running.values()), *self._comparing.values()):
+            worker.stop()
+        while self._running or self._comparing:
+            time.sleep(_POLL_S)
+            for job_id, running in list(self._running.items()):
+                if (code := running.worker.poll()) is not None:
+                    del self._running[job_id]
+                    self._ended(running, code)
+            self._comparing = {job: worker for job, worker in self._comparing.items() if worker.poll() is None}
+
+    def _tell(self, kind: Kind, title: str, text: str, **facts: str | int | float | bool) -> None:
+        message = Message(kind, title, text, self._directory.id, facts)
+        for delivery in self._notifier.send(message):
+            self._append("notified", kind=kind, to=delivery.to, ok=delivery.ok, error=delivery.error)
+
+
+def _summary(state: CampaignState) -> str:
+    """One line a job."""
+    return "\n".join(_line(status) for status in state.jobs)
+
+
+def _line(status: JobStatus) -> str:
+    cells = status.cells
+    words: Sequence[str] = [status.job.id, status.state, f"{cells.ok} of {status.job.cells} cells ok"]
+    more = "; ".join(filter(None, (status.reason, status.compared if status.worse else "")))
+    return ", ".join(words) + (f": {more}" if more else "")
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"

@@ -1,0 +1,258 @@
+"""systemd units that begin a campaign every day: ``mplab-NAME.service`` and ``mplab-NAME.timer``.
+
+A third one, ``mplab-NAME-resume.service``, goes on after a power loss with a campaign that was at work.
+
+Exports `Nightly` (what they are made of), `Scope`, `units` (their texts), `folder_of`, `install`, `uninstall`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import time
+from pathlib import Path
+from typing import Literal
+
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.files import explained, replace
+
+Scope = Literal["user", "system"]
+
+_MARK = "# Written by 'mplab nightly install'; 'mplab nightly uninstall' removes it."
+_STOP_MIN = 10
+_KEPT_VARIABLES = ("MPLAB_BIN", "ANDROID_HOME", "ANDROID_SDK_ROOT", "XDG_STATE_HOME")
+"""Which say where programs of the lab are, or what is kept from one run to the next."""
+_SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+def usual_environment() -> dict[str, str]:
+    """What a campaign finds when it is begun from here: PATH with this installation first, where programs are."""
+    here = (str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep))
+    path = [folder for folder in (*here, *_SYSTEM_PATH) if folder.startswith("/")]
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if os.environ.get(name)}
+    return {"PATH": os.pathsep.join(dict.fromkeys(path)), **kept}
+
+
+def usual_program() -> tuple[str, ...]:
+    """How ``mplab`` is called by its whole path: the command beside this Python, or the module."""
+    command = Path(sys.executable).parent / "mplab"
+    return (str(command),) if command.is_file() else (sys.executable, "-m", "mplab")
+
+
+@dataclass(frozen=True)
+class Nightly:
+    """What the units are made of.
+
+    Attributes:
+        name: of the campaign: a-z, 0-9, ``-``.
+        file: the campaign file, absolute.
+        at: when it begins, by this host's clock.
+        runs: folder of the runs, absolute.
+        campaigns: folder of the campaigns, absolute.
+        scope: ``user``: of whoever installs it; ``system``: of root.
+        program: first words of the command line, the first with its whole path.
+        environment: variables.
+    """
+
+    name: str
+    file: Path
+    at: time
+    runs: Path
+    campaigns: Path
+    scope: Scope = "user"
+    program: tuple[str, ...] = field(default_factory=usual_program)
+    environment: Mapping[str, str] = field(default_factory=usual_environment)
+
+    @property
+    def unit(self) -> str:
+        """``mplab-NAME``."""
+        return f"mplab-{self.name}"
+
+
+def units(nightly: Nightly) -> dict[str, str]:
+    """File name → text.
+
+    Raises:
+        InputError: a path is relative, or has a character in it that a unit cannot hold.
+    """
+    for path in (nightly.file, nightly.runs, nightly.campaigns, Path(nightly.program[0])):
+        if not path.is_absolute():
+            raise InputError(f"{path}: an absolute path is needed")
+    if set(nightly.program[0]) & set("\"'\\"):
+        raise InputError(f"{nightly.program[0]}: systemd starts no program with quotes or backslashes in its path")
+    begin = ("run", str(nightly.file), "--runs", str(nightly.runs))
+    resume = ("resume", "--killed", "--of", str(nightly.file))
+    target = "default.target" if nightly.scope == "user" else "multi-user.target"
+    return {
+        f"{nightly.unit}.service": _service(nightly, begin),
+        f"{nightly.unit}.timer": _timer(nightly),
+        f"{nightly.unit}-resume.service": f"{_service(nightly, resume)}\n[Install]\nWantedBy={target}\n",
+    }
+
+
+def _service(nightly: Nightly, verb: Sequence[str]) -> str:
+    program, *first = nightly.program
+    arguments = (*first, "nightly", *verb, "--campaigns", str(nightly.campaigns))
+    command = " ".join([quoted(program), *(quoted(word, argument=True) for word in arguments)])
+    environment = "\n".join(f"Environment={quoted(f'{key}={text}')}" for key, text in nightly.environment.items())
+    # Only the system's manager knows of these.
+    order = "Wants=network-online.target\nAfter=network-online.target docker.service\n" * (nightly.scope == "system")
+    return f"""{_MARK}
+[Unit]
+Description=mplab campaign {nightly.name}
+{order}
+[Service]
+Type=exec
+ExecStart={command}
+{environment}
+# Interrupted as by Ctrl-C: phones and routers are given back what was changed, and 'mplab nightly resume' goes on.
+# The campaign alone is told: it tells its runs, once each. What is left after {_STOP_MIN} min is killed.
+KillSignal=SIGINT
+KillMode=mixed
+TimeoutStopSec={_STOP_MIN}min
+SuccessExitStatus=130
+# A browser that the kernel ends for want of memory is one failed cell, not the end of the night.
+OOMPolicy=continue
+LimitNOFILE=65536
+# Captures and keys do not belong into core dumps.
+LimitCORE=0
+# No more than this is taken away. Each of these would break labs: PrivateTmp, ProtectSystem (locks and sockets are
+# shared with runs that people start), PrivateDevices (tun, USB phones), ProtectKernelTunables, ProtectControlGroups
+# (sysctls, containers), RestrictNamespaces, SystemCallFilter (a virtual lab is namespaces), NoNewPrivileges (sudo,
+# newuidmap, a browser's sandbox), and what implies it for a user: LockPersonality, RestrictRealtime, RestrictSUIDSGID.
+"""
+
+
+def _timer(nightly: Nightly) -> str:
+    return f"""{_MARK}
+[Unit]
+Description=mplab campaign {nightly.name}, every day at {nightly.at:%H:%M}
+
+[Timer]
+OnCalendar=*-*-* {nightly.at:%H:%M}:00
+AccuracySec=1s
+RandomizedDelaySec=0
+# When this host was off at that time, it begins as soon as it is on.
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+"""
+
+
+def quoted(text: str, *, argument: bool = False) -> str:
+    """`text` as one word of a unit file (systemd.syntax(7), systemd.service(5) "command lines").
+
+    Args:
+        text: any, but without control characters.
+        argument: of a command line, where ``$`` begins a variable; not its first word, nor elsewhere.
+
+    Raises:
+        InputError: there is a control character in it.
+    """
+    if not all(character.isprintable() for character in text):
+        raise InputError(f"{text!r}: a systemd unit cannot hold such a character: rename it")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped.replace("$", "$$") if argument else escaped}"'
+
+
+def folder_of(scope: Scope) -> Path:
+    """Where units of that scope lie."""
+    if scope == "system":
+        return Path("/etc/systemd/system")
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(config) / "systemd" / "user"
+
+
+def install(texts: Mapping[str, str], folder: Path, *, scope: Scope = "user", enable: bool = False) -> tuple[str, ...]:
+    """Write units, each whole or not at all, in place of earlier ones of ours.
+
+    Args:
+        texts: of `units`.
+        folder: `folder_of` the scope.
+        scope: whose manager it is.
+        enable: also tell it to use them.
+
+    Returns:
+        The commands that are left to be given; none with `enable`.
+
+    Raises:
+        InputError: there is a unit of that name that is not ours.
+        LabNotReadyError: systemctl refuses, or is not there.
+        MplabError: a file cannot be written.
+    """
+    for name in texts:
+        _check_ours(folder / name)
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        replace(folder / name, text.encode())
+    timers = sorted(name for name in texts if name.endswith(".timer"))
+    at_boot = sorted(name for name in texts if name.endswith("-resume.service"))
+    commands = [_systemctl(scope, "daemon-reload"), _systemctl(scope, "enable", "--now", *timers)]
+    commands += [_systemctl(scope, "enable", *at_boot)] if at_boot else []
+    if enable:
+        _give(commands)
+        return ()
+    texts_of = [" ".join(command) for command in commands]
+    # Without it a user's units end with the last session.
+    return (*texts_of, *(("loginctl enable-linger",) if scope == "user" else ()))
+
+
+def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool = False) -> tuple[str, ...]:
+    """Remove the units of a campaign; a campaign that is at work goes on.
+
+    Args:
+        name: of the campaign.
+        folder: `folder_of` the scope.
+        scope: whose manager it is.
+        disable: also tell it to forget them; before they are removed.
+
+    Returns:
+        The commands that are left to be given; none with `disable`.
+
+    Raises:
+        InputError: there are none, or they are not ours.
+        LabNotReadyError: systemctl refuses, or is not there.
+        MplabError: a file cannot be removed.
+    """
+    files = [folder / f"mplab-{name}{kind}" for kind in (".timer", ".service", "-resume.service")]
+    found = [file for file in files if file.exists()]
+    if not found:
+        raise InputError(f"{folder}: no units of a campaign called {name!r}")
+    for file in found:
+        _check_ours(file)
+    commands = [_systemctl(scope, "disable", "--now", f"mplab-{name}.timer")]
+    if files[-1] in found:
+        commands.append(_systemctl(scope, "disable", files[-1].name))
+    reload = _systemctl(scope, "daemon-reload")
+    if disable:
+        _give(commands)
+    for file in found:
+        with explained(file):
+            file.unlink()
+    if disable:
+        _give([reload])
+        return ()
+    return tuple(" ".join(command) for command in (*commands, reload))
+
+
+def _check_ours(file: Path) -> None:
+    if file.exists() and not file.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
+        raise InputError(f"{file}: not written by mplab: it is left as it is")
+
+
+def _systemctl(scope: Scope, *words: str) -> list[str]:
+    return ["systemctl", *(("--user",) if scope == "user" else ()), *words]
+
+
+def _give(commands: Sequence[Sequence[str]]) -> None:
+    for command in commands:
+        program = shutil.which(command[0])
+        if program is None:
+            raise LabNotReadyError(f"{command[0]}: no such program: this host has no systemd; use cron")
+        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LabNotReadyError(f"{' '.join(command)}: {done.stderr.strip() or f'exit code {done.returncode}'}")

@@ -1,0 +1,1 @@
+"""The life of one cell: its steps, its evidence, its verdict."""

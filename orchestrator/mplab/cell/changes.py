@@ -1,0 +1,247 @@
+"""The changes of a link condition, carried out beside the scenario at their times."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from mplab.base.endpoints import Endpoints
+from mplab.base.errors import CellError, DeviceError
+from mplab.base.outages import Disturbances
+from mplab.base.undo import UndoStack
+from mplab.drivers.phone import Phone
+from mplab.drivers.phone.interface import PhoneInterface
+from mplab.drivers.shaper import Shaper
+from mplab.format.path import PathCondition
+from mplab.scenarios.base.protocol import Observer
+from mplab.userfiles.changes import Moment
+
+LATE_S = 0.1
+"""A change that begins so much behind its time is flagged."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a change did.
+
+    Attributes:
+        outage: ``begins`` or ``ends`` when the path could be used until now, or can be from now on; else "".
+        none: why the change had no effect; "" when it had.
+    """
+
+    outage: str = ""
+    none: str = ""
+
+
+class Changer:
+    """Carries out single changes on phone and links.
+
+    Args:
+        phone: the phone, its transport set up.
+        shaper: what the paths are made by.
+        endpoints: of the lab.
+        paths: the conditions that the paths are under, by interface.
+        undo: where every change registers its undo before it is made; that of the conditions is there already.
+    """
+
+    def __init__(
+        self,
+        phone: Phone,
+        shaper: Shaper,
+        *,
+        endpoints: Endpoints,
+        paths: Mapping[str, PathCondition],
+        undo: UndoStack,
+    ) -> None:
+        self._phone = phone
+        self._shaper = shaper
+        self._conditions = dict(paths)
+        self._dark: set[str] = set()
+        self._out: set[str] = set()
+        self._undo = undo
+        self._interfaces: dict[str, PhoneInterface] = {}
+        self._peer = endpoints.proxy
+        self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
+
+    def prepare(self, moments: Sequence[Moment]) -> None:
+        """Look at the interfaces, when one of the changes moves any; what they are now will be again after the cell."""
+        if not any(m.interface or m.access_point or m.default_route or m.multipath for m in moments):
+            return
+        for name in self._phone.interfaces:
+            interface = PhoneInterface(self._phone, name, peer=self._peer)
+            self._undo.register(f"{self._phone.name}: {name} as before", interface.restore)
+            self._interfaces[name] = interface
+
+    def look(self, moment: Moment) -> None:
+        """After a change: see what it made of the phone, as the next one begins from that."""
+        if moment.default_route:
+            for interface in self._interfaces.values():
+                interface.read()
+        elif moment.interface == "up" or moment.access_point == "new" or moment.multipath:
+            self._interfaces[moment.device].read()
+
+    def carry_out(self, moment: Moment) -> Effect:
+        """Make a change. Raises DeviceError: phone or emulator did not do it."""
+        device = moment.device
+        before = device in self._out
+        none = self._move(moment)
+        self._shape(moment)
+        if device in self._out and not before:
+            return Effect("begins", none)
+        return Effect("ends" if before and device not in self._out else "", none)
+
+    def _move(self, moment: Moment) -> str:
+        """What concerns the phone itself; why it had no effect, or ""."""
+        device = moment.device
+        none = ""
+        if moment.interface == "down" or moment.access_point == "lost":
+            self._interfaces[device].take_down()
+            self._out.add(device)
+        elif moment.interface == "up":
+            self._interfaces[device].bring_up()
+            self._settle(device)
+        elif moment.access_point == "new":
+            if device not in self._spare:
+                raise DeviceError(self._phone.name, f"{device}: nobody knows what a new access point here gives")
+            self._interfaces[device].bring_up(next(self._spare[device]))
+            self._dark.discard(device)
+            self._settle(device)
+        if moment.default_route:
+            self._phone.prefer(device)
+        if moment.multipath and not self._interfaces[device].set_multipath(moment.multipath):
+            none = "the transport has no MPTCP endpoints"
+        return none
+
+    def _settle(self, device: str) -> None:
+        """The interface is up again; the path works when its radio does."""
+        if device not in self._dark:
+            self._out.discard(device)
+
+    def _shape(self, moment: Moment) -> None:
+        device = moment.device
+        self._conditions[device] = moment.condition
+        if moment.radio == "off":
+            self._dark.add(device)
+            self._out.add(device)
+        elif moment.radio == "on":
+            self._dark.discard(device)
+            self._out.discard(device)
+        if moment.radio or moment.reshaped or moment.access_point == "new":
+            condition = moment.condition
+            if device in self._dark:
+                condition = condition.dark()
+            self._shaper.change(device, condition)
+
+
+class ChangeSchedule:
+    """Carries changes out at their times, counted from the beginning of its ``with`` block, and until its end.
+
+    A change that fails ends the schedule; the block then ends with that error, unless it has one of its own.
+
+    Args:
+        moments: the changes, first one first.
+        changer: what makes them.
+        observe: told each change as the observation ``change``.
+    """
+
+    def __init__(self, moments: Sequence[Moment], changer: Changer, observe: Observer) -> None:
+        self._moments = moments
+        self._changer = changer
+        self._observe = observe
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="changes", daemon=True)
+        self._begun_s = 0.0
+        self._error: Exception | None = None
+        self.disturbances = Disturbances()
+        self.warnings: list[str] = []
+
+    def __enter__(self) -> Self:
+        """The time begins."""
+        self._changer.prepare(self._moments)
+        self._begun_s = time.monotonic()
+        if self._moments:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """No further change; one that is being made is waited for."""
+        self._ended.set()
+        if self._moments:
+            try:
+                self._thread.join()
+            except BaseException:
+                self._thread.join()  # an interrupt: what is undone next must not meet a change
+                raise
+        if self._error is None:
+            return
+        if error is not None:
+            error.add_note(str(self._error))
+            return
+        raise CellError(str(self._error)) from self._error
+
+    def _run(self) -> None:
+        for moment in self._moments:
+            if self._ended.wait(max(self._begun_s + moment.at_s - time.monotonic(), 0.0)):
+                return
+            try:
+                self._happen(moment)
+            except Exception as error:
+                _log.warning("change failed", change=moment.text, error=str(error))
+                self._error = CellError(f"{_place(moment)}: {error}")
+                self._observe("change", **_described(moment), error=str(error))
+                return
+
+    def _happen(self, moment: Moment) -> None:
+        begun_s, wall_s = time.monotonic(), time.time()
+        late_s = begun_s - self._begun_s - moment.at_s
+        effect = self._changer.carry_out(moment)
+        done_s = time.time()
+        self._note(moment, effect, wall_s, done_s)
+        fields: dict[str, Any] = {"late_s": round(late_s, 4), "took_s": round(time.monotonic() - begun_s, 4)}
+        if late_s > LATE_S:
+            fields["late"] = True
+            self.warnings.append(f"{_place(moment)}: {late_s:.1f} s late: the host was busy")
+        if effect.outage:
+            fields["outage"] = effect.outage
+        if effect.none:
+            fields["no_effect"] = effect.none
+        self._observe("change", **_described(moment), begun=round(wall_s, 6), **fields)
+        self._changer.look(moment)
+
+    def _note(self, moment: Moment, effect: Effect, begun_s: float, done_s: float) -> None:
+        story, device = self.disturbances, moment.device
+        if effect.outage == "begins":
+            story.begin(device, begun_s)
+        elif effect.outage == "ends":
+            story.end(device, done_s)
+        if moment.interface == "down" or moment.access_point == "lost":
+            story.leave(device, begun_s)
+        elif moment.interface == "up" or moment.access_point == "new":
+            story.come_back(device, done_s)
+        if moment.multipath and not effect.none:
+            # Not an outage for the application, but a time in which MPTCP is told to leave the path alone.
+            if moment.multipath == "on":
+                story.end(device, done_s)
+            else:
+                story.begin(device, begun_s)
+        if moment.reshaped:
+            story.reshaped.add(device)
+        if moment.default_route:
+            story.rerouted_s = min(story.rerouted_s, begun_s)
+
+
+def _place(moment: Moment) -> str:
+    return f"change at {moment.at_s:g} s ({moment.path}: {moment.text})"
+
+
+def _described(moment: Moment) -> dict[str, Any]:
+    return {"at_s": moment.at_s, "path": moment.path, "interface": moment.device, "what": moment.text}

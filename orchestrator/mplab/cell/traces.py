@@ -1,0 +1,58 @@
+"""What a cell's captures and counters say of what was carried."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import MPTRACE
+
+_MPTRACE_TIMEOUT_S = 60.0
+
+
+def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
+    """Connections and subflows in captures, by `mptrace`.
+
+    Raises:
+        DeviceError: they cannot be read.
+    """
+    argv = [str(MPTRACE.path()), *map(str, files), "--json", "--tables", "connections,subflows"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise DeviceError(
+            "mptrace",
+            "cannot read the phone's captures",
+            command=tuple(argv),
+            exit_code_found=done.returncode,
+            stderr=done.stderr,
+        )
+    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    return found
+
+
+def traffic(
+    before: Mapping[str, int], after: Mapping[str, int], interfaces: Iterable[str]
+) -> dict[str, dict[str, int]]:
+    """What each interface carried meanwhile: ``{bytes_up, bytes_down, packets_up, packets_down}``, with all headers.
+
+    Without root, phones may show no counters of an interface: then it is left out.
+    """
+    names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
+    return {
+        interface: {name: after[f"{interface}.{key}"] - before[f"{interface}.{key}"] for name, key in names.items()}
+        for interface in interfaces
+        if all(f"{interface}.{key}" in counts for key in names.values() for counts in (before, after))
+    }
+
+
+def count_subflows(subflows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Per interface: established subflows, and bytes up and down."""
+    counts: dict[str, dict[str, int]] = {}
+    for flow in subflows:
+        entry = counts.setdefault(flow["interface"], {"established": 0, "bytes_up": 0, "bytes_down": 0})
+        entry["established"] += bool(flow["established"])
+        entry["bytes_up"] += flow["unique_up"]
+        entry["bytes_down"] += flow["unique_down"]
+    return counts

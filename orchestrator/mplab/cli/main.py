@@ -1,0 +1,136 @@
+"""``mplab``: the verbs, and how errors end a command."""
+
+import importlib.metadata
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from mplab.analysis.errors import AnalysisError
+from mplab.base import logs
+from mplab.base.errors import HAS_PLACE, MplabError
+from mplab.cli import (
+    analyze,
+    bundle,
+    compare,
+    doctor,
+    figures,
+    init,
+    lab,
+    links,
+    lists,
+    pause,
+    plan,
+    report,
+    reproduce,
+    results,
+    run,
+    scenarios,
+    status,
+    trend,
+)
+from mplab.cli.later import later
+from mplab.cli.output import err
+
+app = typer.Typer(
+    name="mplab",
+    help="Experiments on multipath transport for phones: links shaped and probed, transports proved, apps driven, "
+    "what the user felt scored.",
+    epilog="Exit codes: 0 ok · 1 some cells failed or are invalid, or a file cannot be written · "
+    "2 bad experiment or lab file · 3 lab not ready · 4 budget or regression gate failed · 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
+app.command("plan")(plan.plan)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("pause")(pause.pause)
+app.command("continue")(pause.go_on)
+app.command("status")(status.status)
+app.command("analyze")(analyze.analyze)
+app.command("figures")(figures.figures)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("trend")(trend.trend)
+app.command("bundle")(bundle.bundle)
+app.command("reproduce")(reproduce.reproduce)
+app.add_typer(
+    later("mplab.cli.nightly", "Campaigns: several experiments, night after night, over all phones."),
+    name="nightly",
+)
+app.add_typer(results.app, name="results")
+app.add_typer(lab.app, name="lab")
+app.add_typer(later("mplab.cli.phone", "Phones by adb: on a cable, or over TCP."), name="phone")
+app.add_typer(
+    later("mplab.cli.proxy", "Proxy and origin services as containers: on this machine or, over SSH, on a server."),
+    name="proxy",
+)
+app.add_typer(
+    later(
+        "mplab.cli.router",
+        "Routers, servers and phones that shape: the dead-man's switch, and shaping by hand.",
+    ),
+    name="router",
+)
+app.add_typer(scenarios.app, name="scenarios")
+app.add_typer(links.app, name="links")
+app.command("transports")(lists.transports)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mplab {importlib.metadata.version('mplab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    """SIGTERM is Ctrl-C: what was begun is undone; further ones do not disturb that."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _explain(text: str) -> None:
+    """Print an error; lines that begin with a file and its line stay as they are, for editors."""
+    if not HAS_PLACE.match(text):
+        err.print("mplab:", style="bold red", end=" ")
+    err.print(text, markup=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point of the command: errors that mplab explains end with their own exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    logs.configure(for_people=True)
+    try:
+        app()
+    except (MplabError, AnalysisError) as error:
+        _explain(str(error))
+        sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None:  # not about a file: a defect, whose traceback helps
+            raise
+        _explain(f"{os.fsdecode(error.filename)}: {error.strerror}")
+        sys.exit(MplabError.exit_code)
+    except KeyboardInterrupt:
+        err.print("mplab: interrupted")
+        sys.exit(130)
+    except Exception as error:  # a defect of mplab: its traceback is for who repairs it
+        err.print("mplab:", style="bold red", end=" ")
+        text = f"unexpected error: {type(error).__name__}: {error}. Report it with {logs.keep_traceback(error)}"
+        err.print(text, markup=False, soft_wrap=True)
+        sys.exit(1)

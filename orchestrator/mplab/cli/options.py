@@ -1,0 +1,184 @@
+"""Options and arguments that several verbs share."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mplab.base.errors import InputError
+from mplab.base.suggest import unknown
+from mplab.drivers.services import service_names
+from mplab.drivers.shaper.abilities import SHAPERS
+from mplab.drivers.transport import NAMES
+from mplab.lab.catalog import LINKS_DIR, catalog, scenario_names
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.check import raise_lines
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.labuse import VIRTUAL, LabUse, find_lab, use_lab
+from mplab.userfiles.link import LinkCondition, link_names, load_link, read_link_file
+from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.yaml import load_yaml
+
+ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]
+RunArgument = Annotated[
+    str,
+    typer.Argument(help="Run directory, or the beginning or end of its name; the newest run by default."),
+]
+RunsOption = Annotated[
+    Path,
+    typer.Option("--runs", help="Folder that holds the runs.", envvar="MPLAB_RUNS", show_default=True, file_okay=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+
+LabOption = Annotated[
+    str, typer.Option("--lab", metavar="FILE", help="Lab file (YAML), or 'virtual'.", show_default=False)
+]
+PhoneOption = Annotated[
+    str, typer.Option("--phone", metavar="NAME", help="A phone of the lab file, when it has several.")
+]
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Value of a variable of the experiment file; may be repeated."),
+]
+
+AllowHooksOption = Annotated[
+    bool, typer.Option("--allow-hooks", help="Run commands of this host that somebody else's experiment asks for.")
+]
+
+AllowLabOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-lab",
+        help="Use the lab file of another user: its root shells, hosts, Docker engine and phones. Without this option, "
+        "an error lists them.",
+    ),
+]
+
+RUNS = Path("runs")
+
+
+def complete_scenarios(incomplete: str) -> list[str]:
+    """Names of scenarios, for the shell."""
+    return [name for name in scenario_names() if name.startswith(incomplete)]
+
+
+def complete_links(incomplete: str) -> list[str]:
+    """Names of link conditions, those of sweeps too, for the shell."""
+    return [name for name in link_names(LINKS_DIR) if name.startswith(incomplete)]
+
+
+def complete_transports(incomplete: str) -> list[str]:
+    """Names of transports, for the shell."""
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def complete_services(incomplete: str) -> list[str]:
+    """A comma-separated list of services, for the shell."""
+    before, comma, last = incomplete.rpartition(",")
+    names = [*service_names(), *([] if before else ["all"])]
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
+
+
+LinkOrFileOption = Annotated[
+    str,
+    typer.Option(
+        help="Link condition (mplab links), or the path of a file with one.",
+        metavar="NAME|FILE",
+        autocompletion=complete_links,
+    ),
+]
+TransportOption = Annotated[
+    str, typer.Option(help="Transport of the phone (mplab transports).", autocompletion=complete_transports)
+]
+
+
+def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
+    """Raise InputError, with a suggestion, when `found` is none of `allowed`."""
+    names = list(allowed)
+    if found not in names:
+        raise InputError(unknown(what, found, names))
+
+
+def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
+    """Raise InputError when a lab cannot make a link condition."""
+    raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, SHAPERS)])
+
+
+def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, Any] | None = None) -> Experiment:
+    """An experiment, in the lab that its file names, or in another one.
+
+    The experiment file of a run directory is run in that run's lab, with the variables that it was run with.
+
+    Args:
+        file: the experiment file.
+        lab: path of a lab file, or ``virtual``; "": what the experiment file says.
+        phone: of the lab file.
+        given: values of its variables.
+
+    Raises:
+        InputError: one of the files is wrong.
+    """
+    directory = RunDirectory(file.parent)
+    use = find_lab(lab, Path(), phone) if lab else None
+    if file.name == directory.experiment_file.name and directory.manifest_file.is_file():
+        if use is None and phone:
+            use = use_lab(directory.lab_file, phone)
+        return directory.load_experiment(catalog(), lab=use, given=given)
+    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
+
+
+def one_link(given: str) -> LinkCondition:
+    """The link condition of a name, or of a file's path.
+
+    Raises:
+        InputError: no such condition, several, or the file is wrong.
+    """
+    if not _is_file(given):
+        return load_link(given, LINKS_DIR)
+    first, *others = read_link_file(Path(given), LINKS_DIR)
+    if others:
+        raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
+    return first
+
+
+def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
+    """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
+
+    Raises:
+        InputError: no such condition, several, the file is wrong, or the lab cannot make it.
+    """
+    check_shapeable(one_link(given), lab)
+    return {"name": Path(given).stem, **load_yaml(Path(given)).data} if _is_file(given) else given
+
+
+def _is_file(given: str) -> bool:
+    return os.sep in given or given.endswith((".yaml", ".yml"))
+
+
+def find_run(name: str, runs: Path) -> Path:
+    """The run directory that `name` means: a path, part of a name in `runs`, or "" for the newest.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    if name and (Path(name) / "manifest.json").is_file():
+        return Path(name)
+    if os.sep in name:
+        raise InputError(f"{name}: not a run directory: {RunDirectory(Path(name)).why_none()}")
+    if runs.is_file():
+        raise InputError(f"{runs}: is a file. --runs needs the folder that holds the runs")
+    found = sorted(path.parent for path in runs.glob("*/manifest.json"))
+    if not found:
+        raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")
+    if not name:
+        return found[-1]
+    matches = [path for path in found if path.name.startswith(name) or path.name.endswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    names = ", ".join(path.name for path in (matches or found)[-5:])
+    if matches:
+        raise InputError(f"{runs}: {name!r} fits {len(matches)} runs. Give more of the name: {names}")
+    raise InputError(f"{runs}: no run is called {name!r}. Runs: {names}")

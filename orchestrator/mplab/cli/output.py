@@ -1,0 +1,76 @@
+"""Where words go: results to standard output, progress and errors to standard error.
+
+Texts may come from runs, bundles and captures of other users: nothing in them is markup or an emoji, and no
+character of them steers the terminal.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+
+from mplab.analysis.text import UNPRINTABLE
+from mplab.base.errors import MplabError
+from mplab.base.words import counted, duration
+
+__all__ = ["check_folder", "counted", "duration", "err", "out", "print_json", "table", "writing"]
+
+_PIPE_WIDTH = 120
+
+
+def escaped(text: str) -> str:
+    r"""``text`` with the escape of JSON, ``\u001b``, for each character that would steer a terminal."""
+    return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+class _Console(Console):
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As that of rich, with `escaped` text; what rich itself writes to steer the terminal stays."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else escaped(text), style, control)
+
+
+def _console(*, stderr: bool) -> Console:
+    """A console as wide as the terminal; where there is none, wide enough for our tables."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+
+
+out = _console(stderr=False)
+err = _console(stderr=True)
+
+
+@contextlib.contextmanager
+def writing(file: Path) -> Iterator[None]:
+    """Turn an OSError of the block into an MplabError that names the output file."""
+    try:
+        yield
+    except OSError as error:
+        raise MplabError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+
+def check_folder(file: Path) -> None:
+    """Raise MplabError when the folder of an output file is not there: before the work, not after it."""
+    if not file.parent.is_dir():
+        raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value
+    """Print one JSON document."""
+    out.print_json(json.dumps(value, default=str), indent=1)
+
+
+def table(*columns: str, title: str | None = None) -> Table:
+    """An empty table in the style of all our tables."""
+    made = Table(title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    return made

@@ -1,0 +1,154 @@
+"""JSON Schemas of experiment files, link conditions, lab files and campaign files, for editors (docs/schema/).
+
+``python -m mplab.cli.schema`` writes them again.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
+from mplab.userfiles.changes import ChangeFile
+from mplab.userfiles.ending import IntervalFile, StopFile
+from mplab.userfiles.experiment import ClaimFile, ExperimentFile, ToleranceFile
+from mplab.userfiles.hooks import HooksFile
+from mplab.userfiles.inherit import PATHS
+from mplab.userfiles.lab import (
+    AttachmentFile,
+    LabFile,
+    PhoneFile,
+    PhoneShellFile,
+    RadioFile,
+    RouterFile,
+    ServerFile,
+    VirtualRouterFile,
+)
+from mplab.userfiles.link import InlineLinkFile, LinkFile
+from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
+
+_OF_PATHS = (PathFile, BurstLossFile, QueueFile)
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def experiment_schema() -> dict[str, Any]:
+    """Of an experiment file. The names that exist, and their parameters, are not in it."""
+    schema = _schema(
+        ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
+    )
+    _paths_partly(schema)
+    _complete_unless_extended(schema["$defs"][InlineLinkFile.__name__])
+    needed = [key for key in schema["required"] if key not in _NOT_INHERITED]
+    schema["required"] = list(_NOT_INHERITED)
+    schema["if"], schema["then"] = {"not": {"required": ["extends"]}}, {"required": needed}
+    _no_other_names(schema)
+    _with_variables(schema)
+    return schema
+
+
+def link_schema() -> dict[str, Any]:
+    """Of a link condition's file."""
+    schema = _schema(LinkFile, *_OF_PATHS)
+    _paths_partly(schema)
+    _complete_unless_extended(schema)
+    return schema
+
+
+def lab_schema() -> dict[str, Any]:
+    """Of a lab file. That a phone's router is one of the routers is not in it."""
+    schema = _schema(
+        LabFile, RouterFile, VirtualRouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile
+    )
+    _no_other_names(schema)
+    return schema
+
+
+def campaign_schema() -> dict[str, Any]:
+    """Of a campaign file."""
+    return _schema(CampaignFile, ExperimentEntry, BreakerFile, CompareFile)
+
+
+def _no_other_names(schema: dict[str, Any]) -> None:
+    for entry in schema["properties"].values():
+        if "patternProperties" in entry:
+            entry["additionalProperties"] = False
+
+
+def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
+    schema = {"$schema": _DIALECT, **model.model_json_schema()}
+    for part in (model, *inner):
+        properties = schema["properties"] if part is model else schema["$defs"][part.__name__]["properties"]
+        defaults = part.model_construct().model_dump(mode="json")  # as a file would say it: "0 %", not 0.0
+        for name, entry in properties.items():
+            entry.pop("title", None)
+            if name in defaults and defaults[name] is not None:
+                entry["default"] = defaults[name]
+    return schema
+
+
+def _paths_partly(schema: dict[str, Any]) -> None:
+    """Of a path, only what is said where it is not whole."""
+    for part in (ChangeFile, DirectionFile):
+        for entry in schema["$defs"][part.__name__]["properties"].values():
+            for word in ("title", "default"):  # what one does not name stays as it is: it has no default
+                entry.pop(word, None)
+    path = schema["$defs"][PathFile.__name__]
+    del path["required"], path["properties"]["rtt"]["default"]  # see _complete_unless_extended
+
+
+def _complete_unless_extended(link: dict[str, Any]) -> None:
+    """A condition needs both paths whole, but not one that inherits, nor a key that a sweep gives."""
+    link["required"] = [key for key in link["required"] if key not in PATHS]
+    link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
+    whole = {"required": ["down", "up"]}
+    link["if"] = {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["sweep"]}]}}
+    link["then"] = {"required": list(PATHS), "properties": dict.fromkeys(PATHS, whole)}
+
+
+_NOT_INHERITED = ("mplab", "name")
+_FIXED = ("mplab", "extends", "vars")
+"""What is read before variables are."""
+_VARIABLE = "Variable"
+_ABOUT = ("title", "description", "default", "examples")
+
+
+def _with_variables(schema: dict[str, Any]) -> None:
+    """A variable may stand for every value that is no free text."""
+    for owner in (schema, *schema["$defs"].values()):
+        entries = owner.get("properties", {})
+        for name, entry in entries.items():
+            entries[name] = entry if name in _FIXED else _or_variable(entry)
+    uses = {"type": "string", "pattern": r"\$\{[a-z][a-z0-9_]{0,39}\}", "description": "With a variable of 'vars'."}
+    schema["$defs"][_VARIABLE] = uses
+
+
+def _or_variable(entry: dict[str, Any]) -> dict[str, Any]:
+    values = {word: value for word, value in entry.items() if word not in _ABOUT}
+    if not values or "const" in values or (values.get("type") == "string" and not {"pattern", "enum"} & values.keys()):
+        return entry
+    options = values["anyOf"] if list(values) == ["anyOf"] else [values]
+    about = {word: entry[word] for word in _ABOUT if word in entry}
+    return {"anyOf": [*options, {"$ref": f"#/$defs/{_VARIABLE}"}], **about}
+
+
+def _described(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"description": entry["description"]}
+
+
+def schema_files() -> dict[str, str]:
+    """File name → text."""
+    schemas = {EXPERIMENT: experiment_schema(), LINK: link_schema(), LAB: lab_schema(), CAMPAIGN: campaign_schema()}
+    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
+
+
+def write_schemas(directory: Path = DIRECTORY) -> None:
+    """Write `schema_files` to `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in schema_files().items():
+        (directory / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_schemas()

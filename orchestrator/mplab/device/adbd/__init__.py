@@ -1,0 +1,9 @@
+"""The device side of adb's protocol, over TCP.
+
+Written from the protocol's own documents (protocol.txt, SERVICES.TXT and SYNC.TXT of Android's adb).
+"""
+
+from mplab.device.adbd.backend import Backend, Channel
+from mplab.device.adbd.server import AdbServer
+
+__all__ = ["AdbServer", "Backend", "Channel"]

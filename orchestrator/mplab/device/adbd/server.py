@@ -1,0 +1,89 @@
+"""adbd: listens for hosts."""
+
+import asyncio
+import contextlib
+import socket
+
+from mplab.device.adbd.backend import Backend
+from mplab.device.adbd.connection import Connection
+from mplab.device.adbd.message import MAX_PAYLOAD
+from mplab.device.adbd.services import Services
+
+_FINISH_S = 5.0
+
+
+class AdbServer:
+    """Accepts hosts at one or more addresses while it runs.
+
+    Args:
+        backend: the device.
+        host: address to listen at.
+        port: 0 for a free one.
+    """
+
+    def __init__(self, backend: Backend, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._backend = backend
+        self._host = host
+        self.port = port
+        self._server: asyncio.Server | None = None
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self.silent = False
+        """Connections are accepted and nothing is answered: the host calls the device offline."""
+
+    @property
+    def running(self) -> bool:
+        """It accepts connections."""
+        return self._server is not None
+
+    async def start(self) -> None:
+        """Begin to listen. Raises OSError."""
+        sock = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((self._host, self.port))
+            self._server = await asyncio.start_server(self._connected, sock=sock, limit=MAX_PAYLOAD)
+        except OSError:
+            sock.close()
+            raise
+        self.port = sock.getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening and end every connection."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        await self.disconnect()
+
+    async def disconnect(self) -> None:
+        """End every connection."""
+        for connection in self._connections:
+            connection.close()
+        if self._connections:
+            await asyncio.wait(set(self._connections.values()), timeout=_FINISH_S)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sock: socket.socket = writer.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a connection's callback is one
+        if self.silent:
+            await self._ignore(reader, writer)
+            return
+        connection = Connection(reader, writer, self._backend, Services(self._backend).serve)
+        self._connections[connection] = task
+        try:
+            await connection.run()
+        finally:
+            self._connections.pop(connection, None)
+            await connection.finish()
+
+    async def _ignore(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while self.silent:
+                with contextlib.suppress(TimeoutError):
+                    if not await asyncio.wait_for(reader.read(65536), 0.2):
+                        break
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()

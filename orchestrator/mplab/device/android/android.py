@@ -1,0 +1,75 @@
+"""The phone as its commands see it."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+from mplab.device.android.processes import Processes
+from mplab.device.android.radios import RadioControl
+from mplab.device.android.state import State
+from mplab.device.calls import Call
+from mplab.device.network import Network
+from mplab.device.screen.agents import Agents
+from mplab.device.system import System
+
+
+class Android:
+    """State, processes, radios and screen of one phone, and the way to whoever runs it.
+
+    Args:
+        state: what it knows about itself.
+        system: its processes and files.
+        network: its interfaces.
+        agents: programs of UI frameworks.
+        listen: makes a listening socket inside it.
+        reboot: begins a reboot; its reason.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        system: System,
+        network: Network,
+        *,
+        agents: Agents,
+        listen: Callable[[str], socket.socket],
+        reboot: Callable[[str], None],
+    ) -> None:
+        self.state = state
+        self.system = system
+        self.network = network
+        self.agents = agents
+        self.listen = listen
+        self.reboot = reboot
+        self.processes = Processes(state, system)
+        self.radios = RadioControl(state, network)
+        self.booted = False
+        self.running_agents: dict[str, asyncio.Task[int]] = {}
+        self.broadcast_listeners: list[Callable[[str, str, dict[str, str]], None]] = []
+        """Told of every broadcast: action, component, extras."""
+
+    def start(self) -> None:
+        """After a boot."""
+        self.booted = True
+        self.radios.start()
+        self.state.log.add("SystemServer", "Boot completed")
+
+    async def stop(self) -> None:
+        """Before a reboot, and at the end."""
+        self.booted = False
+        await self.radios.stop()
+        self.state.radios.wifi_up = self.state.radios.data_up = False
+        for task in self.running_agents.values():
+            task.cancel()
+        self.processes.forget()
+        self.state.screen.reboot()
+
+    async def follow_screen(self) -> None:
+        """Whatever is in front runs."""
+        package = self.state.packages.get(self.state.screen.focus()[0])
+        if package is not None and not package.info.system:
+            await self.processes.start(package)
+
+
+Command = Callable[[Android, Call], Awaitable[int]]
+"""Answers a command of the phone; returns the exit code."""

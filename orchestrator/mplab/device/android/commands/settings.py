@@ -1,0 +1,76 @@
+"""settings: get, put, list, delete, reset of the three namespaces."""
+
+from mplab.device.android.android import Android, Command
+from mplab.device.calls import Call, CommandError
+
+_NAMESPACES = ("system", "secure", "global")
+_HELP = """Settings provider (settings) commands:
+  help
+      Print this help text.
+  get [--user <USER_ID> | current] NAMESPACE KEY
+      Retrieve the current value of KEY.
+  put [--user <USER_ID> | current] NAMESPACE KEY VALUE [TAG] [default]
+      Change the contents of KEY to VALUE.
+  delete [--user <USER_ID> | current] NAMESPACE KEY
+      Delete the entry for KEY.
+  list [--user <USER_ID> | current] NAMESPACE
+      Print all defined keys.
+      NAMESPACE is one of {system, secure, global}, case-insensitive
+"""
+_ARGUMENTS = {"get": 2, "put": 3, "delete": 2, "list": 1}
+_PROXY = "http_proxy"
+_RADIO_SETTINGS = ("mobile_data_always_on", "airplane_mode_on", "mobile_data", "wifi_on")
+
+
+async def settings(device: Android, call: Call) -> int:
+    """``settings VERB [--user N] NAMESPACE [KEY [VALUE]]``."""
+    words = _without_user(call.argv[1:])
+    if not words or words[0] in {"help", "-h"}:
+        await call.out(_HELP)
+        return 0
+    verb, *rest = words
+    if verb not in _ARGUMENTS:
+        raise CommandError(f"Invalid command: {verb}", 255)
+    if len(rest) < _ARGUMENTS[verb]:
+        raise CommandError("Bad arguments", 255)
+    namespace = rest[0].lower()
+    if namespace not in _NAMESPACES:
+        raise CommandError(f"Invalid namespace '{rest[0]}'", 255)
+    values = device.state.settings[namespace]
+    if verb == "get":
+        await call.out(f"{values.get(rest[1], 'null')}\n")
+    elif verb == "list":
+        await call.out("".join(f"{key}={value}\n" for key, value in sorted(values.items())))
+    elif verb == "put":
+        values[rest[1]] = rest[2]
+        if rest[1] in _RADIO_SETTINGS:
+            device.radios.update()
+        if (namespace, rest[1]) == ("global", _PROXY):
+            _take_proxy(device, rest[2])
+    else:
+        await call.out(f"Deleted {int(values.pop(rest[1], None) is not None)} rows\n")
+    return 0
+
+
+def _take_proxy(device: Android, given: str) -> None:
+    """What ConnectivityService makes of the old setting when it changes (ProxyTracker, Android 10 to 16): ``HOST:PORT``
+    becomes the proxy of every app that asks for one; without a host or a port there is none.
+    """
+    host, _, port = given.partition(":")
+    valid = bool(host) and port.isdigit() and int(port) > 0
+    device.state.settings["global"] |= {
+        "global_http_proxy_host": host if valid else "",
+        "global_http_proxy_port": port if valid else "0",
+        "global_http_proxy_exclusion_list": "",
+    }
+    device.state.screen.use_proxy(f"{host}:{port}" if valid else "")
+
+
+def _without_user(words: list[str]) -> list[str]:
+    if "--user" in words:
+        at = words.index("--user")
+        return words[:at] + words[at + 2 :]
+    return words
+
+
+COMMANDS: dict[str, Command] = {"settings": settings}

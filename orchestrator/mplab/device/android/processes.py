@@ -1,0 +1,83 @@
+"""Apps as processes: what ``ps`` shows, ``kill`` ends, and whose uid their traffic has."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from mplab.device.android.state import Package, State
+from mplab.device.system import System
+
+
+@dataclass
+class AppProcess:
+    """A running app."""
+
+    process: asyncio.subprocess.Process
+    outer_pid: int
+    pid: int
+    """As the device sees it."""
+    watch: asyncio.Task[None]
+
+
+class Processes:
+    """The apps that run."""
+
+    def __init__(self, state: State, system: System) -> None:
+        self._state = state
+        self._system = system
+        self._running: dict[str, AppProcess] = {}
+
+    def pid_of(self, package: str) -> int | None:
+        """The process of an app, as the device sees it; None when it does not run."""
+        found = self._running.get(package)
+        return found.pid if found else None
+
+    async def start(self, package: Package) -> int:
+        """Run an app's process, when it has none; its pid."""
+        name = package.info.name
+        if found := self._running.get(name):
+            return found.pid
+        process = await self._system.spawn(
+            ["/system/bin/sh", "-c", f"echo $$; exec -a {name} /system/bin/applet"],
+            uid=package.uid,
+            env={"APPLET_APP": "1"},
+        )
+        assert process.stdout is not None  # noqa: S101 - it has pipes
+        pid = int(await process.stdout.readline() or b"0")
+        children = psutil.Process(process.pid).children()
+        outer = children[0].pid if children else process.pid
+        watch = asyncio.create_task(self._watch(name, process))
+        self._running[name] = AppProcess(process, outer, pid, watch)
+        self._state.log.add("ActivityManager", f"Start proc {pid}:{name}/u0a{package.uid - 10000} for top-activity")
+        return pid
+
+    async def stop(self, name: str) -> None:
+        """End an app's process."""
+        if found := self._running.pop(name, None):
+            found.watch.cancel()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(found.outer_pid, signal.SIGKILL)
+            await found.process.wait()
+            self._state.log.add("ActivityManager", f"Force stopping {name} appid={found.pid} user=0: from pid 1337")
+
+    def forget(self) -> None:
+        """At a reboot: they have all ended."""
+        for found in self._running.values():
+            found.watch.cancel()
+        self._running.clear()
+
+    def outer_path(self, name: str) -> Path | None:
+        """``/proc/PID`` of an app on this machine."""
+        found = self._running.get(name)
+        return Path(f"/proc/{found.outer_pid}") if found else None
+
+    async def _watch(self, name: str, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
+        self._running.pop(name, None)
+        self._state.screen.stop(name)
+        self._state.log.add("ActivityManager", f"Process {name} has died: fg TOP")

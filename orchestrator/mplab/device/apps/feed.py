@@ -1,0 +1,125 @@
+"""A social network's app without a screen: refreshes, lists what is nearby, posts.
+
+A program of its own that imports nothing of mplab; the server is that of ``proxy-docker/mplab/services/feed``.
+
+``feed.py URL refresh --pictures URL``: stories, then their pictures; ``texts=N`` when they can be read,
+``pictures=N bytes=B`` when all is there. ``feed.py URL nearby``: ``place=… friend=…``, the first of each.
+``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]``: ``post=ID sha256=…``.
+"""
+
+import argparse
+import hashlib
+import json
+import ssl
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+_TIMEOUT_S = 60.0
+_AT_A_TIME = 6
+
+
+class Network:
+    """The server, as one account sees it."""
+
+    def __init__(self, url: str, account: str, cacert: str) -> None:
+        self._url = url.rstrip("/")
+        self._account = urllib.parse.quote(account)
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+        if self._url.startswith("https:"):
+            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=cacert or None)))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def ask(self, path: str, *, body: bytes | None = None, method: str = "GET") -> Any:  # noqa: ANN401 - any JSON
+        """Ask the server. Raises OSError, ValueError."""
+        between = "&" if "?" in path else "?"
+        url = f"{self._url}/api/{path}{between}account={self._account}"
+        return json.loads(self.get(urllib.request.Request(url, data=body, method=method)))  # noqa: S310 - http(s)
+
+    def get(self, request: "urllib.request.Request | str") -> bytes:
+        """A whole body."""
+        with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
+            content: bytes = answer.read()
+            return content
+
+
+def main() -> int:
+    """Exit code: 0, or 1 when the server did not do its part."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("url")
+    parser.add_argument("--account", default="phone")
+    parser.add_argument("--cacert", default="")
+    actions = parser.add_subparsers(dest="action", required=True)
+    refresh = actions.add_parser("refresh")
+    refresh.add_argument("--pictures", required=True)
+    refresh.add_argument("--number", type=int, default=1)
+    refresh.add_argument("--stories", type=int, default=10)
+    actions.add_parser("nearby")
+    post = actions.add_parser("post")
+    post.add_argument("kind", choices=["status", "photo", "check-in"])
+    post.add_argument("text")
+    post.add_argument("--photo", default="")
+    post.add_argument("--place", default="")
+    post.add_argument("--friend", default="")
+    given = parser.parse_args()
+    network = Network(given.url, given.account, given.cacert)
+    try:
+        if given.action == "refresh":
+            do_refresh(network, given.pictures.rstrip("/"), given.number, given.stories)
+        elif given.action == "nearby":
+            found = network.ask("nearby")
+            _tell(f"place={found['places'][0]['name']} friend={found['friends'][0]['name']}")
+        else:
+            do_post(network, vars(given))
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        _tell(str(error) or type(error).__name__)
+        return 1
+    return 0
+
+
+def do_refresh(network: Network, pictures: str, number: int, count: int) -> None:
+    """New stories, and their pictures, some at a time."""
+    stories = network.ask(f"feed?refresh={number}&stories={count}")["stories"]
+    _tell(f"texts={len(stories)}")
+    wanted = [(story, part) for story in stories for part in ("avatar", "picture") if story[part]]
+
+    def load(one: tuple[Mapping[str, Any], str]) -> int:
+        story, part = one
+        came = len(network.get(f"{pictures}/{story[part]['path']}?story={story['id']}"))
+        if came != story[part]["bytes"]:
+            raise ValueError(f"{story[part]['path']}: {came} of {story[part]['bytes']} bytes came")
+        return came
+
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        _tell(f"pictures={len(wanted)} bytes={sum(pool.map(load, wanted))}")
+
+
+def do_post(network: Network, given: Mapping[str, Any]) -> None:
+    """Publish; raises ValueError when the server has something else than what was sent."""
+    sent = {"kind": given["kind"], "text": given["text"], "place": given["place"], "friend": given["friend"]}
+    sha256 = ""
+    if given["photo"]:
+        content = Path(given["photo"]).read_bytes()
+        photo = network.ask("photos", body=content, method="PUT")
+        sha256 = hashlib.sha256(content).hexdigest()
+        if photo["sha256"] != sha256:
+            raise ValueError(f"the server has another photo ({photo['bytes']} bytes) than was sent")
+        sent["photo"] = photo["id"]
+    answer = network.ask("posts", body=json.dumps(sent).encode(), method="POST")
+    if answer["text"] != given["text"]:
+        raise ValueError("the server has another text than was sent")
+    _tell(f"post={answer['id']} sha256={sha256}")
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""A browser without a screen: loads a page and all of its objects by curl.
+
+A program of its own that imports nothing of mplab. ``page.py URL`` writes ``bytes=B objects=N seconds=S`` when all is
+there. A page of the lab lists its objects (``<script id="mplab-objects">``: host label → path → bytes), which are
+then loaded in parallel, each checked for its length; of any other page that alone is loaded.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+_PARALLEL = 12
+_LISTING = re.compile(r'<script[^>]*id="mplab-objects"[^>]*>(.*?)</script>', re.DOTALL)
+
+
+def main() -> int:
+    """Exit code: 0, or 1 when something did not come."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("url")
+    parser.add_argument("--cacert", default="")
+    parser.add_argument("--devtools", default="")
+    parser.add_argument("--proxy", default="")
+    given = parser.parse_args()
+    if given.devtools:
+        browser = [sys.executable, "-m", "mplab.device.chromium"]
+        os.execv(browser[0], [*browser, "load", given.devtools, given.url])  # noqa: S606 - no shell is wanted
+    way = ["--proxy", f"http://{given.proxy}"] if given.proxy else ["--noproxy", "*"]
+    curl = ["curl", "-q", *way, "-sS", "--location", "--fail"]
+    curl += ["--cacert", given.cacert] if given.cacert else []
+    began = time.monotonic()
+    page = subprocess.run([*curl, given.url], capture_output=True, check=False)
+    if page.returncode:
+        return _failed(page.stderr.decode(errors="replace"))
+    objects = listed(given.url, page.stdout.decode(errors="replace"))
+    total = len(page.stdout)
+    if objects:
+        urls = [word for url, _ in objects for word in ("-o", "/dev/null", url)]
+        written = ["-w", "%{url_effective} %{size_download}\n"]
+        # curl's own limit of a command line's URLs is that of the kernel: 128 kB.
+        rest = subprocess.run(
+            [*curl, "--parallel", "--parallel-immediate", "--parallel-max", str(_PARALLEL), *written, *urls],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        came = dict(line.rsplit(" ", 1) for line in rest.stdout.splitlines() if " " in line)
+        missing = [url for url, size in objects if came.get(url) != str(size)]
+        if rest.returncode or missing:
+            return _failed(rest.stderr or f"{len(missing)} objects did not come whole: {missing[0]}")
+        total += sum(size for _, size in objects)
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"bytes={total} objects={1 + len(objects)} seconds={seconds:.3f}\n")
+    return 0
+
+
+def listed(url: str, page: str) -> Sequence[tuple[str, int]]:
+    """Addresses and lengths of what a page lists beside itself."""
+    found = _LISTING.search(page)
+    parts = urlsplit(url)
+    domain = parts.netloc.partition(".")[2]
+    hosts: dict[str, dict[str, int]] = json.loads(found[1]) if found else {}
+    return [
+        (f"{parts.scheme}://{host}.{domain}{path}", size)
+        for host, paths in hosts.items()
+        for path, size in paths.items()
+        if (f"{host}.{domain}", path) != (parts.netloc, parts.path or "/")
+    ]
+
+
+def _failed(said: str) -> int:
+    sys.stdout.write((said.strip().splitlines() or ["nothing came"])[-1] + "\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

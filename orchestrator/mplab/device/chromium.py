@@ -1,0 +1,167 @@
+"""What the scripted Chrome loads its pages with: this machine's Chromium, behind the socket that Android's Chrome has.
+
+``python -m mplab.device.chromium serve NAME`` runs it, without a screen, in the network that it is started in:
+its DevTools are at the abstract socket NAME there. ``load NAME URL`` opens a page in it and writes ``bytes=B objects=N
+seconds=S`` once that has its load event, as ``page.py`` does. With an empty NAME `serve` ends at once.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mplab.base.errors import MplabError
+from mplab.device.screen.script import CACERT
+from mplab.drivers.origin.certificates import nss_database
+from mplab.drivers.ui.browser import BY_PORT, PORT_FILE, PREFERENCES, Wrapper, switches
+from mplab.drivers.ui.tab import DevTools
+from mplab.scenarios.base.pages.loaded import loaded_objects
+
+_PRIVATE = Path("/dev/shm")  # noqa: S108 - of the device, or of its lab: it goes with them
+_START_TIMEOUT_S = 30.0
+_LOAD_TIMEOUT_S = 60.0
+_POLL_S = 0.05
+
+
+def connect(name: str) -> socket.socket:
+    """A connection to an abstract socket. Raises OSError."""
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.connect(b"\0" + name.encode())
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+async def serve(name: str, cacert: str, proxy: str) -> None:
+    """Run the browser until it or this program's parent ends, or SIGTERM comes.
+
+    Args:
+        name: of the socket. Whoever connects before the browser is up, waits.
+        cacert: the certificate authority that it trusts, PEM; the system's list: its own.
+        proxy: its HTTP proxy, ``HOST:PORT``; "": none. Chrome on Android changes it while it runs.
+
+    Raises:
+        LabNotReadyError: it, or what it needs, is missing.
+        MplabError: it has ended by itself.
+        OSError: the socket is somebody else's.
+    """
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection; it waits until the browser is up."""
+        with contextlib.suppress(OSError), contextlib.closing(writer):
+            to_browser = await asyncio.open_connection("127.0.0.1", await port)
+            with contextlib.closing(to_browser[1]):
+                await asyncio.gather(_copy(reader, to_browser[1]), _copy(to_browser[0], writer))
+
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(b"\0" + name.encode())
+    server = await asyncio.start_unix_server(relay, sock=sock)
+    with tempfile.TemporaryDirectory(prefix="chrome-", dir=_PRIVATE, ignore_cleanup_errors=True) as folder:
+        with _browser(Path(folder), cacert, proxy) as process:
+            parent, end = os.getppid(), asyncio.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, end.set)
+            while process.poll() is None and not end.is_set() and os.getppid() == parent:
+                if not port.done() and (found := _port(Path(folder) / "profile")):
+                    port.set_result(found)
+                await asyncio.sleep(_POLL_S)
+        server.close()
+    if not end.is_set() and os.getppid() == parent:
+        raise MplabError("Chromium has ended")
+
+
+@contextlib.contextmanager
+def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Chromium, with all that it writes in `folder`; it ends with this program, however that ends."""
+    home, profile = folder / "home", folder / "profile"
+    (profile / "Default").mkdir(parents=True)
+    (profile / "Default" / "Preferences").write_text(json.dumps(PREFERENCES))
+    home.mkdir()
+    if cacert != CACERT:
+        nss_database(home / ".pki" / "nssdb", Path(cacert))
+    way = [f"--proxy-server=http://{proxy}"] if proxy else []
+    wrapper = Wrapper.write(folder, enter=["setpriv", "--pdeathsig", "KILL", "--"], home=home)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(wrapper.path), *switches(profile, driven=BY_PORT), *way],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # SIGTERM to this program is not for it: apps on Android end at once, by SIGKILL
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _port(profile: Path) -> int:
+    """Where its DevTools listen; 0: not yet."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int((profile / PORT_FILE).read_text().splitlines()[0])
+    return 0
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    while data := await source.read(65536):
+        target.write(data)
+        await target.drain()
+    with contextlib.suppress(OSError):
+        target.write_eof()
+
+
+def load(name: str, url: str) -> str:
+    """Open a page; what came. Raises MplabError: nobody answers, or it did not come."""
+    began = time.monotonic()
+    while True:  # the browser may just have been started
+        try:
+            connect(name).close()
+            break
+        except OSError:
+            if time.monotonic() > began + _START_TIMEOUT_S:
+                raise MplabError("Chromium does not answer") from None
+            time.sleep(_POLL_S)
+    with DevTools("Chromium", lambda: connect(name)).tab(timeout_s=_START_TIMEOUT_S) as tab:
+        began = time.monotonic()
+        tab.open(url, timeout_s=_LOAD_TIMEOUT_S)
+        seconds = time.monotonic() - began
+        objects = loaded_objects(tab.network_events())
+    total = sum(item.transferred_bytes for item in objects)
+    return f"bytes={total} objects={len(objects)} seconds={seconds:.3f}"
+
+
+def main() -> int:
+    """Exit code: 0, or 1 when the browser could not be started or the page did not come."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verb", choices=("serve", "load"))
+    parser.add_argument("name")
+    parser.add_argument("url", nargs="?", default="")
+    parser.add_argument("--cacert", default=CACERT)
+    parser.add_argument("--proxy", default="")
+    given = parser.parse_args()
+    try:
+        if given.verb == "load":
+            print(load(given.name, given.url))
+        elif given.name:
+            asyncio.run(serve(given.name, given.cacert, given.proxy))
+    except (MplabError, OSError) as error:
+        print(str(error).splitlines()[0])
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The way to a running device: an abstract unix socket, one JSON object a line each way; it leaves no file behind."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import DeviceError, LabNotReadyError, MplabError
+
+_PREFIX = "mplab-device/"
+_LISTED = re.compile(rf"@({re.escape(_PREFIX)}\d+/[A-Za-z0-9._-]+)")
+_TIMEOUT_S = 60.0
+_CREDENTIALS = struct.Struct("3i")
+
+Operation = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def control_name(pid: int, serial: str) -> str:
+    """Of a device's socket, without the zero byte in front."""
+    return f"{_PREFIX}{pid}/{serial}"
+
+
+class ControlServer:
+    """Answers whoever has the same user as this process."""
+
+    def __init__(self, name: str, operation: Operation) -> None:
+        self._name = name
+        self._operation = operation
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Begin to listen."""
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(b"\0" + self._name.encode())
+        self._server = await asyncio.start_unix_server(self._connected, sock=sock)
+
+    async def stop(self) -> None:
+        """Stop."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sock: socket.socket = writer.get_extra_info("socket")
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        _pid, uid, _gid = _CREDENTIALS.unpack(credentials)
+        try:
+            while uid in {0, os.geteuid()} and (line := await reader.readline()):
+                writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            return {"ok": True, **await self._operation(json.loads(line))}
+        except (MplabError, OSError, ValueError, TypeError, KeyError) as error:
+            return {"ok": False, "error": str(error) or type(error).__name__}
+
+
+def ask(name: str, request: dict[str, Any], *, timeout_s: float = _TIMEOUT_S) -> dict[str, Any]:
+    """Ask a running device.
+
+    Raises:
+        DeviceError: it is not there, or it refuses.
+    """
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(timeout_s)
+        try:
+            sock.connect(b"\0" + name.encode())
+            sock.sendall(json.dumps(request).encode() + b"\n")
+            line = sock.makefile("rb").readline()
+        except OSError as error:
+            raise DeviceError(name.rpartition("/")[2], f"the emulated device does not answer: {error}") from None
+    answer: dict[str, Any] = json.loads(line or b'{"ok": false, "error": "it has ended"}')
+    if not answer.pop("ok"):
+        raise DeviceError(name.rpartition("/")[2], answer["error"])
+    return answer
+
+
+def running_devices() -> dict[str, str]:
+    """Serial → control socket of the devices that run in this network namespace."""
+    found = {}
+    for line in Path("/proc/net/unix").read_text().splitlines():
+        if match := _LISTED.search(line):
+            found[match.group(1).rpartition("/")[2]] = match.group(1)
+    return found
+
+
+def find_device(serial: str = "") -> str:
+    """Control socket of the device `serial`; of the only one when "".
+
+    Raises:
+        LabNotReadyError: there is none, or there are several.
+    """
+    devices = running_devices()
+    if serial in devices:
+        return devices[serial]
+    names = ", ".join(sorted(devices)) or "none"
+    if serial:
+        raise LabNotReadyError(f"no emulated device {serial!r} is running; there are: {names}")
+    if not devices:
+        raise LabNotReadyError("no emulated device is running: 'mplab lab device' starts one")
+    if len(devices) > 1:
+        raise LabNotReadyError(f"several emulated devices are running: say which one by --serial ({names})")
+    return next(iter(devices.values()))

@@ -1,0 +1,132 @@
+"""`Device`: an emulated device for as long as its context."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from mplab.base.errors import DeviceError, InputError
+from mplab.base.nodes import Node
+from mplab.base.programs import UNSHARE
+from mplab.device.control import ask
+from mplab.device.settings import DeviceSettings
+from mplab.device.system.toolbox import NEEDED
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 15.0
+
+
+class Device:
+    """Starts an emulated device in a process of its own.
+
+    Args:
+        settings: what it is.
+        node: a node of a lab whose network it shall have, e.g. the lab's ``phone``; without one it has a network of its
+            own, with ``wlan0`` and ``rmnet0`` that lead to a router each, and no farther.
+    """
+
+    def __init__(self, settings: DeviceSettings | None = None, node: Node | None = None) -> None:
+        settings = settings or DeviceSettings()
+        self._settings = DeviceSettings(**{**vars(settings), "network_pid": node.pid}) if node else settings
+        self._process: subprocess.Popen[str] | None = None
+        self._facts: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until adb can connect.
+
+        Raises:
+            LabNotReadyError: a program that it needs is missing.
+            InputError: its phone file is wrong.
+            DeviceError: it cannot be started.
+        """
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        self.stop()
+
+    def start(self) -> None:
+        """Start it; see `__enter__`."""
+        for program in NEEDED:
+            program.path()
+        self._process = subprocess.Popen(
+            device_argv(self._settings),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C ends what has started it, in its own order
+        )
+        assert self._process.stdout is not None  # noqa: S101 - PIPE was asked for
+        line = self._process.stdout.readline()
+        facts = json.loads(line) if line.startswith("{") else {"event": "failed", "error": "it ended at once"}
+        if facts.pop("event") != "ready":
+            self.stop()
+            if facts.get("exit_code") == InputError.exit_code:
+                raise InputError(facts["error"])
+            raise DeviceError("emulated device", facts["error"])
+        self._facts = facts
+
+    def stop(self) -> None:
+        """End it; nothing is left of it."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    @property
+    def running(self) -> bool:
+        """It has not ended by itself."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return int(self._facts["pid"])
+
+    @property
+    def address(self) -> str:
+        """For ``adb connect``, and its serial there: ``127.0.0.1:40123``."""
+        return str(self._facts["address"])
+
+    @property
+    def serial(self) -> str:
+        """What ``getprop ro.serialno`` says."""
+        return str(self._facts["serial"])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Serial, address, model, …"""
+        return dict(self._facts)
+
+    def fault(self, name: str, **parameters: object) -> dict[str, Any]:
+        """Make a fault happen; ``clear`` ends them. Raises DeviceError."""
+        return dict(self.ask({"op": "fault", "name": name, **parameters}).get("result", {}))
+
+    def state(self) -> dict[str, Any]:
+        """Radios, battery, what is in front, which agents run, the last lines of the log."""
+        return self.ask({"op": "state"})
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask its control socket. Raises DeviceError."""
+        return ask(self._facts["control"], request)
+
+
+def device_argv(settings: DeviceSettings) -> list[str]:
+    """The command that runs a device in the foreground."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    python = [sys.executable, "-m", "mplab.device", "serve", json.dumps(settings.to_json())]
+    return [str(UNSHARE.path()), *user, "--mount", "--", *python]

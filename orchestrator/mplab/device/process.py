@@ -1,0 +1,138 @@
+"""The device's process: ``python -m mplab.device serve SETTINGS`` (JSON), in a mount namespace of its own.
+
+It prints one line of JSON when the device is up, and ends on SIGTERM, SIGINT, or when its standard input ends: with
+whoever has started it. Then nothing of it is left: files are in its own tmpfs, processes in its own PID namespace.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import MplabError
+from mplab.device.android.commands.cmd import switch
+from mplab.device.android.model import load_phone
+from mplab.device.control import ControlServer, control_name
+from mplab.device.emulated import EmulatedDevice
+from mplab.device.faults import FAULTS, cause
+from mplab.device.screens import make_screen
+from mplab.device.settings import DeviceSettings
+
+_OWN = Path("/dev/shm")  # noqa: S108 - hidden below by a tmpfs of this process
+
+
+def make_runtime() -> Path:
+    """An empty folder in a tmpfs that nobody else sees; this process has a mount namespace of its own."""
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab-device", str(_OWN)], check=True)
+    runtime = _OWN / "mplab-device"
+    runtime.mkdir()
+    return runtime
+
+
+async def serve(settings: DeviceSettings) -> int:
+    """Run one device until it is told to end."""
+    model = load_phone(settings.phone)
+    runtime = make_runtime()
+    screen, agents = make_screen(settings, model, runtime, lambda: device.system.pid)
+    device = EmulatedDevice(settings, model, screen, agents, runtime)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    control = ControlServer(control_name(os.getpid(), device.state.serial), _Operations(device))
+    try:
+        await device.start()
+        await control.start()
+        _watch_parent(loop, ended)
+        print(json.dumps({"event": "ready", **facts(device)}), flush=True)
+        await ended.wait()
+    finally:
+        with contextlib.suppress(OSError):
+            await control.stop()
+        await device.stop()
+    return 0
+
+
+def facts(device: EmulatedDevice) -> dict[str, Any]:
+    """What a user has to know of it."""
+    state = device.state
+    host = device._settings.host
+    return {
+        "serial": state.serial,
+        "address": f"{f'[{host}]' if ':' in host else host}:{device.adbd.port}",
+        "host": host,
+        "port": device.adbd.port,
+        "model": state.model.model,
+        "android": state.model.android,
+        "rooted": state.rooted,
+        "mptcp": state.model.mptcp,
+        "control": control_name(os.getpid(), state.serial),
+        "pid": os.getpid(),
+        "system_pid": device.system.pid,
+    }
+
+
+def _watch_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    def read() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            ended.set()
+
+    with contextlib.suppress(PermissionError):  # a regular file, /dev/null: nobody there
+        loop.add_reader(0, read)
+
+
+class _Operations:
+    """What the control socket takes."""
+
+    def __init__(self, device: EmulatedDevice) -> None:
+        self._device = device
+
+    async def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        operation = request.pop("op")
+        state = self._device.state
+        if operation == "fault":
+            return {"result": await cause(self._device, request.pop("name"), request)}
+        if operation == "faults":
+            return {"faults": sorted(FAULTS)}
+        if operation == "state":
+            radios, battery = vars(state.radios), vars(state.battery)
+            return {
+                **facts(self._device),
+                "radios": radios,
+                "battery": battery,
+                "booted": self._device.android.booted,
+                "awake": state.awake,
+                "adb_root": state.adb_root,
+                "focus": state.screen.focus(),
+                "agents": sorted(self._device.android.running_agents),
+                "multipath": state.multipath,
+                "log": [f"{line.tag}: {line.text}" for line in state.log.lines()[-20:]],
+            }
+        if operation == "switch":
+            switch(self._device.android, request["what"], on=request["on"])
+            return {}
+        raise ValueError(f"unknown operation {operation!r}")
+
+
+def main(argv: list[str]) -> int:
+    """``serve SETTINGS``."""
+    logging.basicConfig(level=logging.WARNING, format="mplab device: %(levelname)s %(name)s: %(message)s")
+    if len(argv) != 2 or argv[0] != "serve":
+        print("usage: python -m mplab.device serve SETTINGS", file=sys.stderr)
+        return 2
+    try:
+        return asyncio.run(serve(DeviceSettings.from_json(json.loads(argv[1]))))
+    except (MplabError, OSError) as error:
+        print(
+            json.dumps({"event": "failed", "error": str(error), "exit_code": getattr(error, "exit_code", 1)}),
+            flush=True,
+        )
+        return getattr(error, "exit_code", 1)

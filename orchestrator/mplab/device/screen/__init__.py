@@ -1,0 +1,9 @@
+"""What the emulated device shows, and what its user does to it."""
+
+from mplab.device.screen.home import HomeScreen
+from mplab.device.screen.load import load_script
+from mplab.device.screen.protocol import InstalledPackage, Screen
+from mplab.device.screen.script import AppScript
+from mplab.device.screen.scripted import ScriptedScreen
+
+__all__ = ["AppScript", "HomeScreen", "InstalledPackage", "Screen", "ScriptedScreen", "load_script"]

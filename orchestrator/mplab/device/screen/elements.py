@@ -1,0 +1,91 @@
+"""Elements as WebDriver knows them: by references that can become stale."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mplab.device.screen.hands import Hands
+from mplab.device.screen.locators import Path, at, locate
+from mplab.drivers.ui.hierarchy import Node
+
+ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
+"""WebDriver, 11.: the key of an element's reference."""
+ATTRIBUTES: Mapping[str, Callable[[Node], str]] = {
+    "text": lambda node: node.text,
+    "name": lambda node: node.description or node.text,
+    "content-desc": lambda node: node.description,
+    "contentDescription": lambda node: node.description,
+    "class": lambda node: node.kind,
+    "className": lambda node: node.kind,
+    "package": lambda node: node.package,
+    "resource-id": lambda node: node.resource_id,
+    "resourceId": lambda node: node.resource_id,
+    "bounds": lambda node: str(node.bounds),
+    "hint": lambda node: node.hint,
+    "displayed": lambda node: "true" if node.bounds.area else "false",
+}
+
+
+class WebDriverError(Exception):
+    """An error as WebDriver names it: ``no such element``."""
+
+    def __init__(self, error: str, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+@dataclass(frozen=True)
+class _Element:
+    path: Path
+    kind: str
+    resource_id: str
+
+
+class Elements:
+    """Those that a session has found.
+
+    Args:
+        hands: on the screen.
+    """
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._known: dict[str, _Element] = {}
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._known.clear()
+
+    def find(self, strategy: str, selector: str, inside: str = "") -> list[dict[str, str]]:
+        """References to what a selector finds, in an element or on the whole screen.
+
+        Raises:
+            WebDriverError: the element to look in is unknown.
+            WrongSelectorError: the selector cannot be read.
+        """
+        windows = self._hands.windows()
+        if not inside:
+            return [self._reference(path) for path in locate(windows, strategy, selector)]
+        base = self._element(inside).path
+        scope = at(windows, base)
+        return [self._reference((*base, *path)) for path in locate(scope.children if scope else (), strategy, selector)]
+
+    def node(self, name: str) -> Node:
+        """The element with this reference, as it is now. Raises WebDriverError when it is gone."""
+        element = self._element(name)
+        node = at(self._hands.windows(), element.path)
+        if node is None or (node.kind, node.resource_id) != (element.kind, element.resource_id):
+            raise WebDriverError("stale element reference", f"the element {name} is not there any more")
+        return node
+
+    def _reference(self, path: Path) -> dict[str, str]:
+        node = at(self._hands.windows(), path)
+        wanted = _Element(path, node.kind if node else "", node.resource_id if node else "")
+        name = next((known for known, element in self._known.items() if element == wanted), "") or str(uuid.uuid4())
+        self._known[name] = wanted
+        return {ELEMENT_KEY: name, "ELEMENT": name}
+
+    def _element(self, name: str) -> _Element:
+        if name not in self._known:
+            raise WebDriverError("no such element", f"there is no element {name}")
+        return self._known[name]

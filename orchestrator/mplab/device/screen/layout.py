@@ -1,0 +1,217 @@
+"""From the widgets of a script to elements with bounds, and to what can be touched."""
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from dataclasses import dataclass, field
+
+from mplab.device.screen.script import Condition, Widget
+from mplab.drivers.ui.hierarchy import Bounds, Node
+
+Item = MutableMapping[str, str]
+"""An entry of a list."""
+Place = tuple[str | int, ...]
+"""Which widget of the script."""
+
+_GAP = 12
+_HEIGHTS = {"ProgressBar": 90, "TextView": 100, "ImageView": 240}
+_HEIGHT = 140
+_PACKAGES = {"View": "android.view", "ViewGroup": "android.view", "WebView": "android.webkit"}
+
+
+@dataclass(frozen=True)
+class Touchable:
+    """Where a finger meets a widget."""
+
+    bounds: Bounds
+    place: Place
+    widget: Widget
+    item: Item | None
+    enabled: bool
+
+
+@dataclass
+class Scrolled:
+    """How far a container is scrolled, and can be, pixels."""
+
+    offset: int = 0
+    most: int = 0
+
+
+@dataclass
+class Layout:
+    """What one drawing has come to.
+
+    Attributes:
+        touchables: those drawn last are on top.
+        scrollers: containers that scroll, with their bounds.
+    """
+
+    touchables: list[Touchable] = field(default_factory=list)
+    scrollers: list[tuple[Bounds, Place]] = field(default_factory=list)
+
+    def at(self, x: int, y: int) -> Touchable | None:
+        """What a finger at a point meets."""
+        return next((one for one in reversed(self.touchables) if one.bounds.holds(x, y)), None)
+
+    def scroller_at(self, x: int, y: int) -> Place | None:
+        """The innermost container there that scrolls."""
+        return next((place for bounds, place in reversed(self.scrollers) if bounds.holds(x, y)), None)
+
+
+@dataclass
+class Painter:
+    """Draws widgets.
+
+    Args:
+        package: of the app.
+        fill: a text with ``{…}`` and the entry it is for → the text.
+        holds: whether a condition does.
+        entries: what a widget is repeated for.
+        value: of a variable.
+        focus: the widget that is typed into, and its entry's number.
+        scrolled: by container; kept from one drawing to the next.
+    """
+
+    package: str
+    fill: Callable[[str, Item | None], str]
+    holds: Callable[[Condition, Item | None], bool]
+    entries: Callable[[str], Iterable[Item]]
+    value: Callable[[str], str]
+    focus: Place | None
+    scrolled: MutableMapping[Place, Scrolled]
+    layout: Layout = field(default_factory=Layout)
+
+    def draw(self, widgets: Iterable[Widget], box: Bounds, place: Place) -> tuple[Node, ...]:
+        """Widgets below each other in a box."""
+        return self._column(widgets, box, box, place, None)[0]
+
+    def _column(
+        self, widgets: Iterable[Widget], box: Bounds, clip: Bounds, place: Place, item: Item | None
+    ) -> tuple[tuple[Node, ...], int]:
+        nodes: list[Node] = []
+        top = box.top
+        for widget, where, entry in self._there(widgets, place, item):
+            space = Bounds(box.left, top, box.right, max(top, box.bottom))
+            node, bottom = self._widget(widget, space, clip, where, entry)
+            nodes += [node] if node else []
+            if widget.bounds is None:
+                top = bottom + _GAP
+        return tuple(nodes), max(box.top, top - _GAP)
+
+    def _row(
+        self, widgets: Iterable[Widget], box: Bounds, clip: Bounds, place: Place, item: Item | None
+    ) -> tuple[tuple[Node, ...], int]:
+        there = list(self._there(widgets, place, item))
+        if not there:
+            return (), box.top
+        width = (box.right - box.left) // len(there)
+        drawn = []
+        for number, (widget, where, entry) in enumerate(there):
+            left = box.left + number * width
+            drawn.append(self._widget(widget, Bounds(left, box.top, left + width, box.bottom), clip, where, entry))
+        return tuple(node for node, _ in drawn if node), max(bottom for _, bottom in drawn)
+
+    def _there(
+        self, widgets: Iterable[Widget], place: Place, item: Item | None
+    ) -> Iterator[tuple[Widget, Place, Item | None]]:
+        for index, widget in enumerate(widgets):
+            entries: Iterable[Item | None] = self.entries(widget.repeat) if widget.repeat else (item,)
+            for number, entry in enumerate(entries):
+                if self.holds(widget.when, entry) and not (widget.unless and self.holds(widget.unless, entry)):
+                    yield widget, (*place, index, number), entry
+
+    def _widget(
+        self, widget: Widget, space: Bounds, clip: Bounds, place: Place, item: Item | None
+    ) -> tuple[Node | None, int]:
+        box = Bounds(*widget.bounds) if widget.bounds else space
+        enabled = widget.enabled if isinstance(widget.enabled, bool) else self.holds(widget.enabled, item)
+        touchable = widget.clickable if widget.clickable is not None else bool(widget.tap or widget.input)
+        mark = len(self.layout.touchables)
+        if widget.scrollable:
+            children, bottom = self._scroller(widget, box, clip, place, item)
+        elif widget.children:
+            arrange = self._row if widget.row else self._column
+            children, bottom = arrange(widget.children, box, clip, place, item)
+        else:
+            children, bottom = (), box.top + _HEIGHTS.get(widget.kind, _HEIGHT)
+        if widget.bounds:
+            bottom = box.bottom
+        elif widget.height is not None:
+            bottom = box.top + widget.height
+        bounds = Bounds(box.left, box.top, box.right, bottom)
+        seen = bounds.within(clip)
+        if not seen.area:
+            return None, bottom
+        if touchable or widget.long_tap:
+            # Under its children, which are touched first.
+            self.layout.touchables.insert(mark, Touchable(seen, place, widget, item, enabled))
+        return self._node(widget, item, seen, place, enabled=enabled, touchable=touchable, children=children), bottom
+
+    def _scroller(
+        self, widget: Widget, box: Bounds, clip: Bounds, place: Place, item: Item | None
+    ) -> tuple[tuple[Node, ...], int]:
+        bottom = box.top + widget.height if widget.height is not None else box.bottom
+        window = Bounds(box.left, box.top, box.right, bottom).within(clip)
+        scrolled = self.scrolled.setdefault(place, Scrolled())
+        self.layout.scrollers.append((window, place))
+        top = box.top - scrolled.offset
+        children, end = self._column(widget.children, Bounds(box.left, top, box.right, top), window, place, item)
+        scrolled.most = max(0, end - top - (window.bottom - window.top))
+        return children, bottom
+
+    def _node(
+        self,
+        widget: Widget,
+        item: Item | None,
+        bounds: Bounds,
+        place: Place,
+        *,
+        enabled: bool,
+        touchable: bool,
+        children: tuple[Node, ...],
+    ) -> Node:
+        hint = self.fill(widget.hint, item)
+        text = self.fill(widget.text, item)
+        if widget.input is not None:
+            typed = self.value(widget.input)
+            text = ("•" * len(typed) if widget.password else typed) or hint
+        selected = widget.selected if isinstance(widget.selected, bool) else self.holds(widget.selected, item)
+        flags = {
+            "enabled": enabled,
+            "clickable": touchable,
+            "focusable": touchable,
+            "long-clickable": bool(widget.long_tap or widget.input),
+            "focused": place == self.focus,
+            "checkable": widget.checked is not None,
+            "checked": widget.checked is not None and self.holds(widget.checked, item),
+            "scrollable": widget.scrollable,
+            "password": widget.password,
+            "selected": selected,
+        }
+        return Node(
+            kind=class_name(widget.kind),
+            package=self.package,
+            resource_id=resource_id(widget.id, self.package),
+            text=text,
+            description=self.fill(widget.description, item),
+            hint=hint,
+            bounds=bounds,
+            flags=frozenset(name for name, is_so in flags.items() if is_so),
+            children=children,
+        )
+
+
+def class_name(kind: str) -> str:
+    """``Button`` → ``android.widget.Button``."""
+    return kind if "." in kind else f"{_PACKAGES.get(kind, 'android.widget')}.{kind}"
+
+
+def resource_id(name: str, package: str) -> str:
+    """``fab`` → ``com.dropbox.android:id/fab``."""
+    return name if not name or ":" in name else f"{package}:id/{name}"
+
+
+def holds(condition: Condition, look_up: Callable[[str], str]) -> bool:
+    """Whether each variable has the value, or one of the values."""
+    return all(
+        look_up(name) in ((wanted,) if isinstance(wanted, str) else wanted) for name, wanted in condition.items()
+    )

@@ -1,0 +1,110 @@
+"""How WebDriver names elements on Android: strategies of appium-uiautomator2-server."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from lxml import etree
+
+from mplab.device.screen.uiselector import find
+from mplab.drivers.ui.hierarchy import Node, write_hierarchy
+
+Path = tuple[int, ...]
+"""Where in the tree: index of the window, of its child, …"""
+_CALL = re.compile(r'\.(\w+)\((?:"((?:[^"\\]|\\.)*)"|(\d+)|(true|false))?\)')
+_STRATEGIES = {"id": "resourceId", "accessibility id": "description", "class name": "className"}
+
+
+class WrongSelectorError(ValueError):
+    """A selector that cannot be read."""
+
+
+def locate(windows: Sequence[Node], strategy: str, selector: str) -> list[Path]:
+    """The elements that a selector finds, first one first.
+
+    Raises:
+        WrongSelectorError: an unknown strategy, or a selector that it cannot read.
+    """
+    paths = _paths(windows)
+    if strategy == "xpath":
+        return _by_xpath(windows, selector)
+    if strategy == "-android uiautomator":
+        wanted = parse_ui_selector(selector)
+    elif strategy == "id" and ":" not in selector:
+        wanted = {"resourceIdMatches": rf".*:id/{re.escape(selector)}"}
+    elif strategy in _STRATEGIES:
+        wanted = {_STRATEGIES[strategy]: selector}
+    else:
+        raise WrongSelectorError(f"unknown strategy {strategy!r}")
+    try:
+        return [paths[id(node)] for node in find(windows, wanted)]
+    except (ValueError, re.error) as error:
+        raise WrongSelectorError(str(error)) from error
+
+
+def at(windows: Sequence[Node], path: Path) -> Node | None:
+    """What stands at a place of the tree."""
+    nodes, found = windows, None
+    for index in path:
+        if index >= len(nodes):
+            return None
+        found = nodes[index]
+        nodes = found.children
+    return found
+
+
+def parse_ui_selector(text: str) -> dict[str, Any]:
+    """``new UiSelector().text("OK").instance(1)`` as a mapping.
+
+    Raises:
+        WrongSelectorError: it is something else, as ``UiScrollable`` is.
+    """
+    head, body = "new UiSelector()", text.strip().removesuffix(";")
+    if not body.startswith(head):
+        raise WrongSelectorError(f"not a UiSelector: {text}")
+    calls, end = {}, 0
+    rest = body.removeprefix(head)
+    for found in _CALL.finditer(rest):
+        if found.start() != end:
+            break
+        name, quoted, number, flag = found.groups()
+        calls[name] = _unescaped(quoted) if quoted is not None else int(number) if number else flag == "true"
+        end = found.end()
+    if end != len(rest):
+        raise WrongSelectorError(f"cannot be read from {rest[end:]!r} on: {text}")
+    return calls
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _by_xpath(windows: Sequence[Node], selector: str) -> list[Path]:
+    root = etree.fromstring(write_hierarchy(tuple(windows), by_class=True).encode())
+    try:
+        found = root.xpath(selector)
+    except etree.XPathError as error:
+        raise WrongSelectorError(f"{selector}: {error}") from error
+    elements = [one for one in found if isinstance(one, etree._Element)] if isinstance(found, list) else []
+    return [path for element in elements if (path := _path_of(element, root))]
+
+
+def _path_of(element: Any, root: Any) -> Path:  # noqa: ANN401 - lxml has no types
+    path: list[int] = []
+    while element is not None and element is not root:
+        parent = element.getparent()
+        path.insert(0, parent.index(element))
+        element = parent
+    return tuple(path)
+
+
+def _paths(windows: Sequence[Node]) -> dict[int, Path]:
+    paths: dict[int, Path] = {}
+
+    def visit(nodes: Sequence[Node], base: Path) -> None:
+        for index, node in enumerate(nodes):
+            paths[id(node)] = (*base, index)
+            visit(node.children, paths[id(node)])
+
+    visit(windows, ())
+    return paths

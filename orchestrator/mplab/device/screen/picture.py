@@ -1,0 +1,45 @@
+"""A picture of the screen: boxes and texts where the elements are."""
+
+import io
+
+from PIL import Image, ImageDraw, ImageFont
+
+from mplab.drivers.ui.hierarchy import Node
+
+_BACKGROUND, _INK, _LINE, _TOUCHABLE = "#fafafa", "#1a1a1a", "#c8c8c8", "#dbe7fb"
+_TEXT_PIXELS = 36
+
+
+def draw(windows: tuple[Node, ...]) -> Image.Image:
+    """Elements as rectangles, what can be touched in another colour, with their texts or, in brackets, descriptions."""
+    bounds = windows[0].bounds if windows else None
+    width, height = (max(1, bounds.right), max(1, bounds.bottom)) if bounds else (1080, 2340)
+    image = Image.new("RGB", (width, height), _BACKGROUND)
+    canvas = ImageDraw.Draw(image)
+    font = ImageFont.load_default(_TEXT_PIXELS)
+    for window in windows:
+        for node in window.walk():
+            box = node.bounds
+            corners = (box.left, box.top, max(box.left, box.right - 1), max(box.top, box.bottom - 1))
+            canvas.rectangle(corners, fill=_TOUCHABLE if "clickable" in node.flags else None, outline=_LINE)
+            label = node.text or (f"[{node.description}]" if node.description else "")
+            if label:
+                canvas.text((box.left + 16, box.top + 16), label, fill=_INK, font=font)
+    return image
+
+
+def encoded(windows: tuple[Node, ...], kind: str = "PNG", *, scale: float = 1.0, quality: int = 80) -> bytes:
+    """The picture as PNG or JPEG.
+
+    Args:
+        windows: what is shown.
+        kind: ``PNG`` or ``JPEG``.
+        scale: of its sides, more than 0, at most 1.
+        quality: of JPEG.
+    """
+    image = draw(windows)
+    if 0 < scale < 1:
+        image = image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))))
+    target = io.BytesIO()
+    image.save(target, kind, **({"quality": quality} if kind == "JPEG" else {"compress_level": 1}))
+    return target.getvalue()

@@ -1,0 +1,244 @@
+"""`Screen` with scripted apps."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mplab.device.screen.protocol import InstalledPackage
+from mplab.device.screen.running import RunningApp
+from mplab.device.screen.script import VIEW, AppScript
+from mplab.device.screen.surroundings import Stored, Surroundings
+from mplab.device.screen.work import Work
+from mplab.drivers.ui.hierarchy import Bounds, Node, write_hierarchy
+
+LAUNCHER = "com.android.launcher3"
+LAUNCHER_ACTIVITY = ".Launcher"
+STATUS_BAR, NAVIGATION_BAR = 72, 126
+"""Pixels at the top and at the bottom that are no app's."""
+_ICON = 240
+_LONG_MS = 500
+
+
+class ScriptedScreen:
+    """A home screen with an icon for each app, and the apps.
+
+    Args:
+        scripts: the apps.
+        width: of the screen, pixels.
+        height: of the screen, pixels.
+        enter: gives what stands before a command that an app runs, to be in the device's network.
+        environment: of these commands, beside the device's own.
+        folder: a folder of the device → where its files are on the host.
+        variables: instead of the first values of those variables of scripts that have these names.
+        clock: seconds, ascending.
+    """
+
+    def __init__(
+        self,
+        scripts: Sequence[AppScript],
+        *,
+        width: int = 1080,
+        height: int = 2340,
+        enter: Callable[[], Sequence[str]] = tuple,
+        environment: Mapping[str, str] | None = None,
+        folder: Callable[[str], Path | None] = lambda _name: None,
+        variables: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.width, self.height = width, height
+        self._scripts = {script.package: script for script in scripts}
+        self._around = Surroundings(
+            start=lambda argv: Work([*enter(), *argv], environment),
+            folder=folder,
+            clock=clock,
+            variables=variables or {},
+            proxy=lambda: self._proxy,
+        )
+        self._proxy = ""
+        self._stored: dict[str, Stored] = {}
+        self._running: dict[str, RunningApp] = {}
+        self._front: list[str] = []
+        """Packages, the one in front last."""
+
+    def use_proxy(self, address: str) -> None:
+        """The HTTP proxy of what apps run from now on: their variable ``proxy``."""
+        self._proxy = address
+
+    def current(self) -> str:
+        """The hierarchy as ``uiautomator dump`` writes it."""
+        return write_hierarchy(self.windows())
+
+    def windows(self) -> tuple[Node, ...]:
+        """What is shown, as elements."""
+        app = self._app()
+        whole = Bounds(0, 0, self.width, self.height)
+        inner = Bounds(0, STATUS_BAR, self.width, self.height - NAVIGATION_BAR)
+        children = app.draw(inner) if app else self._icons()
+        package = app.package if app else LAUNCHER
+        content = Node("android.widget.FrameLayout", package, "android:id/content", bounds=inner, children=children)
+        return (Node("android.widget.FrameLayout", package, bounds=whole, children=(content,)),)
+
+    def focus(self) -> tuple[str, str]:
+        """Package and activity in front."""
+        app = self._app()
+        return (app.package, app.activity) if app else (LAUNCHER, LAUNCHER_ACTIVITY)
+
+    def toast(self) -> str:
+        """The message that is shown for a moment; "" when there is none."""
+        app = self._app()
+        return app.toast if app else ""
+
+    def tap(self, x: int, y: int) -> None:
+        """A finger at a point."""
+        self._touch(x, y, long=False)
+
+    def swipe(self, x1: int, y1: int, x2: int, y2: int, duration_ms: int) -> None:
+        """A finger that moves; one that stays is a long tap, as with ``input swipe``."""
+        if (x1, y1) == (x2, y2):
+            self._touch(x1, y1, long=duration_ms >= _LONG_MS)
+            return
+        app = self._app()
+        if app:
+            self.windows()
+            app.swipe(x1, y1, y1 - y2)
+
+    def text(self, text: str) -> None:
+        """Type into what has the focus."""
+        app = self._app()
+        if app:
+            app.type(text)
+
+    def key(self, name: str) -> None:
+        """HOME, BACK, ENTER, DEL; others do nothing."""
+        app = self._app()
+        if app is None:
+            return
+        if name == "HOME":
+            app.in_front = False
+            self._front.clear()
+        else:
+            app.key(name)
+            self._tidy()
+
+    def start(self, package: str, activity: str) -> None:
+        """Bring an app to the front; `activity` "" is what its icon starts.
+
+        An app that is not scripted, one that somebody has installed, shows an empty page.
+
+        Raises:
+            KeyError: a scripted app has no such activity.
+        """
+        script = self._scripts.get(package) or _empty(package, activity)
+        name = _activity(script, activity or script.launcher or VIEW)
+        app = self._running.get(package)
+        if app is None:
+            app = self._running[package] = RunningApp(script, self._stored.setdefault(package, Stored()), self._around)
+            app.open(name)
+        elif name == script.launcher and not app.left:
+            app.resume()
+        else:
+            app.open(name)
+        self._front = [*(one for one in self._front if one != package), package]
+
+    def open(self, package: str, link: str) -> None:
+        """Show a link in an app that has been started; nothing when it opens none."""
+        app = self._running[package]
+        if VIEW in app.script.activities:
+            app.open(VIEW, link)
+
+    def stop(self, package: str) -> None:
+        """End an app; nothing when it does not run."""
+        app = self._running.pop(package, None)
+        if app is not None:
+            app.stop()
+        self._front = [one for one in self._front if one != package]
+
+    def clear(self, package: str) -> None:
+        """Forget what an app has stored."""
+        self.stop(package)
+        self._stored.pop(package, None)
+
+    def installed(self) -> Sequence[InstalledPackage]:
+        """The apps."""
+        return tuple(
+            InstalledPackage(script.package, script.version, script.version_code, script.launcher, script.system)
+            for script in self._scripts.values()
+        )
+
+    def reboot(self) -> None:
+        """Everything ends; the home screen is shown."""
+        for package in list(self._running):
+            self.stop(package)
+
+    def pop_up(self, package: str, dialog: str) -> None:
+        """A dialog, now and over whatever is in front: what nobody has scheduled.
+
+        Raises:
+            KeyError: no such app, or it has no such dialog.
+        """
+        script = self._scripts[package]
+        if dialog not in script.dialogs:
+            raise KeyError(f"{package}: no dialog {dialog}; there is: {', '.join(script.dialogs) or 'none'}")
+        app = self._app()
+        if app is None or app.script is not script:
+            self.start(package, next(iter(script.activities)))
+        self._running[package].show_dialog(dialog)
+
+    def _app(self) -> RunningApp | None:
+        """The app in front, up to date."""
+        for app in self._running.values():
+            app.tick()
+        self._tidy()
+        return self._running[self._front[-1]] if self._front else None
+
+    def _tidy(self) -> None:
+        self._front = [package for package in self._front if self._running[package].in_front]
+
+    def _touch(self, x: int, y: int, *, long: bool) -> None:
+        app = self._app()
+        if app:
+            self.windows()  # what has moved since the last look is touched where it is now
+            app.tap(x, y, long=long)
+            self._tidy()
+            return
+        for icon, script in zip(self._icons(), self._launchable(), strict=True):
+            if icon.bounds.holds(x, y):
+                self.start(script.package, "")
+
+    def _launchable(self) -> list[AppScript]:
+        return [script for script in self._scripts.values() if script.launcher]
+
+    def _icons(self) -> tuple[Node, ...]:
+        columns = max(1, self.width // _ICON)
+        nodes = []
+        for number, script in enumerate(self._launchable()):
+            left, top = number % columns * _ICON, STATUS_BAR + number // columns * _ICON
+            bounds = Bounds(left, top, left + _ICON, top + _ICON)
+            flags = frozenset({"enabled", "clickable", "focusable", "long-clickable"})
+            nodes.append(
+                Node("android.widget.TextView", LAUNCHER, "", script.title, script.title, bounds=bounds, flags=flags)
+            )
+        return tuple(nodes)
+
+
+def _empty(package: str, activity: str) -> AppScript:
+    return AppScript.model_validate(
+        {
+            "package": package,
+            "title": package,
+            "activities": {activity or ".MainActivity": "page"},
+            "screens": {"page": {"widgets": ({"class": "FrameLayout", "id": "content"},)}},
+        }
+    )
+
+
+def _activity(script: AppScript, name: str) -> str:
+    """As the script calls it; ``.Main`` and ``com.example.Main`` are the same. Raises KeyError."""
+    for known in script.activities:
+        if _full(known, script.package) == _full(name, script.package):
+            return known
+    raise KeyError(f"{script.package}: no activity {name}; there is: {', '.join(script.activities)}")
+
+
+def _full(activity: str, package: str) -> str:
+    return f"{package}{activity}" if activity.startswith(".") else activity

@@ -1,0 +1,91 @@
+"""UiSelector: how uiautomator names elements, as uiautomator2's client sends it (a mapping with ``mask``)."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from mplab.drivers.ui.hierarchy import Node
+
+_TEXTS: Mapping[str, Callable[[Node], str]] = {
+    "text": lambda node: node.text,
+    "description": lambda node: node.description,
+    "className": lambda node: node.kind,
+    "packageName": lambda node: node.package,
+    "resourceId": lambda node: node.resource_id,
+}
+_HOW: Mapping[str, Callable[[str, str], bool]] = {
+    "": lambda wanted, found: wanted == found,
+    "Contains": lambda wanted, found: wanted in found,
+    "StartsWith": lambda wanted, found: found.startswith(wanted),
+    # Java's find and Python's full match differ in nothing that selectors use.
+    "Matches": lambda wanted, found: re.fullmatch(wanted, found, re.DOTALL) is not None,
+}
+_FLAGS = {
+    "checkable": "checkable",
+    "checked": "checked",
+    "clickable": "clickable",
+    "longClickable": "long-clickable",
+    "scrollable": "scrollable",
+    "enabled": "enabled",
+    "focusable": "focusable",
+    "focused": "focused",
+    "selected": "selected",
+}
+_OTHERS = {"mask", "childOrSibling", "childOrSiblingSelector", "index", "instance"}
+
+Selector = Mapping[str, Any]
+
+
+def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
+    """The elements that a selector means, first one first.
+
+    Raises:
+        ValueError: it has a key that UiSelector does not know, or a wrong regular expression.
+    """
+    parents = {id(child): node for window in windows for node in window.walk() for child in node.children}
+    found = _instance(_matching(windows, selector, parents), selector)
+    relations = zip(selector.get("childOrSibling", ()), selector.get("childOrSiblingSelector", ()), strict=False)
+    for relation, inner in relations:
+        scopes = [_scope(node, relation, parents) for node in found]
+        nodes = [node for scope in scopes for node in _matching(scope, inner, parents)]
+        found = _instance(list({id(node): node for node in nodes}.values()), inner)
+    return found
+
+
+def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[Node]:
+    if relation == "child":
+        return node.children
+    parent = parents.get(id(node))
+    return parent.children if parent else ()
+
+
+def _matching(roots: Sequence[Node], selector: Selector, parents: Mapping[int, Node]) -> list[Node]:
+    tests = [_test(key, value, parents) for key, value in selector.items() if key not in _OTHERS or key == "index"]
+    return [node for root in roots for node in root.walk() if all(test(node) for test in tests)]
+
+
+def _instance(nodes: list[Node], selector: Selector) -> list[Node]:
+    number = selector.get("instance")
+    return nodes if number is None else nodes[number : number + 1]
+
+
+def _test(key: str, value: Any, parents: Mapping[int, Node]) -> Callable[[Node], bool]:  # noqa: ANN401 - JSON
+    if key in _FLAGS:
+        return lambda node: (_FLAGS[key] in node.flags) == bool(value)
+    if key == "index":
+        return lambda node: _index(node, parents) == value
+    for name, read in _TEXTS.items():
+        how = _HOW.get(key.removeprefix(name)) if key.startswith(name) else None
+        if how is not None:
+            return lambda node: how(str(value), read(node))
+    raise ValueError(f"UiSelector does not know {key!r}")
+
+
+def _index(node: Node, parents: Mapping[int, Node]) -> int:
+    parent = parents.get(id(node))
+    return next((number for number, child in enumerate(parent.children) if child is node), 0) if parent else 0
+
+
+def scrollables(windows: Sequence[Node]) -> Iterator[Node]:
+    """Elements that scroll."""
+    return (node for window in windows for node in window.walk() if "scrollable" in node.flags)

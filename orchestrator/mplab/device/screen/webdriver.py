@@ -1,0 +1,338 @@
+"""The server that Appium's UiAutomator2 driver starts on a device: WebDriver (W3C) and Appium's own end points.
+
+Paths and bodies are those of appium-uiautomator2-server 10, as appium-uiautomator2-driver 8 calls it.
+"""
+
+import asyncio
+import base64
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mplab.device.screen.elements import ATTRIBUTES, ELEMENT_KEY, Elements, WebDriverError
+from mplab.device.screen.facts import DeviceFacts
+from mplab.device.screen.hands import Hands
+from mplab.device.screen.http import Answer, serve
+from mplab.device.screen.locators import WrongSelectorError, at, locate
+from mplab.device.screen.picture import encoded
+from mplab.device.screen.protocol import Screen
+from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR
+from mplab.drivers.ui.hierarchy import Bounds, write_hierarchy
+
+PORT = 6790
+SERVER_PACKAGE = "io.appium.uiautomator2.server"
+INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunner"
+_STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
+_BAD_REQUEST, _UNKNOWN = 400, 500
+
+
+class WebDriverService:
+    """The server.
+
+    Args:
+        screen: what it works.
+        facts: what it tells of the device.
+        ended: called when its session has been deleted: the real server's process ends then.
+    """
+
+    def __init__(
+        self, screen: Screen, facts: DeviceFacts | None = None, ended: Callable[[], object] = lambda: None
+    ) -> None:
+        self._hands = Hands(screen)
+        self._screen = screen
+        self._facts = facts or DeviceFacts()
+        self._ended = ended
+        self._session = ""
+        self._capabilities: Mapping[str, Any] = {}
+        self._settings: dict[str, Any] = {}
+        self._elements = Elements(self._hands)
+        self._routes = _routes(self)
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection: what `asyncio.start_server` wants."""
+        await serve(reader, writer, self._answer)
+
+    async def _answer(self, method: str, target: str, body: bytes) -> Answer:
+        path = target.partition("?")[0].rstrip("/")
+        try:
+            value = self._call(method, path, json.loads(body) if body else {})
+            return Answer(json.dumps({"sessionId": self._session or None, "value": value}).encode())
+        except WebDriverError as error:
+            status = _STATUS.get(error.error, _BAD_REQUEST)
+            return _failure(error.error, str(error), status, self._session)
+        except WrongSelectorError as error:
+            return _failure("invalid selector", str(error), _BAD_REQUEST, self._session)
+        except (KeyError, TypeError, ValueError) as error:
+            return _failure("invalid argument", f"{type(error).__name__}: {error}", _BAD_REQUEST, self._session)
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        found = re.fullmatch(r"/session/([^/]+)(/.*)?", path)
+        if found:
+            if found[1] != self._session:
+                raise WebDriverError("invalid session id", f"there is no session {found[1]}")
+            path = f"/session/ID{found[2] or ''}"
+        for verb, pattern, handler in self._routes:
+            match = pattern.fullmatch(path) if verb == method else None
+            if match:
+                return handler(body, *match.groups())
+        raise WebDriverError("unknown command", f"{method} {path}")
+
+    # Handlers: the body, and what stands in the path.
+
+    def status(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether it is ready."""
+        return {"ready": True, "message": "UiAutomator2 Server is ready to accept commands"}
+
+    def sessions(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Those that are open."""
+        return [{"id": self._session, "capabilities": dict(self._capabilities)}] if self._session else []
+
+    def new_session(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Open one."""
+        wanted = body["capabilities"]
+        self._capabilities = {**wanted.get("alwaysMatch", {}), **(wanted.get("firstMatch") or [{}])[0]}
+        self._session = str(uuid.uuid4())
+        self._elements.clear()
+        return {"sessionId": self._session, "capabilities": dict(self._capabilities)}
+
+    def session(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """What was asked when it was opened."""
+        return dict(self._capabilities)
+
+    def delete_session(self, _body: Mapping[str, Any]) -> None:
+        """Close it, and end."""
+        self._session = ""
+        asyncio.get_running_loop().call_later(0.1, self._ended)
+
+    def element(self, body: Mapping[str, Any]) -> dict[str, str]:
+        """The first one found."""
+        found = self.elements(body)
+        if not found:
+            message = "An element could not be located on the page using the given search parameters"
+            raise WebDriverError("no such element", message)
+        return found[0]
+
+    def elements(self, body: Mapping[str, Any]) -> list[dict[str, str]]:
+        """All that are found."""
+        strategy = body.get("strategy", body.get("using", ""))
+        selector = body.get("selector", body.get("value", ""))
+        return self._elements.find(strategy, selector, body.get("context") or "")
+
+    def active(self, _body: Mapping[str, Any]) -> dict[str, str]:
+        """The one with the focus."""
+        return self.element({"strategy": "-android uiautomator", "selector": "new UiSelector().focused(true)"})
+
+    def click(self, _body: Mapping[str, Any], name: str) -> None:
+        """Tap it."""
+        self._hands.tap(self._elements.node(name))
+
+    def clear(self, _body: Mapping[str, Any], name: str) -> None:
+        """Empty it."""
+        self._hands.clear(self._elements.node(name))
+
+    def value(self, body: Mapping[str, Any], name: str) -> None:
+        """Type into it."""
+        node, text = self._elements.node(name), _typed(body)
+        if body.get("replace"):
+            self._hands.clear(node)
+        elif "focused" not in node.flags:
+            self._hands.tap(node)
+        self._type(text)
+
+    def keys(self, body: Mapping[str, Any]) -> None:
+        """Type into what has the focus."""
+        self._type(_typed(body))
+
+    def text(self, _body: Mapping[str, Any], name: str) -> str:
+        """Its text."""
+        return self._elements.node(name).text
+
+    def name(self, _body: Mapping[str, Any], name: str) -> str:
+        """Its description."""
+        return self._elements.node(name).description
+
+    def attribute(self, _body: Mapping[str, Any], name: str, attribute: str) -> str:
+        """One of its attributes."""
+        node = self._elements.node(name)
+        if attribute in ATTRIBUTES:
+            return ATTRIBUTES[attribute](node)
+        flag = attribute.replace("C", "-c")  # longClickable
+        return "true" if flag in node.flags else "false"
+
+    def rect(self, _body: Mapping[str, Any], name: str) -> dict[str, int]:
+        """Where it is."""
+        return _rectangle(self._elements.node(name).bounds)
+
+    def element_screenshot(self, _body: Mapping[str, Any], name: str) -> str:
+        """Its picture."""
+        return base64.b64encode(encoded((self._elements.node(name),))).decode()
+
+    def source(self, _body: Mapping[str, Any]) -> str:
+        """The element tree, as Appium writes it."""
+        return write_hierarchy(self._hands.windows(), by_class=True)
+
+    def screenshot(self, _body: Mapping[str, Any]) -> str:
+        """The screen as PNG."""
+        return base64.b64encode(encoded(self._hands.windows())).decode()
+
+    def actions(self, body: Mapping[str, Any]) -> None:
+        """W3C actions of one finger."""
+        for source in body["actions"]:
+            if source.get("type") != "pointer":
+                continue
+            points: list[tuple[int, int]] = []
+            duration_ms = 0
+            at_now = (0, 0)
+            for action in source["actions"]:
+                duration_ms += int(action.get("duration") or 0)
+                if action["type"] == "pointerMove":
+                    at_now = round(action["x"]), round(action["y"])
+                    points += [at_now] if points else []
+                elif action["type"] == "pointerDown":
+                    points, duration_ms = [at_now], 0
+                elif action["type"] == "pointerUp":
+                    self._touched(points, duration_ms)
+                    points = []
+
+    def gesture_click(self, body: Mapping[str, Any]) -> None:
+        """Tap an element or a point."""
+        origin, offset = body.get("origin"), body.get("offset")
+        if origin:
+            self._hands.tap(self._elements.node(origin[ELEMENT_KEY]))
+        elif offset:
+            self._screen.tap(round(offset["x"]), round(offset["y"]))
+
+    def press_key(self, body: Mapping[str, Any]) -> bool:
+        """A key by its number."""
+        return self._hands.press_code(int(body["keycode"]))
+
+    def settings(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """All that were set."""
+        return self._settings
+
+    def set_settings(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Set some."""
+        self._settings |= body["settings"]
+        return self._settings
+
+    def device_info(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """What device it is."""
+        facts = self._facts
+        return {
+            "apiVersion": str(facts.sdk),
+            "platformVersion": facts.release,
+            "manufacturer": facts.manufacturer,
+            "model": facts.model,
+            "brand": facts.manufacturer,
+            "realDisplaySize": f"{facts.width}x{facts.height}",
+            "displayDensity": facts.density,
+        }
+
+    def system_bars(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """How much of the screen is no app's."""
+        facts = self._facts
+        bar = {"visible": True, "x": 0, "y": 0, "width": facts.width, "height": STATUS_BAR}
+        below = {**bar, "y": facts.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
+        return {"statusBar": STATUS_BAR, "status": bar, "navigationBar": below}
+
+    def pixel_ratio(self, _body: Mapping[str, Any]) -> float:
+        """Pixels for each density-independent pixel."""
+        return self._facts.density / 160
+
+    def density(self, _body: Mapping[str, Any]) -> int:
+        """Dots per inch."""
+        return self._facts.density
+
+    def size(self, _body: Mapping[str, Any]) -> dict[str, int]:
+        """Of the screen."""
+        return {"width": self._facts.width, "height": self._facts.height}
+
+    def alert_text(self, _body: Mapping[str, Any]) -> str:
+        """What a dialog says."""
+        found = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
+        node = at(self._hands.windows(), found[0]) if found else None
+        if node is None:
+            raise WebDriverError("no such alert", "there is no dialog")
+        return node.text
+
+    def nothing(self, _body: Mapping[str, Any]) -> None:
+        """What needs no doing here."""
+
+    def orientation(self, _body: Mapping[str, Any]) -> str:
+        """It never turns."""
+        return "PORTRAIT"
+
+    def _touched(self, points: list[tuple[int, int]], duration_ms: int) -> None:
+        if points and all(point == points[0] for point in points):
+            self._hands.press_at(*points[0], duration_ms)
+        else:
+            self._hands.drag(points, duration_ms)
+
+    def _type(self, text: str) -> None:
+        *lines, last = text.split("\n")
+        for line in lines:
+            self._screen.text(line)
+            self._screen.key("ENTER")
+        if last:
+            self._screen.text(last)
+
+
+def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Callable[..., Any]]]:
+    one = "/session/ID/element/([^/]+)"
+    table: list[tuple[str, str, Callable[..., Any]]] = [
+        ("GET", "/status", service.status),
+        ("GET", "/sessions", service.sessions),
+        ("POST", "/session", service.new_session),
+        ("GET", "/session/ID", service.session),
+        ("DELETE", "/session/ID", service.delete_session),
+        ("POST", "/session/ID/element", service.element),
+        ("POST", "/session/ID/elements", service.elements),
+        ("GET", "/session/ID/element/active", service.active),
+        ("POST", f"{one}/click", service.click),
+        ("POST", f"{one}/clear", service.clear),
+        ("POST", f"{one}/value", service.value),
+        ("GET", f"{one}/text", service.text),
+        ("GET", f"{one}/name", service.name),
+        ("GET", f"{one}/attribute/([^/]+)", service.attribute),
+        ("GET", f"{one}/(?:rect|location|size)", service.rect),
+        ("GET", f"{one}/screenshot", service.element_screenshot),
+        ("POST", "/session/ID/keys", service.keys),
+        ("GET", "/session/ID/source", service.source),
+        ("GET", "/session/ID/screenshot", service.screenshot),
+        ("POST", "/session/ID/actions", service.actions),
+        ("DELETE", "/session/ID/actions", service.nothing),
+        ("POST", "/session/ID/appium/gestures/click", service.gesture_click),
+        ("POST", "/session/ID/appium/device/press_keycode", service.press_key),
+        ("GET", "/session/ID/appium/settings", service.settings),
+        ("POST", "/session/ID/appium/settings", service.set_settings),
+        ("GET", "/session/ID/appium/device/info", service.device_info),
+        ("GET", "/session/ID/appium/device/system_bars", service.system_bars),
+        ("GET", "/session/ID/appium/device/pixel_ratio", service.pixel_ratio),
+        ("GET", "/session/ID/appium/device/display_density", service.density),
+        ("GET", "/session/ID/window/current/size", service.size),
+        ("GET", "/session/ID/alert/text", service.alert_text),
+        ("GET", "/session/ID/orientation", service.orientation),
+        ("POST", "/session/ID/timeouts", service.nothing),
+    ]
+    return [(method, re.compile(pattern), handler) for method, pattern, handler in table]
+
+
+def _typed(body: Mapping[str, Any]) -> str:
+    text = body.get("text", body.get("value", ""))
+    return "".join(text) if isinstance(text, list) else str(text)
+
+
+def _rectangle(bounds: Bounds) -> dict[str, int]:
+    return {
+        "x": bounds.left,
+        "y": bounds.top,
+        "width": bounds.right - bounds.left,
+        "height": bounds.bottom - bounds.top,
+    }
+
+
+def _failure(error: str, message: str, status: int, session: str) -> Answer:
+    value = {"error": error, "message": message, "stacktrace": ""}
+    return Answer(json.dumps({"sessionId": session or None, "value": value}).encode(), status)

@@ -1,0 +1,68 @@
+"""Which screen and which agents a device gets."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mplab.base.programs import CHROMIUM, IMPORT_PATH, NSENTER
+from mplab.device.android.model import PhoneModel
+from mplab.device.apps import ready_apps
+from mplab.device.screen import HomeScreen, Screen, ScriptedScreen, load_script
+from mplab.device.screen.agents import Agents
+from mplab.device.screen.automation import automation_agents
+from mplab.device.screen.facts import DeviceFacts
+from mplab.device.settings import DeviceSettings
+
+DEVTOOLS = "chrome_devtools_remote"
+"""The abstract socket that Chrome on Android has; here it leads to Chromium, if there is one."""
+_SDCARD = "/sdcard"
+
+
+def make_screen(
+    settings: DeviceSettings, model: PhoneModel, runtime: Path, system_pid: Callable[[], int]
+) -> tuple[Screen, Agents]:
+    """The screen of a device, and the UI frameworks' programs that know it.
+
+    Args:
+        settings: of the device.
+        model: what it is.
+        runtime: its files, as its own process sees them.
+        system_pid: its first process, once it is up.
+    """
+    width, height = model.screen.width, model.screen.height
+    screen: Screen = HomeScreen(width, height)
+    if settings.apps:
+        screen = ScriptedScreen(
+            [*ready_apps(), *(load_script(Path(path)) for path in settings.app_files)],
+            width=width,
+            height=height,
+            enter=lambda: _network(settings, system_pid()),
+            folder=lambda name: _folder(runtime, name),
+            # Programs that are modules of mplab are found from wherever they are started.
+            environment={"PYTHONPATH": IMPORT_PATH},
+            variables={"devtools": DEVTOOLS if CHROMIUM.find() else "", **dict(settings.app_variables)},
+        )
+    facts = DeviceFacts(
+        product=model.product,
+        sdk=model.sdk,
+        width=width,
+        height=height,
+        density=model.screen.density,
+        model=model.model,
+        manufacturer=model.manufacturer,
+        release=str(model.android),
+    )
+    return screen, automation_agents(screen, facts)
+
+
+def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
+    """What runs an app's program in the device's network, with the name server of the node that it lives on."""
+    pid = settings.network_pid
+    return [str(NSENTER.path()), f"--target={pid or system_pid}", "--net", *(["--mount"] if pid else []), "--"]
+
+
+def _folder(runtime: Path, name: str) -> Path | None:
+    """A folder of the device's storage, by a path that holds in every mount namespace of this lab."""
+    if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
+        return None
+    return Path(f"/proc/{os.getpid()}/root{runtime}") / "data/media/0" / name.removeprefix(_SDCARD).lstrip("/")

@@ -1,0 +1,39 @@
+"""The device's files, seen from its process: one thread whose paths are those of the device."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from mplab.device.system.namespace import become, enter_files
+
+Result = TypeVar("Result")
+
+
+class FileThread:
+    """Runs functions where ``/data`` is the device's, with the rights of a user of it.
+
+    Args:
+        pid: a process of the device, as seen from here.
+        uid: whose rights; where users cannot be changed, everything is allowed.
+    """
+
+    def __init__(self, pid: int, uid: int) -> None:
+        self._pid = pid
+        self._uid = uid
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="files", initializer=self._enter)
+
+    async def run(self, action: Callable[[], Result]) -> Result:
+        """Run `action`. It must not import anything: this machine's files are not there."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, action)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _enter(self) -> None:
+        enter_files(self._pid)
+        if self._uid:
+            with contextlib.suppress(OSError):
+                become(self._uid, self._uid)

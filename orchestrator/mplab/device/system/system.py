@@ -1,0 +1,263 @@
+"""The namespaces of one device: booted, used, shut down."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import NSENTER, UNSHARE
+from mplab.device.system import toolbox
+from mplab.device.system.files import FileThread
+
+SHELL_UID = 2000
+"""``AID_SHELL``: who adb's shell is on a phone that is not rooted."""
+_SHELL_GROUPS = "1004,1007,1011,1015,1028,1078,1079,3001,3002,3003,3006,3009,3011"
+
+_BOOT_SCRIPT = Path(__file__).with_name("boot.sh")
+_BOOT_TIMEOUT_S = 30.0
+_SHUTDOWN_TIMEOUT_S = 10.0
+
+ENVIRONMENT = {
+    "ANDROID_ASSETS": "/system/app",
+    "ANDROID_BOOTLOGO": "1",
+    "ANDROID_DATA": "/data",
+    "ANDROID_ROOT": "/system",
+    "ANDROID_STORAGE": "/storage",
+    "EXTERNAL_STORAGE": "/sdcard",
+    "HOME": "/",
+    "PATH": "/product/bin:/apex/com.android.runtime/bin:/system/bin:/system/xbin:/odm/bin:/vendor/bin:/vendor/xbin",
+    "SHELL": "/bin/sh",
+    "TERM": "dumb",
+    "TMPDIR": "/data/local/tmp",
+}
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """What a system is made from.
+
+    Attributes:
+        name: host name of the device, and its name in messages.
+        commands: what its own process answers to.
+        storage_bytes: size of ``/data``.
+        network_pid: a process in whose network namespace it lives; None: one of its own.
+        mptcp: ``none``, ``upstream`` or ``out-of-tree``.
+        mptcp_files: what stands in ``/proc/sys/net/mptcp`` when `mptcp` is not ``upstream``.
+        resolv_conf: text of ``/etc/resolv.conf``.
+    """
+
+    name: str
+    commands: Sequence[str] = ()
+    storage_bytes: int = 4_000_000_000
+    network_pid: int | None = None
+    mptcp: str = "upstream"
+    mptcp_files: Mapping[str, str] = field(default_factory=dict)
+    resolv_conf: str = ""
+
+
+class System:
+    """Processes and files of a device.
+
+    Args:
+        settings: what it is.
+        runtime: an empty folder in a file system that goes with this process.
+    """
+
+    def __init__(self, settings: SystemSettings, runtime: Path) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._process: asyncio.subprocess.Process | None = None
+        self._lifeline = -1
+        self._pid = 0
+        self._files: dict[int, FileThread] = {}
+
+    @property
+    def pid(self) -> int:
+        """Its first process, as seen from here; 0 when it is down."""
+        return self._pid
+
+    @property
+    def sockets(self) -> Path:
+        """What the device sees as ``/dev/socket``."""
+        return self._runtime / "socket"
+
+    @property
+    def data(self) -> Path:
+        """What the device sees as ``/data``, seen from here. Its links lead elsewhere: follow none."""
+        return self._runtime / "data"
+
+    async def prepare(self) -> None:
+        """Make what survives a reboot: ``/data``; and what every boot copies. Raises DeviceError."""
+        for name in ("root", "socket", "data", "etc", "mptcp"):
+            (self._runtime / name).mkdir()
+        self.sockets.chmod(0o755)
+        await self.resize_data(self._settings.storage_bytes, remount=False)
+        toolbox.fill(self._runtime, commands=self._settings.commands, mptcp=self._settings.mptcp)
+        etc = self._runtime / "etc"
+        (etc / "hosts").write_text("127.0.0.1 localhost\n::1 ip6-localhost\n")
+        (etc / "resolv.conf").write_text(self._settings.resolv_conf)
+        (etc / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
+        (etc / "passwd").write_text("root:x:0:0::/:/system/bin/sh\nshell:x:2000:2000::/:/system/bin/sh\n")
+        (etc / "group").write_text("root:x:0:\nshell:x:2000:\ninet:x:3003:\n")
+        for name, value in self._settings.mptcp_files.items():
+            (self._runtime / "mptcp" / name).write_text(value + "\n")
+        self._make_folders()
+
+    async def resize_data(self, size_bytes: int, *, remount: bool = True) -> None:
+        """Give ``/data`` another size. Raises DeviceError, e.g. when more is in it."""
+        option = f"{'remount,' if remount else ''}mode=0771,size={size_bytes}"
+        await self._host(["mount", "-t", "tmpfs", "-o", option, "data", str(self.data)])
+
+    def free_data(self) -> tuple[int, int]:
+        """Bytes of ``/data`` that are free, and all of them."""
+        found = os.statvfs(self.data)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+
+    async def boot(self) -> None:
+        """Start it. Raises DeviceError."""
+        read_end, self._lifeline = os.pipe()
+        pid = self._settings.network_pid
+        network = [str(NSENTER.path()), f"--net=/proc/{pid}/ns/net", "--"] if pid else []
+        private = [] if pid else ["--net"]
+        flags = ["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGKILL"]
+        visible = "real" if self._settings.mptcp == "upstream" else "hidden"
+        script = ["sh", str(_BOOT_SCRIPT), str(self._runtime / "root"), str(self._runtime), str(read_end)]
+        process = await asyncio.create_subprocess_exec(
+            *network,
+            str(UNSHARE.path()),
+            *private,
+            *flags,
+            "--",
+            *script,
+            self._settings.name,
+            visible,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=(read_end,),
+            start_new_session=True,
+        )
+        os.close(read_end)
+        self._process = process
+        assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+        assert process.stderr is not None  # noqa: S101
+        line = await asyncio.wait_for(process.stdout.readline(), _BOOT_TIMEOUT_S)
+        if line.strip() != b"booted":
+            problem = (await asyncio.wait_for(process.stderr.read(), _BOOT_TIMEOUT_S)).decode(errors="replace")
+            await self.shut_down()
+            raise DeviceError(self._settings.name, "the emulated device could not boot", stderr=problem)
+        self._pid = psutil.Process(process.pid).children()[0].pid
+
+    async def shut_down(self) -> None:
+        """End everything that runs on it."""
+        self._pid = 0
+        for files in self._files.values():
+            files.close()
+        self._files.clear()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+        if self._process is not None:
+            try:
+                await asyncio.wait_for(self._process.wait(), _SHUTDOWN_TIMEOUT_S)
+            except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                await self._process.wait()
+            self._process = None
+
+    def files(self, *, root: bool = False) -> FileThread:
+        """Where functions see the device's files, as adb's user or as root. Raises DeviceError when it is down."""
+        self._check_up()
+        uid = 0 if root else SHELL_UID
+        if uid not in self._files:
+            self._files[uid] = FileThread(self._pid, uid)
+        return self._files[uid]
+
+    def argv(self, command: Sequence[str], *, uid: int, terminal: bool = False) -> list[str]:
+        """What runs `command` in it as user `uid`."""
+        enter = ["--mount", "--pid", "--ipc", "--uts", "--net", "--root", "--wd"]
+        as_user = [] if uid == 0 else ["/usr/bin/setpriv", *_rights(uid)]
+        session = ["/usr/bin/setsid", "--ctty"] if terminal else []
+        return [str(NSENTER.path()), "--target", str(self._pid), *enter, "--", *session, *as_user, *command]
+
+    async def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        uid: int,
+        env: Mapping[str, str] | None = None,
+        streams: tuple[int, int, int] | None = None,
+        terminal: bool = False,
+        merged: bool = False,
+    ) -> asyncio.subprocess.Process:
+        """Start a program in it, in a process group of its own, with pipes unless `streams` are given.
+
+        Raises:
+            DeviceError: it is down.
+        """
+        self._check_up()
+        name = "root" if uid == 0 else "shell" if uid == SHELL_UID else f"u0_a{uid - 10000}"
+        pipe = asyncio.subprocess.PIPE
+        given = streams or (pipe, pipe, asyncio.subprocess.STDOUT if merged else pipe)
+        return await asyncio.create_subprocess_exec(
+            *self.argv(command, uid=uid, terminal=terminal),
+            stdin=given[0],
+            stdout=given[1],
+            stderr=given[2],
+            env={**ENVIRONMENT, "USER": name, "LOGNAME": name, "HOSTNAME": self._settings.name, **(env or {})},
+            start_new_session=True,
+            limit=256 * 1024,
+        )
+
+    async def run(self, command: Sequence[str], *, stdin: bytes = b"", check: bool = True) -> bytes:
+        """Run a program in it as root, and wait; its output. Raises DeviceError."""
+        process = await self.spawn(command, uid=0)
+        out, err = await process.communicate(stdin)
+        if check and process.returncode:
+            raise DeviceError(
+                self._settings.name,
+                "a command failed",
+                command=tuple(command),
+                exit_code_found=process.returncode,
+                stderr=err.decode(errors="replace"),
+            )
+        return out
+
+    def _check_up(self) -> None:
+        if not self._pid:
+            raise DeviceError(self._settings.name, "the emulated device is down")
+
+    async def _host(self, argv: Sequence[str]) -> None:
+        process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.PIPE)
+        _out, err = await process.communicate()
+        if process.returncode:
+            raise DeviceError(self._settings.name, "a command failed", command=tuple(argv), stderr=err.decode())
+
+    def _make_folders(self) -> None:
+        own = ["local", "local/tmp", "local/traces"]
+        media = [f"media/0/{name}" for name in ("Android", "Android/data", "DCIM", "Download", "Movies", "Pictures")]
+        for name in ("app", "data", "misc", "system", "media", *own, "media/0", *media):
+            (self.data / name).mkdir()
+        for name in [*own, "media/0", *media]:
+            (self.data / name).chmod(0o771 if name in own else 0o2770)
+            with contextlib.suppress(OSError):  # in a user namespace there is but one user
+                shutil.chown(self.data / name, SHELL_UID, SHELL_UID)
+        for name in ("data", "system", "misc"):
+            (self.data / name).chmod(0o771)
+
+
+def _rights(uid: int) -> list[str]:
+    user = ["--reuid", str(uid), "--regid", str(uid), "--groups", _SHELL_GROUPS] if _users() else []
+    return [*user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+
+
+def _users() -> bool:
+    """True when there are other users than root here: not in a user namespace that maps one alone."""
+    return any(int(line.split()[2]) > SHELL_UID for line in Path("/proc/self/uid_map").read_text().splitlines())

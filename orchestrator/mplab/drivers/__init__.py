@@ -1,0 +1,1 @@
+"""Drivers: one package for each kind of thing that a lab drives."""

@@ -1,0 +1,103 @@
+"""Captures: on every interface of the phone and on the proxy, at the same time."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mplab.base.errors import DeviceError
+from mplab.base.machine import Machine, MachineProcess
+from mplab.base.programs import MPTRACE
+from mplab.base.ready import wait_ready
+
+SNAPLEN = 262_144
+"""Longest frame that is kept, bytes; headers-only captures cut each packet after its last header."""
+
+CaptureMode = Literal["headers", "payload", "off"]
+
+
+@dataclass(frozen=True)
+class CapturePoint:
+    """One interface of a node, phone or server, and the file its packets go to."""
+
+    node: Machine
+    interface: str
+    file: str
+    name: str = ""
+    """What the file shall call the interface; "": as it is called there."""
+
+
+@dataclass(frozen=True)
+class CaptureResult:
+    """What one capture holds."""
+
+    file: str
+    node: str
+    interface: str
+    packets: int
+    dropped: int
+    headers_only: bool
+    snaplen: int = SNAPLEN
+
+
+class Captures:
+    """Captures that run together.
+
+    Args:
+        points: where to capture.
+        mode: headers only, or with payload.
+        directory: the cell's folder.
+    """
+
+    def __init__(self, points: Sequence[CapturePoint], mode: CaptureMode, directory: Path) -> None:
+        self._points = list(points) if mode != "off" else []
+        self._mode = mode
+        self._directory = directory
+        self._running: list[tuple[CapturePoint, MachineProcess, Path]] = []
+
+    def start(self) -> None:
+        """Start all of them; returns when every one is capturing."""
+        for point in self._points:
+            log = self._directory / "logs" / f"capture-{Path(point.file).stem}.log"
+            argv = [point.node.program(MPTRACE), "capture", "--interface", point.interface]
+            argv += ["--write", point.node.outbox(self._directory / point.file)]
+            if point.name:
+                argv += ["--name", point.name]
+            if self._mode == "payload":
+                argv.append("--payload")
+            self._running.append((point, point.node.spawn(argv, log=log), log))
+        for point, process, log in self._running:
+            wait_ready(process, log, name=f"capture of {point.node.name}:{point.interface}")
+
+    def stop(self) -> list[CaptureResult]:
+        """End all of them; what each one holds.
+
+        Raises:
+            DeviceError: a capture had ended by itself (its disk full, its interface gone).
+        """
+        running, self._running = self._running, []
+        codes = [process.stop() for _, process, _ in running]
+        results = []
+        for (point, _, log), code in zip(running, codes, strict=True):
+            if code != 0:
+                name = f"capture of {point.node.name}:{point.interface}"
+                raise DeviceError(name, "did not complete", exit_code_found=code, stderr=log.read_text())
+            point.node.bring(self._directory / point.file)
+            results.append(self._result(point, log))
+        return results
+
+    def _result(self, point: CapturePoint, log: Path) -> CaptureResult:
+        done = next(
+            record
+            for line in reversed(log.read_text().splitlines())
+            if line.startswith("{") and (record := json.loads(line)).get("event") == "done"
+        )
+        return CaptureResult(
+            file=point.file,
+            node=point.node.name,
+            interface=point.name or point.interface,
+            packets=done["packets"],
+            dropped=done["dropped"],
+            headers_only=self._mode == "headers",
+        )

@@ -1,0 +1,125 @@
+"""Text of the configurations of nginx and dnsmasq."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.base.configs import render
+from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.format.sites import (
+    APP_HOSTS,
+    DATA_DIR,
+    DNS_ADDRESS,
+    ECHO_ADDRESS,
+    ECHO_HOST,
+    FILE_ADDRESS,
+    FILE_HOST,
+    PROTOCOLS,
+    BuiltSite,
+    Protocol,
+    SiteIndex,
+)
+
+ACCESS_LOG, ERROR_LOG = "access.jsonl", "nginx-error.log"
+"""What nginx writes down, below its prefix."""
+
+_HTTP2_DIRECTIVE_SINCE = (1, 25, 1)
+_ERROR_LOG_OPTION_SINCE = (1, 19, 5)
+
+
+@dataclass(frozen=True)
+class ServerBlock:
+    """One nginx server: a site for one protocol."""
+
+    names: tuple[str, ...]
+    addresses: tuple[str, ...]
+    http2: bool
+    certificate: str
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """``"1.22.1"`` → (1, 22, 1)."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def has_http2_directive(version: str) -> bool:
+    """True when nginx `version` wants HTTP/2 as a directive, not as an option of ``listen``."""
+    return version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE
+
+
+def nginx_conf(
+    *,
+    prefix: Path,
+    index: SiteIndex,
+    files: Path,
+    certificates: Mapping[str, Path],
+    version: str,
+    servers: str = "",
+    installed: Installed = THIS_MACHINE,
+) -> str:
+    """nginx.conf for nginx `version`.
+
+    HTTP/2 is on or off by the address that was connected to, which works the same in every nginx since 1.18.
+
+    Args:
+        prefix: folder for everything that nginx writes.
+        certificates: site slug → file with key and certificate chain.
+        servers: further ``server`` blocks.
+        installed: where nginx runs.
+    """
+    return render(
+        DATA_DIR,
+        "nginx.conf.j2",
+        prefix=installed.path(prefix),
+        access_log=installed.path(prefix / ACCESS_LOG),
+        error_log=installed.path(prefix / ERROR_LOG),
+        files=installed.path(files),
+        file_hosts=(FILE_HOST, *APP_HOSTS),
+        sites=installed.path(index.root),
+        servers=servers,
+        http2_directive=has_http2_directive(version),
+        blocks=[
+            _block(site, protocol, installed.path(certificates[site.slug])) for site in index for protocol in PROTOCOLS
+        ],
+    )
+
+
+def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed = THIS_MACHINE) -> list[str]:
+    """The command that runs nginx in the foreground."""
+    argv = [nginx, "-p", installed.path(prefix), "-c", installed.path(prefix / "nginx.conf")]
+    early_log = ["-e", installed.path(prefix / ERROR_LOG)]
+    return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
+
+
+def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = (), upstream: str = "") -> str:
+    """Return dnsmasq.conf with all names of the lab.
+
+    Args:
+        index: the sites.
+        further: more host names with their addresses.
+        upstream: address of the server that resolves names outside of the lab; "": they do not exist.
+    """
+    return render(
+        DATA_DIR, "dnsmasq.conf.j2", address=DNS_ADDRESS, records=[*records(index), *further], upstream=upstream
+    )
+
+
+def records(index: SiteIndex) -> list[tuple[str, str]]:
+    """All host names of the lab with their addresses."""
+    pairs = [*((host, FILE_ADDRESS) for host in (FILE_HOST, *APP_HOSTS)), (ECHO_HOST, ECHO_ADDRESS)]
+    for site in index:
+        for protocol in PROTOCOLS:
+            pairs += zip(site.host_names(protocol), site.addresses(protocol), strict=True)
+    return pairs
+
+
+def _block(site: BuiltSite, protocol: Protocol, certificate: str) -> ServerBlock:
+    # The HTTP/2 sites share the wildcard address; nginx finds the more exact ones of the HTTP/1.1 sites by itself.
+    addresses: Sequence[str] = ["0.0.0.0"] if protocol == "h2" else site.addresses(protocol)  # noqa: S104
+    return ServerBlock(
+        names=tuple(site.host_names(protocol)),
+        addresses=tuple(addresses),
+        http2=protocol == "h2",
+        certificate=certificate,
+    )

@@ -1,0 +1,50 @@
+"""The generated web sites: made once, and kept under a name made from everything that they depend on."""
+
+import hashlib
+import importlib.metadata
+import shutil
+import tempfile
+from pathlib import Path
+
+from mplab.format.sites import DATA_DIR, SiteIndex, load_sites
+
+DEFAULT_SEED = 2015
+_MADE_BY = ("content", "page", "sites", "structure", "generate")
+"""Modules of this package."""
+
+
+def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
+    """Generate all sites below `target`, or find them there: ``target/sites-<key>/<host name>/<path>``.
+
+    The same inputs give the same bytes. A folder is complete or not there: it is renamed into place at the end.
+    """
+    root = target / f"sites-{_key(seed)}"
+    if not root.exists():
+        from mplab.drivers.origin.generate import build_site  # noqa: PLC0415 - slow to import, needed once
+
+        target.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix="sites-", suffix=".partial", dir=target))
+        try:
+            partial.chmod(0o755)
+            built = tuple(build_site(partial, site, seed) for site in load_sites())
+            SiteIndex(partial, built).save()
+            _rename(partial, root)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return SiteIndex.load(root)
+
+
+def _key(seed: int) -> str:
+    """Names the sites that this code makes from this table with this seed."""
+    digest = hashlib.sha256(f"{seed} {importlib.metadata.version('numpy')}".encode())
+    for path in [DATA_DIR / "sites.yaml", *(Path(__file__).with_name(f"{name}.py") for name in _MADE_BY)]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _rename(partial: Path, root: Path) -> None:
+    try:
+        partial.rename(root)
+    except OSError:
+        if not root.exists():  # else: somebody else was faster and made the same
+            raise

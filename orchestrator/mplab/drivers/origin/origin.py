@@ -1,0 +1,241 @@
+"""Prepares, starts and stops the origin's servers."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from mplab.base.errors import DeviceError, check_each, last_words
+from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
+from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority, nss_database
+from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
+from mplab.drivers.origin.files import build_files
+from mplab.drivers.origin.host import Host, ServerProcess
+from mplab.drivers.origin.kept import DEFAULT_SEED, build_sites
+from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
+
+CACHE_DIR = CHECKOUT / "build" / "origin"
+"""Where generated sites and files are kept between runs."""
+
+_READY_TIMEOUT_S = 10.0
+_POLL_S = 0.02
+_LISTEN_STATE = "0A"
+_UNCONNECTED_STATE = "07"
+
+
+class Additions(Protocol):
+    """What else the servers carry."""
+
+    @property
+    def records(self) -> list[tuple[str, str]]:
+        """Host names with their addresses."""
+
+    def prepare(self, authority: LabAuthority) -> None:
+        """Get ready for `nginx`."""
+
+    def nginx(self) -> str:
+        """Further ``server`` blocks."""
+
+
+class Origin:
+    """nginx, dnsmasq and an echo of datagrams, with the lab's sites, files and names.
+
+    Args:
+        directory: private folder of this lab: configurations, certificates, logs, pid files.
+        cache: folder in which generated content is kept.
+        seed: of the generated sites.
+        additions: what else nginx and dnsmasq carry, or None.
+        installed: where the servers run.
+        valid_for: how long certificates are valid.
+        upstream: address of the server that resolves names outside of the lab; "": they do not exist.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        cache: Path = CACHE_DIR,
+        seed: int = DEFAULT_SEED,
+        additions: Additions | None = None,
+        installed: Installed = THIS_MACHINE,
+        valid_for: timedelta = VALID_FOR,
+        upstream: str = "",
+    ) -> None:
+        self.directory = directory
+        self._cache = cache
+        self._seed = seed
+        self._additions = additions
+        self._installed = installed
+        self._valid_for = valid_for
+        self._upstream = upstream
+        self._host: Host
+        self._logs: Path
+        self._running: dict[str, tuple[ServerProcess, Path]] = {}
+        self._authority: LabAuthority | None = None
+        self._index: SiteIndex | None = None
+
+    @property
+    def index(self) -> SiteIndex:
+        """What the sites consist of (after `prepare`)."""
+        if self._index is None:
+            raise RuntimeError("origin: prepare() comes first")
+        return self._index
+
+    @property
+    def authority(self) -> LabAuthority:
+        """The lab's authority (after `prepare`)."""
+        if self._authority is None:
+            raise RuntimeError("origin: prepare() comes first")
+        return self._authority
+
+    @property
+    def ca_pem(self) -> Path:
+        """Certificate of the lab's authority (after `prepare`)."""
+        return self.authority.ca_pem
+
+    @property
+    def access_log(self) -> Path:
+        """One JSON object per request, written when it has ended."""
+        return self.directory / ACCESS_LOG
+
+    @property
+    def logs(self) -> list[Path]:
+        """What the web server writes down: requests, and problems."""
+        return [self.access_log, self.directory / ERROR_LOG]
+
+    def prepare(self) -> None:
+        """Generate what is not there yet; write certificates and configurations."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._index = build_sites(self._cache, self._seed)
+        files = build_files(self._cache)
+        self._authority = LabAuthority(self.directory / "certificates", valid_for=self._valid_for)
+        certificates = {
+            site.slug: self._authority.issue(site.slug, [f"*.{site.slug}{suffix}" for suffix in SUFFIX.values()])
+            for site in self._index
+        }
+        servers, further = "", []
+        if self._additions is not None:
+            self._additions.prepare(self._authority)
+            servers, further = self._additions.nginx(), self._additions.records
+        nginx = nginx_conf(
+            prefix=self.directory,
+            index=self._index,
+            files=files,
+            certificates=certificates,
+            version=self._installed.version(NGINX),
+            servers=servers,
+            installed=self._installed,
+        )
+        (self.directory / "nginx.conf").write_text(nginx)
+        (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further, self._upstream))
+
+    def commands(self) -> dict[str, list[str]]:
+        """Program → the command that runs it in the foreground."""
+        where = self._installed
+        return {
+            "nginx": nginx_argv(where.program(NGINX), self.directory, where.version(NGINX), installed=where),
+            # Not --no-daemon, with which one open TCP connection keeps all others waiting.
+            "dnsmasq": [
+                *(where.program(DNSMASQ), "--keep-in-foreground", "--log-facility=-", "--pid-file="),
+                f"--conf-file={where.path(self.directory / 'dnsmasq.conf')}",
+            ],
+            "udp-echo": [where.program(MPFLEX), "udp-echo", "--listen", f"{ECHO_ADDRESS}:{ECHO_PORT}"],
+        }
+
+    def checks(self) -> dict[str, list[str]]:
+        """Program → the command that checks its configuration and ends."""
+        commands = self.commands()
+        return {
+            "nginx": [*commands["nginx"], "-t"],
+            "dnsmasq": [commands["dnsmasq"][0], "--test", commands["dnsmasq"][-1]],
+        }
+
+    def start(self, host: Host, logs: Path) -> None:
+        """Start all servers and wait until they listen.
+
+        Raises:
+            DeviceError: one of them ended, or was not ready within 10 s.
+        """
+        self._host, self._logs = host, logs
+        self._start(list(self.commands()))
+
+    def revive(self) -> list[str]:
+        """Start servers again that have ended by themselves; one sentence for each.
+
+        Raises:
+            DeviceError: one of them ended again, or was not ready within 10 s.
+        """
+        ended = [name for name, (process, _) in self._running.items() if process.poll() is not None]
+        for name in ended:
+            self._running[name][0].stop()
+        self._start(ended)
+        return [f"origin: {name} had ended and was started again" for name in ended]
+
+    def _start(self, names: Sequence[str]) -> None:
+        ready: dict[str, Callable[[int], bool]] = {
+            "nginx": _nginx_listens,
+            "dnsmasq": _dnsmasq_listens,
+            "udp-echo": _echo_listens,
+        }
+        commands = self.commands()
+        for name in names:
+            log = self._logs / f"{name}.log"
+            self._running[name] = (self._host.spawn(commands[name], log=log), log)
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        for name in names:
+            while not ready[name](self._running[name][0].pid):
+                self.check_alive()
+                if time.monotonic() > deadline:
+                    raise DeviceError("origin", f"{name} does not listen after {_READY_TIMEOUT_S:g} s")
+                time.sleep(_POLL_S)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when servers have ended; the message names all of them."""
+        check_each(partial(_check_running, name, *running) for name, running in self._running.items())
+
+    def stop(self) -> None:
+        """Stop all servers."""
+        while self._running:
+            _, (process, _) = self._running.popitem()
+            process.stop()
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """One-way delay between proxy and servers, ms, for the link emulator."""
+        return delay_by_prefix()
+
+    def make_home(self, directory: Path) -> Path:
+        """Make a home folder whose browser trusts the lab's authority (after `prepare`)."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        nss_database(directory / ".pki" / "nssdb", self.ca_pem)
+        return directory
+
+
+def _check_running(name: str, process: ServerProcess, log: Path) -> None:
+    if (code := process.poll()) is not None:
+        raise DeviceError("origin", f"{name} has ended ({code})", stderr=last_words(log))
+
+
+def _nginx_listens(pid: int) -> bool:
+    return _has_socket(pid, "tcp", 443, _LISTEN_STATE)
+
+
+def _dnsmasq_listens(pid: int) -> bool:
+    return _has_socket(pid, "udp", 53, _UNCONNECTED_STATE)
+
+
+def _echo_listens(pid: int) -> bool:
+    return _has_socket(pid, "udp", ECHO_PORT, _UNCONNECTED_STATE)
+
+
+def _has_socket(pid: int, kind: str, port: int, state: str) -> bool:
+    """True when the network namespace of `pid` has such a socket."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[1].endswith(f":{port:04X}") and fields[3] == state:
+                return True
+    return False

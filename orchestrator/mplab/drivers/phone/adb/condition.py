@@ -1,0 +1,90 @@
+"""What condition a phone is in: battery, heat, room, screen, radios. Reading is one command; parsing is pure."""
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mplab.drivers.phone.adb.answers import asking, split_answers
+from mplab.drivers.phone.adb.link import Link
+from mplab.drivers.phone.counters import parse_interfaces
+
+_ASKED = {
+    "battery": "dumpsys battery",
+    "thermal": "dumpsys thermalservice",
+    "df": "df -k /data",
+    "power": "dumpsys power | grep -e mWakefulness= -e 'Display Power'",
+    "keyguard": "dumpsys window policy | grep -i -e mShowingLockscreen -e showing= -e mIsShowing",
+    "airplane": "settings get global airplane_mode_on",
+    "sim": "getprop gsm.sim.state",
+    "dev": "cat /proc/net/dev",
+}
+_SIM_READY = {"LOADED", "READY"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """None: the phone does not say."""
+
+    battery_percent: int | None
+    temperature_c: float | None
+    """Of the battery."""
+    plugged: bool | None
+    thermal_status: int | None
+    """``THERMAL_STATUS``: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown. Android 10."""
+    free_bytes: int | None
+    """In ``/data``."""
+    awake: bool | None
+    locked: bool | None
+    airplane: bool | None
+    sims: tuple[str, ...]
+    """State of each: ``LOADED``, ``ABSENT``, ``PIN_REQUIRED``."""
+    traffic_bytes: Mapping[str, int]
+    """Interface → received and sent since boot."""
+
+    @property
+    def sim_ready(self) -> bool:
+        """One of the SIMs is."""
+        return any(sim in _SIM_READY for sim in self.sims)
+
+
+def read_condition(link: Link) -> Condition:
+    """Ask for all of it. Raises DeviceError."""
+    return parse_condition(split_answers(link.run(asking(_ASKED)).stdout.decode(errors="replace")))
+
+
+def parse_condition(answers: Mapping[str, str]) -> Condition:
+    """From what the commands said; a command that said something else is as one that said nothing."""
+    battery = answers.get("battery", "")
+    level, scale = _number(r"^\s*level: (\d+)", battery), _number(r"^\s*scale: (\d+)", battery)
+    tenths = _number(r"^\s*temperature: (-?\d+)", battery)
+    powered = re.findall(r"^\s*\w+ powered: (true|false)", battery, re.MULTILINE)
+    free = re.search(r"\s(\d+)\s+\d+%", answers.get("df", ""))
+    awake = re.search(r"mWakefulness=(\w+)", answers.get("power", ""))
+    locked = re.findall(r"(?:mShowingLockscreen|showing|mIsShowing)=(true|false)", answers.get("keyguard", ""))
+    airplane = answers.get("airplane", "").strip()
+    return Condition(
+        battery_percent=None if level is None else level * 100 // (scale or 100),
+        temperature_c=None if tenths is None else tenths / 10,
+        plugged="true" in powered if powered else None,
+        thermal_status=_number(r"^Thermal Status: (\d+)", answers.get("thermal", "")),
+        free_bytes=int(free[1]) * 1024 if free else None,
+        awake=awake[1] == "Awake" if awake else None,
+        locked="true" in locked if locked else None,
+        airplane=airplane == "1" if airplane in {"0", "1"} else None,
+        sims=tuple(sim for sim in answers.get("sim", "").strip().split(",") if sim),
+        traffic_bytes=_traffic(answers.get("dev", "")),
+    )
+
+
+def _number(pattern: str, text: str) -> int | None:
+    found = re.search(pattern, text, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def _traffic(text: str) -> dict[str, int]:
+    counters: dict[str, int] = {}
+    with contextlib.suppress(ValueError, IndexError):
+        counters = parse_interfaces(text)
+    names = [key.removesuffix(".rx_bytes") for key in counters if key.endswith(".rx_bytes")]
+    return {name: counters[f"{name}.rx_bytes"] + counters[f"{name}.tx_bytes"] for name in names}

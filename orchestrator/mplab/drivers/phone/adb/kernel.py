@@ -1,0 +1,86 @@
+"""Which Multipath TCP a phone's kernel has: none, upstream (Linux 5.6 and later), or out-of-tree (0.8x, 0.9x)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mplab.drivers.phone.adb.answers import asking, split_answers
+from mplab.drivers.phone.adb.phone import AdbPhone
+
+Kind = Literal["none", "upstream", "out-of-tree"]
+
+_NO_DEVICE = "mplab-none"
+"""``ip link set dev X multipath on``: an ip that knows the word looks for X, another one complains of the word."""
+_ASKED = {
+    "sysctls": "cd /proc/sys/net/mptcp && grep . *",
+    "release": "uname -r",
+    "log": "dmesg | grep -i 'MPTCP: Stable release' | tail -n 1",
+    "endpoints": "ip mptcp endpoint show 2>&1 && echo mplab-known",
+    "multipath": f"ip link set dev {_NO_DEVICE} multipath on 2>&1",
+    "congestion": "cat /proc/sys/net/ipv4/tcp_available_congestion_control",
+}
+_VERSION = re.compile(r"mptcp[-_. v]*(0\.\d+)|Stable release v(0\.\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class KernelMptcp:
+    """What there is.
+
+    Attributes:
+        kind: which world.
+        version: of the out-of-tree patches, ``0.95``; "" when nobody says.
+        enabled: it is switched on.
+        path_manager, scheduler: out-of-tree: as set now (``fullmesh``, ``default``).
+        endpoints: the phone's ``ip`` knows ``ip mptcp``.
+        multipath: its ``ip`` knows ``ip link set dev X multipath on|off|backup``.
+        sysctls: ``net.mptcp.*`` → value.
+        congestion_controls: what TCP can use.
+    """
+
+    kind: Kind = "none"
+    version: str = ""
+    enabled: bool = False
+    path_manager: str = ""
+    scheduler: str = ""
+    endpoints: bool = False
+    multipath: bool = False
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    congestion_controls: tuple[str, ...] = ()
+
+
+def read_kernel(phone: AdbPhone) -> KernelMptcp:
+    """Ask for all of it. Raises DeviceError."""
+    return parse_kernel(split_answers(phone.script(asking(_ASKED), check=False).stdout))
+
+
+def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
+    """From what the commands said."""
+    pairs = (line.partition(":") for line in answers.get("sysctls", "").splitlines())
+    sysctls = {name: value.strip() for name, colon, value in pairs if colon}
+    congestion = tuple(answers.get("congestion", "").split())
+    if "mptcp_enabled" in sysctls:
+        found = _VERSION.search(answers.get("log", "")) or _VERSION.search(answers.get("release", ""))
+        return KernelMptcp(
+            kind="out-of-tree",
+            version=(found[1] or found[2]) if found else "",
+            enabled=sysctls["mptcp_enabled"] != "0",
+            path_manager=sysctls.get("mptcp_path_manager", ""),
+            scheduler=sysctls.get("mptcp_scheduler", "default"),
+            multipath=_knows_multipath(answers.get("multipath", "")),
+            sysctls=sysctls,
+            congestion_controls=congestion,
+        )
+    if "enabled" in sysctls:
+        return KernelMptcp(
+            kind="upstream",
+            enabled=sysctls["enabled"] != "0",
+            endpoints=answers.get("endpoints", "").split()[-1:] == ["mplab-known"],
+            sysctls=sysctls,
+            congestion_controls=congestion,
+        )
+    return KernelMptcp(congestion_controls=congestion)
+
+
+def _knows_multipath(said: str) -> bool:
+    return "garbage" not in said and "not found" not in said

@@ -1,0 +1,159 @@
+"""One phone at its adb server: found, connected, connected again."""
+
+import contextlib
+import re
+import time
+
+import adbutils
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.drivers.phone.adb import wire
+from mplab.drivers.phone.adb.server import AdbServer
+
+CONNECT_TIMEOUT_S = 20.0
+BOOT_TIMEOUT_S = 180.0
+_POLL_S = 0.1
+_RETRY_S = 1.0
+_ADDRESS = re.compile(r".+:\d+")
+
+FAILURES = (adbutils.AdbError, OSError, EOFError, ValueError)
+"""What adbutils raises when server or phone do not do their part."""
+
+
+class Link:
+    """The connection to one phone.
+
+    Args:
+        server: its adb server, which runs.
+        serial: serial number, or ``host:port`` of a phone over TCP, which is connected when it is needed.
+        name: the phone's, for messages.
+    """
+
+    def __init__(self, server: AdbServer, serial: str, *, name: str = "") -> None:
+        self.server = server
+        self.serial = serial
+        self.label = f"{name} ({serial})" if name and name != serial else serial
+        """What messages call it."""
+
+    @property
+    def device(self) -> adbutils.AdbDevice:
+        """For adbutils."""
+        return self.server.client.device(self.serial)
+
+    @property
+    def over_tcp(self) -> bool:
+        """It is reached at an address, not by a cable."""
+        return _ADDRESS.fullmatch(self.serial) is not None
+
+    def state(self) -> str:
+        """``device``, ``offline``, ``unauthorized``, …; "" when adb does not know it, or there is no server."""
+        with contextlib.suppress(*FAILURES):
+            return next((str(info.state) for info in self.server.client.list() if info.serial == self.serial), "")
+        return ""
+
+    def connect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+        """Wait until adb can use it; over TCP, connect it first.
+
+        Raises:
+            LabNotReadyError: it is not there, has not allowed this host, or does not answer.
+        """
+        deadline = time.monotonic() + timeout_s
+        tried = 0.0
+        while (state := self.state()) != "device":
+            now = time.monotonic()
+            if now > deadline:
+                raise LabNotReadyError(f"{self.label}: {self._why(state, timeout_s)}")
+            # While the phone asks its user, it is left alone: another attempt would take the question away.
+            if self.over_tcp and state in {"", "offline"} and now - tried > _RETRY_S:
+                tried = now
+                if state:
+                    self._server_call("disconnect")
+                self._server_call("connect")
+            time.sleep(_POLL_S)
+
+    def reconnect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+        """Let go of it, and connect it again. Raises LabNotReadyError."""
+        if self.over_tcp:
+            self._server_call("disconnect")
+        else:
+            self.ask(f"host-serial:{self.serial}:reconnect")
+        self.connect(timeout_s)
+
+    def wait_boot(self, timeout_s: float = BOOT_TIMEOUT_S) -> None:
+        """Wait until it has booted: Android's services answer. Raises LabNotReadyError."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LabNotReadyError(f"{self.label}: has not booted within {timeout_s:g} s: look at its screen")
+            with contextlib.suppress(DeviceError):
+                self.connect(max(left, 1.0))
+                if self.run("getprop sys.boot_completed", timeout_s=10).stdout.strip() == b"1":
+                    return
+            time.sleep(_POLL_S)
+
+    def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 30.0) -> wire.Output:
+        """Run a command line as adb's shell. Raises DeviceError."""
+        try:
+            return wire.run(self.server.client, self.serial, command, stdin=stdin, timeout_s=timeout_s)
+        except wire.LateError as error:
+            text = f"no answer within {timeout_s:g} s"
+            raise DeviceError(self.label, text, command=(command,)) from error
+        except wire.LostError as error:
+            raise DeviceError(self.label, f"was lost meanwhile: {self.whereabouts()}", command=(command,)) from error
+        except FAILURES as error:
+            raise DeviceError(self.label, f"{error}; {self.whereabouts()}", command=(command,)) from error
+
+    def ask(self, *services: str, timeout_s: float = 10.0) -> str:
+        """What adb answers to a service; "" when it does not."""
+        with contextlib.suppress(*FAILURES), self.server.client.open(*services, timeout_s=timeout_s) as connection:
+            return str(connection.read_until_close())
+        return ""
+
+    def whereabouts(self) -> str:
+        """``adb says: offline``."""
+        return f"adb says: {self.state() or 'no such device'}"
+
+    def _server_call(self, verb: str) -> None:
+        with contextlib.suppress(*FAILURES):
+            if verb == "connect":
+                self.server.client.connect(self.serial, timeout=5.0)
+            else:
+                self.server.client.disconnect(self.serial)
+
+    def _why(self, state: str, waited_s: float) -> str:
+        if state == "unauthorized":
+            return "has not allowed this host: unlock its screen and allow USB debugging, always from this computer"
+        if state == "no permissions":
+            return "this user may not use it: see 'udev rules' in docs/phones.md"
+        if state:
+            return f"is {state} for {waited_s:g} s: unplug it and plug it in again, or reboot it"
+        with contextlib.suppress(*FAILURES):
+            others = ", ".join(f"{info.serial} ({info.state})" for info in self.server.client.list())
+            where = "nothing answers at this address" if self.over_tcp else "is it plugged in, is USB debugging on?"
+            return f"not there after {waited_s:g} s: {where} adb sees: {others or 'no phone'}"
+        return "its adb server does not answer"
+
+
+def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> str:
+    """The serial of the only phone at a server.
+
+    Raises:
+        LabNotReadyError: there is none, or several.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            found = [info.serial for info in server.client.list()]
+        except FAILURES as error:
+            raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
+        if len(found) == 1:
+            return str(found[0])
+        if found:
+            listed = ", ".join(sorted(found))
+            raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {found[0]}'; {listed}")
+        if time.monotonic() > deadline:
+            raise LabNotReadyError(
+                f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
+            )
+        time.sleep(_POLL_S)

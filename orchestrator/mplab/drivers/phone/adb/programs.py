@@ -1,0 +1,103 @@
+"""Programs on the phone: mplab's own are brought there once, the others are its own."""
+
+import hashlib
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.programs import CHECKOUT, LINKEM, MPFLEX, MPTRACE, Program
+from mplab.drivers.phone.adb.link import Link
+
+FOLDER = "/data/local/tmp/mplab"
+"""Of mplab on the phone: adb's shell may write there, and programs may be run from there."""
+
+BROUGHT = (LINKEM, MPFLEX, MPTRACE)
+"""mplab's own, which are brought to the phone."""
+
+_MACHINES = {0x03: "x86", 0x28: "armeabi-v7a", 0x3E: "x86_64", 0xB7: "arm64-v8a"}
+"""``e_machine`` of ELF files (elf.h) → ABI of Android."""
+
+
+def abi_of(path: Path) -> str:
+    """The ABI that a program was built for; "" when it is no ELF file of a known one."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    return _MACHINES.get(int.from_bytes(head[18:20], "little"), "") if head[:4] == b"\x7fELF" else ""
+
+
+def host_file(program: Program, abi: str, label: str) -> Path:
+    """The built program for an ABI: ``build/bin/mpflex`` or ``build/bin/arm64-v8a/mpflex``.
+
+    Raises:
+        LabNotReadyError: there is none; the message says how to build it.
+    """
+    usual = program.find()
+    candidates = [CHECKOUT / "build" / "bin" / abi / program.name, *([usual] if usual else [])]
+    for candidate in candidates:
+        if candidate.is_file() and abi_of(candidate) == abi:
+            return candidate
+    there = f"{usual} is for {abi_of(usual) or 'something else'}" if usual else "it is not built"
+    how = f"run 'make android ANDROID_ABI={abi}'" if abi in _MACHINES.values() else "there is no build for it"
+    raise LabNotReadyError(f"{label}: {program.name} for {abi or 'an unknown ABI'} is needed, and {there}: {how}")
+
+
+class PhonePrograms:
+    """Where programs are on one phone.
+
+    Args:
+        link: to the phone.
+        push: copies a host file there, to be run by everybody.
+    """
+
+    def __init__(self, link: Link, push: Callable[[Path, str], None]) -> None:
+        self._link = link
+        self._push = push
+        self._known: dict[str, str] = {}
+        self._abis: tuple[str, ...] = ()
+
+    def path(self, program: Program) -> str:
+        """What calls a program there.
+
+        Raises:
+            LabNotReadyError: the phone has none, or none was built for it.
+            DeviceError: it could not be brought there.
+        """
+        if program.name not in self._known:
+            self._known[program.name] = self._bring(program) if program in BROUGHT else self._find(program)
+        return self._known[program.name]
+
+    def forget(self) -> None:
+        """Look again: the phone may be another one in the meantime."""
+        self._known.clear()
+
+    @property
+    def abis(self) -> tuple[str, ...]:
+        """What it runs, best first."""
+        if not self._abis:
+            text = self._link.run("getprop ro.product.cpu.abilist; getprop ro.product.cpu.abi").stdout.decode()
+            self._abis = tuple(dict.fromkeys(text.replace(",", " ").split()))
+        return self._abis
+
+    def _bring(self, program: Program) -> str:
+        abi = self.abis[0] if self.abis else ""
+        source = host_file(program, abi, self._link.label)
+        target = f"{FOLDER}/bin/{program.name}"
+        if self._sum(target) != (wanted := hashlib.sha256(source.read_bytes()).hexdigest()):
+            self._link.run(f"mkdir -p {FOLDER}/bin && rm -f {target} {target}.new")
+            self._push(source, f"{target}.new")
+            if (found := self._sum(f"{target}.new")) != wanted:
+                raise DeviceError(self._link.label, f"{target} arrived with checksum {found}, not {wanted}")
+            self._link.run(f"chmod 755 {target}.new && mv {target}.new {target}")
+        return target
+
+    def _sum(self, path: str) -> str:
+        words = self._link.run(f"sha256sum {path} 2>/dev/null").stdout.decode().split()
+        return words[0] if words else ""
+
+    def _find(self, program: Program) -> str:
+        for name in dict.fromkeys(Path(candidate).name for candidate in program.candidates):
+            found = self._link.run(f"command -v {shlex.quote(name)}").stdout.decode().strip()
+            if found:
+                return found
+        raise LabNotReadyError(f"{self._link.label}: has no {program.name} ({program.purpose})")

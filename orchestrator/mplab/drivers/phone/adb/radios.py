@@ -1,0 +1,131 @@
+"""The radios of a phone: on and off, generations of cellular networks, both interfaces up at once."""
+
+import re
+import time
+from typing import Literal
+
+from mplab.base.errors import DeviceError
+from mplab.base.paths import INTERFACES
+from mplab.drivers.phone.adb.phone import AdbPhone
+
+Generation = Literal["2g", "3g", "4g", "5g"]
+GENERATIONS: tuple[Generation, ...] = ("2g", "3g", "4g", "5g")
+
+UP_TIMEOUT_S = 45.0
+_POLL_S = 0.2
+
+# ``NETWORK_TYPE_*`` of android.telephony.TelephonyManager, by the names that ``cmd phone`` prints: bit = number - 1.
+_TYPES = {
+    "GPRS": 1, "EDGE": 2, "UMTS": 3, "CDMA": 4, "CDMA - EvDo rev. 0": 5, "CDMA - EvDo rev. A": 6, "CDMA - 1xRTT": 7,
+    "HSDPA": 8, "HSUPA": 9, "HSPA": 10, "iDEN": 11, "CDMA - EvDo rev. B": 12, "LTE": 13, "CDMA - eHRPD": 14,
+    "HSPA+": 15, "GSM": 16, "TD_SCDMA": 17, "IWLAN": 18, "LTE_CA": 19, "NR": 20,
+}  # fmt: skip
+_OF_GENERATION: dict[Generation, tuple[str, ...]] = {
+    "2g": ("GPRS", "EDGE", "CDMA", "CDMA - 1xRTT", "GSM"),
+    "3g": (
+        *("UMTS", "HSDPA", "HSUPA", "HSPA", "HSPA+", "TD_SCDMA"),
+        *("CDMA - EvDo rev. 0", "CDMA - EvDo rev. A", "CDMA - EvDo rev. B", "CDMA - eHRPD"),
+    ),
+    "4g": ("LTE", "LTE_CA"),
+    "5g": ("NR",),
+}
+# ``PREFERRED_NETWORK_MODE`` of RILConstants, for Android before 12: up to a generation, and that one alone.
+_MODES: dict[Generation, tuple[int, int]] = {"2g": (1, 1), "3g": (0, 2), "4g": (9, 11), "5g": (26, 23)}
+_FIRST_ALLOWED_SDK = 31
+
+
+class Radios:
+    """Of one phone; what is switched is switched back when the phone is given back."""
+
+    def __init__(self, phone: AdbPhone) -> None:
+        self._phone = phone
+
+    def both_up(self, timeout_s: float = UP_TIMEOUT_S) -> None:
+        """WiFi and mobile data at once: Android drops mobile data beside WiFi unless it is told not to.
+
+        Raises:
+            DeviceError: one of them has no address in time.
+        """
+        self._phone.put_setting("mobile_data_always_on", "1")
+        self.switch("wifi", on=True)
+        self.switch("data", on=True)
+        self.wait_up(*INTERFACES, timeout_s=timeout_s)
+
+    def switch(self, radio: Literal["wifi", "data"], *, on: bool) -> None:
+        """Switch WiFi or mobile data. Raises DeviceError."""
+        key = {"wifi": "wifi_on", "data": "mobile_data"}[radio]
+        # WiFi is 2 while it is on in airplane mode, 3 while airplane mode has switched it off.
+        was = self._read(key) in {"1", "2"}
+        if was == on:
+            return
+        before = "enable" if was else "disable"
+        self._phone.register(f"{self._phone.label}: {radio} {before}d", f"svc {radio} {before}")
+        self._phone.script(f"svc {radio} {'enable' if on else 'disable'}")
+
+    def wait_up(self, *paths: str, timeout_s: float = UP_TIMEOUT_S) -> None:
+        """Wait until paths (``wifi``, ``lte``) have addresses. Raises DeviceError."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._phone.refresh()
+            missing = [path for path in paths if INTERFACES[path] not in self._phone.interfaces]
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                words = " and ".join(missing)
+                raise DeviceError(self._phone.label, f"{words}: no address within {timeout_s:g} s: is there a network?")
+            time.sleep(_POLL_S)
+
+    def set_generation(self, generation: Generation, *, only: bool = False, slot: int = 0) -> None:
+        """Have the modem use networks up to a generation, or of that one alone.
+
+        Args:
+            generation: ``2g`` … ``5g``.
+            only: not the ones before it.
+            slot: of the SIM.
+
+        Raises:
+            DeviceError: the phone did not take it.
+        """
+        if self._sdk() < _FIRST_ALLOWED_SDK:
+            self._phone.put_setting(f"preferred_network_mode{slot or ''}", str(_MODES[generation][only]))
+            return
+        before = self.allowed(slot)
+        wanted = type_bits(generation, only=only)
+        command = f"cmd phone set-allowed-network-types-for-users -s {slot}"
+        self._phone.register(f"{self._phone.label}: allowed network types", f"{command} {before:b}")
+        self._phone.script(f"{command} {wanted:b}")
+        if (found := self.allowed(slot)) != wanted:
+            raise DeviceError(
+                self._phone.label, f"{generation} was asked for: network types {wanted:b}, and there are {found:b}"
+            )
+
+    def allowed(self, slot: int = 0) -> int:
+        """Bits of the network types that are allowed. Raises DeviceError."""
+        said = self._phone.script(f"cmd phone get-allowed-network-types-for-users -s {slot}").stdout.strip()
+        bits = parse_types(said)
+        if not bits:
+            raise DeviceError(self._phone.label, f"allowed network types {said!r}: not understood")
+        return bits
+
+    def _sdk(self) -> int:
+        said = self._phone.link.run("getprop ro.build.version.sdk").stdout.strip()
+        return int(said) if said.isdigit() else 0
+
+    def _read(self, key: str) -> str:
+        return self._phone.script(f"settings get global {key}").stdout.strip()
+
+
+def type_bits(generation: Generation, *, only: bool = False) -> int:
+    """Bits of a generation, and without `only` of those before it."""
+    last = GENERATIONS.index(generation)
+    chosen = GENERATIONS[last : last + 1] if only else GENERATIONS[: last + 1]
+    return sum(1 << (_TYPES[name] - 1) for one in chosen for name in _OF_GENERATION[one])
+
+
+def parse_types(text: str) -> int:
+    """``GPRS|EDGE|LTE|NR``, as Android prints them, or binary digits → bits; 0 when it is neither."""
+    text = text.strip()
+    if re.fullmatch(r"[01]+", text):
+        return int(text, 2)
+    names = [name.strip() for name in text.split("|")]
+    return sum(1 << (_TYPES[name] - 1) for name in set(names)) if all(name in _TYPES for name in names) else 0

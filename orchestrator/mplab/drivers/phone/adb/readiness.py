@@ -1,0 +1,179 @@
+"""The readiness gate: a phone that is not fit for a cell is told before the cell begins, with every reason."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mplab.base.errors import DeviceError
+from mplab.base.paths import INTERFACES
+from mplab.drivers.phone.adb.apps import Apps
+from mplab.drivers.phone.adb.clock import ClockOffset, measure_clock
+from mplab.drivers.phone.adb.condition import Condition, read_condition
+from mplab.drivers.phone.adb.phone import AdbPhone
+from mplab.drivers.phone.adb.routing import Routing
+from mplab.userfiles.adbfile import ReadyFile
+
+_WAKE = "input keyevent KEYCODE_WAKEUP; wm dismiss-keyguard"
+_STAY_ON = "stay_on_while_plugged_in"
+_ALWAYS = "7"
+"""While it is charged by anything: AC 1, USB 2, wireless 4 (``BatteryManager``)."""
+_CAPTIVE_PORTAL, _IGNORE = "captive_portal_mode", "0"
+"""``Settings.Global.CAPTIVE_PORTAL_MODE_IGNORE``. NetworkMonitor reads it when a network connects."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What the gate has seen.
+
+    Attributes:
+        condition: of the phone.
+        clock: how far its clock is off.
+        idle_kbps: what its interfaces carried while nothing was asked of it; None: not looked at.
+        addresses: ``wlan0``, ``rmnet0`` → address.
+        apps: package → version that is there.
+        quic_open: apps can use QUIC beside the transport; nobody can say without root: True.
+        ipv6_open: apps can send over IPv6 next to the transport.
+        problems: why it is not fit, one sentence each; none when it is.
+    """
+
+    condition: Condition
+    clock: ClockOffset
+    idle_kbps: float | None
+    addresses: Mapping[str, str]
+    apps: Mapping[str, str]
+    quic_open: bool
+    ipv6_open: bool
+    problems: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``cell.json``."""
+        return asdict(self)
+
+
+def default_thresholds() -> ReadyFile:
+    """What is asked of a phone when the lab file says nothing."""
+    return ReadyFile.model_validate({})
+
+
+def prepare(phone: AdbPhone) -> None:
+    """Wake it and keep it awake; switch off automatic updates and the checks that make Android leave a WiFi without
+    Internet. All changes are undone when the phone is released.
+
+    Raises:
+        DeviceError: it did not do this.
+    """
+    phone.put_setting(_STAY_ON, _ALWAYS)
+    phone.put_setting(_CAPTIVE_PORTAL, _IGNORE)
+    phone.script(_WAKE)
+    Apps(phone).stop_updates()
+
+
+def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
+    """See whether a phone is fit.
+
+    Args:
+        phone: which.
+        thresholds: what is asked of it.
+        apps: package → version that must be there.
+
+    Raises:
+        DeviceError: it was lost meanwhile.
+    """
+    phone.refresh()
+    first = read_condition(phone.link)
+    idle = _idle_kbps(phone, first, thresholds.idle_for)
+    clock = measure_clock(phone.link)
+    versions = Apps(phone).versions(apps or {})
+    addresses = dict(phone.interfaces)
+    routing = Routing(phone)
+    problems = [
+        *condition_problems(first, thresholds),
+        *_network_problems(addresses, idle, thresholds),
+        *_clock_problems(clock, thresholds),
+        *version_problems(versions, apps or {}),
+    ]
+    return Readiness(first, clock, idle, addresses, versions, routing.quic_open(), routing.ipv6_open(), tuple(problems))
+
+
+def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
+    """What `look` sees, of a phone that is fit.
+
+    Raises:
+        DeviceError: it is not, with every reason; or it was lost meanwhile.
+    """
+    found = look(phone, thresholds, apps)
+    if found.problems:
+        raise DeviceError(phone.label, f"is not ready: {'; '.join(found.problems)}")
+    return found
+
+
+def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
+    """What is wrong with its condition; what it does not say is not held against it."""
+    problems = []
+    if found.battery_percent is not None and found.battery_percent < asked.battery:
+        charged = "" if found.plugged else ", and nothing charges it"
+        problems.append(f"battery at {found.battery_percent} %, {asked.battery} % are needed{charged}")
+    if found.temperature_c is not None and found.temperature_c > asked.temperature:
+        problems.append(f"battery at {found.temperature_c:g} °C, {asked.temperature:g} °C at most: let it cool down")
+    if found.thermal_status is not None and found.thermal_status > asked.thermal_status:
+        problems.append(
+            f"Android throttles it (thermal status {found.thermal_status}, {asked.thermal_status} at most): "
+            "let it cool down"
+        )
+    if found.free_bytes is not None and found.free_bytes < asked.storage:
+        free, needed = found.free_bytes / 1e6, asked.storage / 1e6
+        problems.append(f"{free:.0f} MB free in /data, {needed:.0f} MB are needed: delete something")
+    if found.awake is False:
+        problems.append("its screen is off")
+    if found.locked:
+        problems.append("its screen is locked: take its PIN, pattern or password away")
+    if found.airplane:
+        problems.append("it is in airplane mode")
+    if asked.sim and not found.sim_ready:
+        problems.append(f"no SIM is ready ({', '.join(found.sims) or 'none'})")
+    return problems
+
+
+def version_problems(found: Mapping[str, str], asked: Mapping[str, str]) -> list[str]:
+    """What is wrong with its apps."""
+    problems = []
+    for package, version in asked.items():
+        if not found.get(package):
+            problems.append(f"{package} is not installed: install version {version}")
+        elif found[package] != version:
+            problems.append(f"{package} has version {found[package]}, and the lab file says {version}")
+    return problems
+
+
+def _network_problems(addresses: Mapping[str, str], idle_kbps: float | None, asked: ReadyFile) -> list[str]:
+    problems = []
+    missing = [f"{path} ({role})" for path, role in INTERFACES.items() if role not in addresses]
+    if asked.interfaces and missing:
+        problems.append(f"no address on {' and '.join(missing)}")
+    if idle_kbps is not None and idle_kbps > asked.idle_rate:
+        problems.append(
+            f"its network is not idle: {idle_kbps:.0f} kbit/s, {asked.idle_rate} at most: something updates or syncs"
+        )
+    return problems
+
+
+def _clock_problems(clock: ClockOffset, asked: ReadyFile) -> list[str]:
+    if abs(clock.offset_s) <= asked.clock_offset:
+        return []
+    way = "ahead" if clock.offset_s > 0 else "behind"
+    return [f"its clock is {abs(clock.offset_s):.1f} s {way}, {asked.clock_offset:g} s at most: set it by the network"]
+
+
+def _idle_kbps(phone: AdbPhone, before: Condition, for_s: float) -> float | None:
+    if not for_s:
+        return None
+    began = time.monotonic()
+    time.sleep(for_s)
+    after = read_condition(phone.link)
+    took_s = time.monotonic() - began
+    devices = phone.devices.values()
+    moved = sum(after.traffic_bytes.get(name, 0) - before.traffic_bytes.get(name, 0) for name in devices)
+    if moved < 0:
+        raise DeviceError(phone.label, "its interfaces' counters went back: it has rebooted, or a radio was switched")
+    return moved * 8 / took_s / 1000

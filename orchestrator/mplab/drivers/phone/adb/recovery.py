@@ -1,0 +1,135 @@
+"""The recovery ladder: what is done for a phone that does not do its part, from the gentlest to the last."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from mplab.base.errors import CellError, DeviceError, LabNotReadyError
+from mplab.drivers.phone.adb.phone import AdbPhone
+from mplab.drivers.phone.adb.root import still_root
+
+_log = structlog.get_logger(__name__)
+
+_UI_AGENTS = (
+    "am force-stop io.appium.uiautomator2.server.test; am force-stop io.appium.uiautomator2.server; "
+    "for p in $(pgrep -f com.wetest.uia2.Main); do [ $p = $$ ] || kill -9 $p; done 2>/dev/null; true"
+)
+"""Both drivers start their server again at their next session."""
+_WHICH_BOOT = "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot"
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long each rung may take, seconds."""
+
+    reconnect_s: float = 15.0
+    transport_s: float = 45.0
+    reboot_s: float = 240.0
+    down_s: float = 30.0
+    """For the phone to go down when it reboots."""
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What helped, and what was tried before it: ``("reconnect", "ui agent")``."""
+
+    rung: str
+    tried: tuple[str, ...]
+
+
+class Recovery:
+    """Of one phone.
+
+    Args:
+        phone: that was entered.
+        works: whether it does its part, asked after each rung beside adb, boot and root; it may raise CellError.
+        patience: with each rung.
+    """
+
+    def __init__(
+        self, phone: AdbPhone, works: Callable[[], bool] = lambda: True, *, patience: Patience | None = None
+    ) -> None:
+        self._phone = phone
+        self._works = works
+        self._patience = patience or Patience()
+
+    def recover(self, reason: str) -> Recovered:
+        """Climb until it works again.
+
+        Args:
+            reason: what went wrong: stands in the quarantine when nothing helps.
+
+        Raises:
+            LabNotReadyError: nothing helped: it is in quarantine.
+        """
+        rungs: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("reconnect", self._reconnect),
+            ("ui agent", self._restart_ui),
+            ("transport", self._restart_transport),
+            ("reboot", self._reboot),
+        )
+        tried: list[str] = []
+        problem = reason
+        for name, climb in rungs:
+            tried.append(name)
+            try:
+                climb()
+                problem = self._problem()
+            except (CellError, LabNotReadyError) as error:
+                problem = str(error)
+            _log.info("recovery", phone=self._phone.label, rung=name, problem=problem)
+            if not problem:
+                return Recovered(name, tuple(tried))
+        text = f"{reason}; tried: {', '.join(tried)}; last: {problem}"
+        raise self._phone.quarantine.put(self._phone.serial, text).refusal(self._phone.label)
+
+    def _problem(self) -> str:
+        """Why it does not work, or "" when it does. Raises CellError, LabNotReadyError."""
+        link = self._phone.link
+        if link.run("getprop sys.boot_completed", timeout_s=10).stdout.strip() != b"1":
+            return "it has not booted"
+        if not still_root(link, self._phone.root):
+            return f"root was withdrawn ('{self._phone.root.value}' works no more)"
+        return "" if self._works() else "it does not do its part"
+
+    def _reconnect(self) -> None:
+        self._phone.link.reconnect(self._patience.reconnect_s)
+
+    def _restart_ui(self) -> None:
+        self._phone.link.connect(1.0)
+        self._phone.script(_UI_AGENTS, check=False)
+
+    def _restart_transport(self) -> None:
+        """Have adbd drop its connections, as root restart it; other phones at the server keep theirs."""
+        link = self._phone.link
+        link.ask(f"host:transport:{link.serial}", "reconnect")
+        if self._phone.rooted:
+            with contextlib.suppress(DeviceError):
+                link.run(self._phone.root.line("setprop ctl.restart adbd"), timeout_s=5)
+        link.reconnect(self._patience.transport_s)
+        link.wait_boot(self._patience.transport_s)
+        self._phone.renew()
+
+    def _reboot(self) -> None:
+        link = self._phone.link
+        link.connect(1.0)
+        before = link.run(_WHICH_BOOT).stdout
+        link.ask(f"host:transport:{link.serial}", "reboot:")
+        deadline = time.monotonic() + self._patience.down_s
+        while self._answers(before):
+            if time.monotonic() > deadline:
+                raise DeviceError(self._phone.label, f"did not go down within {self._patience.down_s:g} s to reboot")
+            time.sleep(0.2)
+        link.wait_boot(self._patience.reboot_s)
+        self._phone.renew()
+
+    def _answers(self, before: bytes) -> bool:
+        """It is still up, by the boot of before."""
+        try:
+            done = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
+        except DeviceError:
+            return False
+        return done.stdout == before

@@ -1,0 +1,127 @@
+"""Where a rooted phone's packets go: default route, one table for each interface, no IPv6, QUIC or not."""
+
+import re
+import shlex
+
+from mplab.base.errors import DeviceError
+from mplab.base.paths import INTERFACES
+from mplab.drivers.phone.adb.phone import AdbPhone
+from mplab.drivers.transport.redirect import accept_system_udp
+
+# Android's own rules (netd) begin at 10000: these go before them.
+_BY_SOURCE, _DEFAULT = 8900, 9000
+_QUIC_PORT = 443
+_IPV6_UNDO = """
+while ip6tables -w -D OUTPUT -j mplab 2>/dev/null; do :; done
+{ ip6tables -w -F mplab; ip6tables -w -X mplab; } 2>/dev/null
+true
+"""
+_IPV6_RULES = f"""{_IPV6_UNDO}
+set -e
+ip6tables -w -N mplab
+ip6tables -w -A mplab -o lo -j RETURN
+ip6tables -w -A mplab -p udp --sport 546 --dport 547 -j RETURN
+{accept_system_udp("ip6tables")}
+ip6tables -w -A mplab -p tcp -j REJECT --reject-with tcp-reset
+ip6tables -w -A mplab -p udp -j REJECT --reject-with icmp6-port-unreachable
+ip6tables -w -I OUTPUT -j mplab
+"""
+_ANYWHERE = "203.0.113.1"
+"""TEST-NET-3 (RFC 5737): nothing is sent there."""
+
+
+class Routing:
+    """Of one phone; what is changed is changed back when the phone is given back.
+
+    Raises:
+        DeviceError: of every method: it is not rooted, or did not do what it was told.
+    """
+
+    def __init__(self, phone: AdbPhone) -> None:
+        self._phone = phone
+        self._default_kept = False
+
+    def set_default(self, path: str) -> None:
+        """New connections leave by `path` (``wifi``, ``lte``); those bound to an address leave by its interface."""
+        self._needs_root("the default route")
+        tables = {role: self._table(device) for role, device in self._phone.devices.items()}
+        role = INTERFACES[path]
+        if not tables.get(role):
+            raise DeviceError(self._phone.label, f"{path} has no default route of its own: is it up?")
+        undo = "".join(f"while ip rule del priority {n} 2>/dev/null; do :; done\n" for n in (_BY_SOURCE, _DEFAULT))
+        if not self._default_kept:
+            self._phone.register(f"{self._phone.label}: default route", undo + "true")
+            self._default_kept = True
+        rules = [
+            f"ip rule add from {address} lookup {tables[other]} priority {_BY_SOURCE}\n"
+            for other, address in self._phone.interfaces.items()
+            if tables.get(other)
+        ]
+        rule = f"ip rule add from all lookup {tables[role]} priority {_DEFAULT}\n"
+        self._phone.script(f"{undo}set -e\n{''.join(rules)}{rule}")
+        device = self._phone.devices[role]
+        if (found := self.default_device()) != device:
+            raise DeviceError(
+                self._phone.label, f"the default route is by {found or 'nothing'}, {device} was asked for"
+            )
+
+    def default_device(self) -> str:
+        """What the phone calls the interface by which new connections leave; ""."""
+        said = self._phone.script(f"ip route get {_ANYWHERE}", check=False).stdout
+        found = re.search(r"\bdev (\S+)", said)
+        return found[1] if found else ""
+
+    def stop_ipv6(self) -> None:
+        """Have the phone refuse TCP and UDP over IPv6: apps turn to IPv4 at once.
+
+        Interfaces keep their IPv6 addresses. Android gives up a network that loses them, and switches IPv6 on again;
+        a cellular network of IPv6 only (464XLAT) has no IPv4 without them.
+        """
+        self._needs_root("IPv6")
+        if self._phone.script("[ -e /proc/net/if_inet6 ]", check=False).exit_code != 0:
+            return  # a kernel without IPv6
+        self._phone.register(f"{self._phone.label}: IPv6", _IPV6_UNDO)
+        self._phone.script(_IPV6_RULES)
+
+    def ipv6_open(self) -> bool:
+        """Whether apps can send over IPv6: an address is valid outside, and nothing refuses TCP and UDP from it."""
+        if not self._phone.link.run("ip -6 -o addr show scope global").stdout.strip():
+            return False
+        return not self._phone.rooted or not self._refuses_ipv6()
+
+    def _refuses_ipv6(self) -> bool:
+        return self._phone.script("ip6tables -w -C OUTPUT -j mplab", check=False).exit_code == 0
+
+    def stop_quic(self) -> None:
+        """Have the phone refuse QUIC (443/udp): apps turn to TCP at once."""
+        self._needs_root("QUIC")
+        if not self.quic_open():
+            return
+        rules = [f"{program} {{}} OUTPUT {_rule(program)}" for program in ("iptables", "ip6tables")]
+        undo = "".join(f"{rule.format('-w -D')} 2>/dev/null\n" for rule in rules)
+        self._phone.register(f"{self._phone.label}: QUIC", undo + "true")
+        self._phone.script("set -e\n" + "".join(f"{rule.format('-w -I')}\n" for rule in rules))
+        if self.quic_open():
+            raise DeviceError(self._phone.label, "QUIC is open although it was blocked")
+
+    def quic_open(self) -> bool:
+        """Whether apps can use QUIC. Without root nobody can say, and nothing keeps them from it: True."""
+        if not self._phone.rooted:
+            return True
+        checks = [f"{program} -w -C OUTPUT {_rule(program)}" for program in ("iptables", "ip6tables")]
+        return self._phone.script(" && ".join(checks), check=False).exit_code != 0
+
+    def _table(self, device: str) -> str:
+        """The table with the interface's own default route; ""."""
+        text = self._phone.script(f"ip -4 route show table all dev {shlex.quote(device)}", check=False).stdout
+        found = re.findall(r"^default\b.*?\btable (\S+)", text, re.MULTILINE)
+        return str(found[0]) if found else ""
+
+    def _needs_root(self, what: str) -> None:
+        if not self._phone.rooted:
+            raise DeviceError(self._phone.label, f"{what} can be changed on a rooted phone alone")
+
+
+def _rule(program: str) -> str:
+    reject = "icmp-port-unreachable" if program == "iptables" else "icmp6-port-unreachable"
+    return f"-p udp --dport {_QUIC_PORT} -j REJECT --reject-with {reject}"

@@ -1,0 +1,106 @@
+"""What is on the screen of a phone, and in its log: pictures, films, element trees, the log of one cell."""
+
+import shlex
+import time
+from pathlib import Path
+
+from mplab.base.errors import DeviceError
+from mplab.drivers.phone.adb.phone import AdbPhone
+
+LONGEST_FILM_S = 180
+"""Android's screenrecord ends after this."""
+
+BIT_RATE = 4_000_000
+"""Of films, bit/s."""
+
+_TREE_FILE = "mplab-window.xml"
+_STOP_TIMEOUT_S = 15.0
+
+
+def screenshot(phone: AdbPhone, target: Path) -> None:
+    """Save the screen as PNG. Raises DeviceError."""
+    done = phone.link.run("screencap -p", timeout_s=30)
+    if done.exit_code != 0 or not done.stdout.startswith(b"\x89PNG"):
+        said = done.stderr.decode(errors="replace")
+        raise DeviceError(phone.label, "no screenshot", exit_code_found=done.exit_code, stderr=said)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(done.stdout)
+
+
+def hierarchy(phone: AdbPhone) -> str:
+    """The element tree, XML. Not while another automation has the phone's accessibility. Raises DeviceError."""
+    path = f"/data/local/tmp/{_TREE_FILE}"
+    done = phone.link.run(f"rm -f {path}; uiautomator dump {path} && cat {path}; c=$?; rm -f {path}; exit $c")
+    text = done.stdout.decode(errors="replace")
+    if done.exit_code != 0 or "<hierarchy" not in text:
+        said = done.stderr.decode(errors="replace") or text
+        raise DeviceError(phone.label, "no element tree", exit_code_found=done.exit_code, stderr=said)
+    begin = text.find("<?xml")
+    return text[begin if begin >= 0 else text.index("<hierarchy") :]
+
+
+class ScreenRecording:
+    """A film of the screen, of 180 s at most; begins when it is made. `Film` goes on for longer.
+
+    Args:
+        phone: whose screen.
+        log: host file for what screenrecord says.
+        bit_rate: bit/s.
+        limit_s: how long at most, s.
+
+    Raises:
+        DeviceError: it could not be begun.
+    """
+
+    def __init__(self, phone: AdbPhone, log: Path, *, bit_rate: int = BIT_RATE, limit_s: int = LONGEST_FILM_S) -> None:
+        self._phone = phone
+        self._log = log
+        self._path = phone.outbox(log.with_suffix(".mp4"))
+        self.began = time.time()
+        """Host time, s."""
+        argv = ["screenrecord", "--bit-rate", str(bit_rate), "--time-limit", str(limit_s), self._path]
+        self._process = phone.spawn(argv, log=log)
+
+    @property
+    def over(self) -> bool:
+        """It has ended: by itself, or because the phone was lost."""
+        return self._process.poll() is not None
+
+    def save(self, target: Path) -> None:
+        """End it, and save it as MP4. Raises DeviceError."""
+        # Only SIGINT has screenrecord write the film's index.
+        self._phone.shell(["kill", "-INT", str(self._process.pid)], check=False)
+        code = self._process.wait(_STOP_TIMEOUT_S)
+        if code is None:
+            code = self._process.stop()
+        if self._phone.shell(["test", "-s", self._path], check=False).exit_code != 0:
+            said = self._log.read_text(errors="replace")
+            raise DeviceError(self._phone.label, "no screen recording", exit_code_found=code, stderr=said)
+        self._phone.pull(self._path, target)
+        self._phone.shell(["rm", "-f", self._path], check=False)
+
+
+class LogCut:
+    """The phone's log from the moment that this is made.
+
+    Args:
+        phone: whose log.
+
+    Raises:
+        DeviceError: the phone does not tell its time.
+    """
+
+    def __init__(self, phone: AdbPhone) -> None:
+        self._phone = phone
+        self._since = phone.link.run("date +%s.%N").stdout.decode().strip()[:-6]
+        if not self._since.replace(".", "").isdigit():
+            raise DeviceError(phone.label, f"'date +%s.%N' says {self._since!r}, no time")
+
+    def save(self, target: Path) -> None:
+        """Save what has been logged since, with times in Unix seconds of the phone's clock. Raises DeviceError."""
+        done = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
+        if done.exit_code != 0:
+            said = done.stderr.decode(errors="replace")
+            raise DeviceError(self._phone.label, "no log", exit_code_found=done.exit_code, stderr=said)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(done.stdout)

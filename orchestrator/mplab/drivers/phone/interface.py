@@ -1,0 +1,205 @@
+"""One interface of the virtual phone that goes and comes back, with all that Android ties to it.
+
+When Android loses a network it takes the interface's address, routes and rules away and ends the sockets that were
+bound to the address; when the network is back, all of it is made again, perhaps with another address. MPTCP
+endpoints go and come with the address, as with a path manager.
+
+Connections of applications are none of these sockets: they end at the agent on the phone, as with a VPN, and live on
+while the agent's connections change. Here they have the interface's address all the same, so it is kept on ``lo``.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import IP, SS
+from mplab.drivers.phone.protocol import Phone
+
+_COMMAND_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An MPTCP endpoint of an interface."""
+
+    address: str
+    flags: tuple[str, ...]
+    """``subflow``, ``backup`` and so on."""
+    number: int = field(compare=False)
+    """The kernel gives a new one each time."""
+
+
+@dataclass(frozen=True)
+class InterfaceState:
+    """All that the phone's kernel knows of an interface."""
+
+    device: str
+    up: bool
+    address: str
+    """``10.64.1.2/24``, or ""."""
+    neighbours: tuple[str, ...]
+    """Permanent ones, as `ip neigh` shows them."""
+    routes: tuple[str, ...]
+    """Unicast routes in all tables, but for those that come with the address, as `ip route` shows them."""
+    rules: tuple[str, ...]
+    """Rules of the address: ``priority 101 from 10.64.1.2 lookup 101``."""
+    endpoints: tuple[Endpoint, ...]
+
+    @property
+    def host(self) -> str:
+        """The address without its prefix length."""
+        return self.address.partition("/")[0]
+
+    def moved(self, address: str) -> "InterfaceState":
+        """The same with another address in the same network; `address` without prefix length."""
+        old, new = re.compile(rf"\b{re.escape(self.host)}\b"), address
+        return replace(
+            self,
+            address=f"{address}/{self.address.partition('/')[2]}",
+            routes=tuple(old.sub(new, route) for route in self.routes),
+            rules=tuple(old.sub(new, rule) for rule in self.rules),
+            endpoints=tuple(replace(e, address=old.sub(new, e.address)) for e in self.endpoints),
+        )
+
+    def going(self) -> list[str]:
+        """`ip` commands that take it down, first what would still send."""
+        return [
+            *(f"mptcp endpoint delete id {endpoint.number}" for endpoint in self.endpoints),
+            *(f"rule del {rule}" for rule in self.rules),
+            *([f"addr del {self.address} dev {self.device}"] if self.address else []),
+            f"link set {self.device} down",
+        ]
+
+    def coming(self) -> list[str]:
+        """`ip` commands that make it from an interface that is down and has nothing; endpoints, which send, last."""
+        return [
+            *([f"addr add {self.address} dev {self.device}"] if self.address else []),
+            f"link set {self.device} up",
+            *(f"neigh replace {neighbour} dev {self.device}" for neighbour in self.neighbours),
+            *(f"route replace {route} dev {self.device}" for route in self.routes),
+            *(f"rule add {rule}" for rule in self.rules),
+            *(f"mptcp endpoint add {e.address} {' '.join((*e.flags, f'dev {self.device}'))}" for e in self.endpoints),
+        ]
+
+
+class PhoneInterface:
+    """An interface of a phone, seen and moved by `ip`.
+
+    What it is was read before it is moved, so that a change is one command and happens at its time.
+
+    Args:
+        phone: the phone.
+        device: ``wlan0``.
+        peer: the address that the phone's connections go to once they have left it: the proxy's.
+    """
+
+    def __init__(self, phone: Phone, device: str, *, peer: str) -> None:
+        self._phone = phone
+        self._device = device
+        self._peer = peer
+        self._kept: list[str] = []
+        self._original = self._now = self.read()
+        self._gone: InterfaceState | None = None
+
+    def read(self) -> InterfaceState:
+        """What it is now; this is what the next change begins from."""
+        device = self._device
+        link = self._ip("-o", "link", "show", "dev", device)
+        addresses = re.findall(r"inet (\S+)", self._ip("-o", "-4", "addr", "show", "dev", device))
+        address = addresses[0] if addresses else ""
+        host = address.partition("/")[0]
+        shown = self._phone.shell([self._phone.program(IP), "mptcp", "endpoint", "show"], check=False)
+        self._now = InterfaceState(
+            device=device,
+            up="UP" in re.split(r"[<,>]", link),
+            address=address,
+            neighbours=parse_neighbours(self._ip("neigh", "show", "dev", device, "nud", "permanent")),
+            routes=parse_routes(self._ip("-4", "route", "show", "table", "all", "type", "unicast", "dev", device)),
+            rules=parse_rules(self._ip("-4", "rule", "show"), host) if host else (),
+            endpoints=parse_endpoints(shown.stdout, device),
+        )
+        return self._now
+
+    def take_down(self) -> None:
+        """The network is lost: routes, rules and endpoints go, sockets of the address end. Nothing when it is down."""
+        state = self._now
+        if not state.up:
+            return
+        self._gone = state
+        if not state.host:
+            self._phone.ip(*state.going())
+            return
+        self._kept.append(state.host)
+        batch = [f"addr replace {state.host}/32 dev lo", *state.going()]
+        # Ending the sockets is what Android's netd does (SOCK_DESTROY); else connections would hang for minutes.
+        ip, ss = self._phone.program(IP), self._phone.program(SS)
+        script = f"{ip} -batch - && {{ {ss} -K -t src {state.host} dst {self._peer} >/dev/null; true; }}"
+        self._phone.shell(["sh", "-c", script], stdin="\n".join(batch) + "\n", timeout_s=_COMMAND_TIMEOUT_S)
+        self._now = replace(state, up=False)
+
+    def bring_up(self, address: str = "") -> None:
+        """The network is back, as it was, or with another address. Nothing when it is up."""
+        if self._gone is None:
+            return
+        state, self._gone = self._gone, None
+        self._now = state.moved(address) if address else state
+        self._phone.ip(*self._now.coming())
+
+    def set_multipath(self, use: str) -> bool:
+        """Let kernel MPTCP use it (``on``), use it when nothing else works (``backup``), or not (``off``).
+
+        Returns:
+            False when there is nothing to set: the transport has no MPTCP endpoints.
+        """
+        if not self._original.endpoints:
+            return False
+        self._phone.ip(*(f"mptcp endpoint delete id {endpoint.number}" for endpoint in self._now.endpoints))
+        for endpoint in self._original.endpoints if use != "off" else ():
+            flags = [flag for flag in endpoint.flags if flag != "backup"] + (["backup"] if use == "backup" else [])
+            self._phone.ip(f"mptcp endpoint add {self._now.host} {' '.join(flags)} dev {self._device}")
+        return True
+
+    def restore(self) -> None:
+        """Make it what it was when this was made, whatever has happened since.
+
+        Raises:
+            DeviceError: it is not.
+        """
+        if self.read() != self._original:
+            self.take_down()
+            self._gone = self._original
+            self.bring_up()
+        for host in dict.fromkeys(self._kept):
+            self._phone.ip(f"addr del {host}/32 dev lo")
+        self._kept.clear()
+        found = self.read()
+        if found != self._original:
+            raise DeviceError(self._phone.name, f"{self._device} is {found} and was {self._original}")
+
+    def _ip(self, *arguments: str) -> str:
+        return self._phone.shell([self._phone.program(IP), *arguments], timeout_s=_COMMAND_TIMEOUT_S).stdout
+
+
+def parse_neighbours(text: str) -> tuple[str, ...]:
+    """``10.64.1.1 lladdr 02:6d:70:00:00:04 PERMANENT`` → ``10.64.1.1 lladdr 02:6d:70:00:00:04 nud permanent``."""
+    return tuple(
+        re.sub(r"\s+PERMANENT.*$", " nud permanent", line.strip()) for line in text.splitlines() if "lladdr" in line
+    )
+
+
+def parse_routes(text: str) -> tuple[str, ...]:
+    """What ``ip route show table all dev X`` prints, without the routes that the kernel makes of the address."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return tuple(sorted(re.sub(r" linkdown| dead", "", line) for line in lines if line and "proto kernel" not in line))
+
+
+def parse_rules(text: str, host: str) -> tuple[str, ...]:
+    """``101:	from 10.64.1.2 lookup 101`` → ``priority 101 from 10.64.1.2 lookup 101``, those of one address."""
+    found = re.findall(r"^(\d+):\s+(from (\S+) .*?)\s*$", text, re.MULTILINE)
+    return tuple(f"priority {priority} {rule}" for priority, rule, source in found if source == host)
+
+
+def parse_endpoints(text: str, device: str) -> tuple[Endpoint, ...]:
+    """``10.64.1.2 id 1 subflow backup dev wlan0``, one a line → the endpoints of an interface."""
+    found = (re.fullmatch(r"\s*(\S+) id (\d+) (.*?)\s*dev (\S+)\s*", line) for line in text.splitlines())
+    return tuple(Endpoint(m[1], tuple(m[3].split()), int(m[2])) for m in found if m and m[4] == device)

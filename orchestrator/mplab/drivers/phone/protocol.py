@@ -1,0 +1,80 @@
+"""The ``Phone`` protocol."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mplab.base.machine import Machine
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command on the phone did."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class PhoneIdentity:
+    """What goes into the manifest about a phone."""
+
+    name: str
+    model: str
+    os: str
+    kernel: str
+
+
+class Phone(Machine, Protocol):
+    """A phone with two interfaces, ``wlan0`` and ``rmnet0``."""
+
+    @property
+    def interfaces(self) -> Mapping[str, str]:
+        """Interface name → IPv4 address."""
+
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """Interface name → what the phone itself calls it: ``rmnet_data2``."""
+
+    def identity(self) -> PhoneIdentity:
+        """Model, system, kernel."""
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """Run a command on the phone and wait.
+
+        Raises:
+            DeviceError: it could not be started, took longer than `timeout_s`, or (with `check`) did not exit with 0.
+        """
+
+    def keep(self, name: str, text: str) -> str:
+        """Write a file on the phone that root alone can read there; its path. It goes when the phone is given back."""
+
+    def push(self, source: Path, target: str) -> None:
+        """Copy a host file to the phone."""
+
+    def pull(self, source: str, target: Path) -> None:
+        """Copy a file from the phone to the host."""
+
+    def ip(self, *commands: str) -> None:
+        """Run ``ip`` commands as one batch (routes, rules, MPTCP endpoints).
+
+        Raises:
+            DeviceError: one of them failed.
+        """
+
+    def prefer(self, interface: str) -> None:
+        """Make the default route that of an interface; it may be told again and again.
+
+        Raises:
+            DeviceError: there is no such route.
+        """
+
+    def sysctl(self, values: Mapping[str, object]) -> None:
+        """Set kernel parameters, ``{"net.mptcp.enabled": 1}``."""
+
+    def counters(self) -> Mapping[str, int]:
+        """Kernel counters as ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""

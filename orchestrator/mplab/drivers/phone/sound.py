@@ -1,0 +1,248 @@
+"""The virtual phone's sound card: PulseAudio with one null sink, and a recorder on what is played to it."""
+
+import array
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+import wave
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import Program
+
+PULSEAUDIO = Program("pulseaudio", ("pulseaudio",), ("--version",), "pulseaudio", "the virtual phone's sound card")
+PAREC = Program("parec", ("parec",), ("--version",), "pulseaudio-utils", "records what the phone plays")
+PROGRAMS = (PULSEAUDIO, PAREC)
+"""What scenarios that open a sound card need."""
+
+RATE_HZ = 16_000
+"""Of a recording, which is mono with 16 bit."""
+SINK = "speaker"
+
+_SINK_RATE_HZ = 48_000
+_LATENCY_MS = 20
+_READY_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 5.0
+_POLL_S = 0.02
+_BLOCK = 4096
+_SAMPLE_BYTES = 2
+_FULL_SCALE = 32768
+_MOST_LOST_S = 1.0
+_TAIL_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording that has ended.
+
+    Attributes:
+        file: WAV, mono, 16 bit, `RATE_HZ`.
+        began: unix time at which its first sample was played, s.
+        duration_s: how long it is.
+        peak: the largest sample, of full scale: 0 is perfect silence.
+    """
+
+    file: Path
+    began: float
+    duration_s: float
+    peak: float
+
+
+class SoundCard:
+    """A sound card that is there for as long as its context; apps reach it by one unix socket.
+
+    Args:
+        enter: what stands before a command to run it in the phone.
+        directory: private folder, which is not there yet; the phone must see it under the same path.
+        log: file for the output of its programs.
+    """
+
+    def __init__(self, *, enter: Sequence[str], directory: Path, log: Path) -> None:
+        self._enter = list(enter)
+        self._directory = directory
+        self._log = log
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._recorder: _Recorder | None = None
+
+    @property
+    def server(self) -> str:
+        """What ``PULSE_SERVER`` must be for an app that plays to it."""
+        return f"unix:{self._directory / 'socket'}"
+
+    def __enter__(self) -> Self:
+        """Start it, and listen already: a null sink at rest takes two seconds to become prompt.
+
+        Raises:
+            DeviceError: it did not start, or no sample came from it.
+            LabNotReadyError: PulseAudio is not installed.
+        """
+        pulseaudio, parec = PULSEAUDIO.path(), PAREC.path()
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        socket = self._directory / "socket"
+        try:
+            self._start(
+                [
+                    *(str(pulseaudio), "-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1"),
+                    *("--disable-shm=yes", "--log-target=stderr", "--log-level=warn"),
+                    *("-L", f"module-null-sink sink_name={SINK} rate={_SINK_RATE_HZ} channels=2"),
+                    *("-L", f"module-native-protocol-unix auth-anonymous=1 auth-cookie-enabled=0 socket={socket}"),
+                ]
+            )
+            self._wait(socket.is_socket, "its socket")
+            listener = self._start(
+                [
+                    *(str(parec), f"--device={SINK}.monitor", f"--rate={RATE_HZ}", "--channels=1", "--format=s16le"),
+                    *("--raw", f"--latency-msec={_LATENCY_MS}"),
+                ],
+                stdout=subprocess.PIPE,
+            )
+            assert listener.stdout is not None  # noqa: S101 - PIPE was asked for
+            self._recorder = _Recorder(listener.stdout)
+            self._wait(self._recorder.has_begun.is_set, "a first sample")
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it; a recording that is under way is complete as far as it goes."""
+        while self._processes:
+            process = self._processes.pop()
+            process.terminate()
+            try:
+                process.wait(_STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._recorder is not None:
+            self._recorder.join(_STOP_TIMEOUT_S)
+            self._recorder.end()
+
+    def record(self, file: Path) -> None:
+        """Begin to write what is played to `file`; silence is recorded, too."""
+        self._running().begin(file)
+
+    def stop_recording(self) -> Recorded:
+        """End the recording.
+
+        Raises:
+            DeviceError: the card has ended, or samples are missing; the file has what there is.
+        """
+        recorder = self._running()
+        recorded = recorder.end()
+        self._check_alive()
+        if recorded is None:
+            raise DeviceError("phone", "the sound card has recorded nothing")
+        lost_s = time.time() - recorded.began - recorded.duration_s
+        if lost_s > _MOST_LOST_S:
+            raise DeviceError("phone", f"{lost_s:.1f} s of {recorded.file.name} are missing: the machine is too busy")
+        return recorded
+
+    def _running(self) -> "_Recorder":
+        if self._recorder is None:
+            raise DeviceError("phone", "the sound card is not there: it lasts as long as its context")
+        return self._recorder
+
+    def _start(self, argv: Sequence[str], *, stdout: int | None = None) -> subprocess.Popen[bytes]:
+        home = str(self._directory)
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                [*self._enter, *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=log if stdout is None else stdout,
+                stderr=log,
+                env={**os.environ, "HOME": home, "XDG_RUNTIME_DIR": home, "PULSE_SERVER": self.server},
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        return process
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while not condition():
+            self._check_alive()
+            if time.monotonic() > deadline:
+                problem = f"the sound card was not ready within {_READY_TIMEOUT_S:g} s: {what} is missing"
+                raise DeviceError("phone", problem, stderr=self._last_words())
+            time.sleep(_POLL_S)
+
+    def _check_alive(self) -> None:
+        for process in self._processes:
+            code = process.poll()
+            if code is not None:
+                problem = f"the sound card has ended ({code})"
+                raise DeviceError("phone", problem, exit_code_found=code, stderr=self._last_words())
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError):
+            return self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
+        return ""
+
+
+class _Recorder(threading.Thread):
+    """Reads samples for as long as they come, and writes them to a file when there is one."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        super().__init__(name="recorder", daemon=True)
+        self.has_begun = threading.Event()
+        self._source = source
+        self._lock = threading.Lock()
+        self._file: Path | None = None
+        self._wave: wave.Wave_write | None = None
+        self._samples = 0
+        self._began = 0.0
+        self._peak = 0
+        self.start()
+
+    def run(self) -> None:
+        """Until the source ends."""
+        rest = b""
+        with self._source:
+            while block := self._source.read1(_BLOCK):  # type: ignore[attr-defined]
+                arrived = time.time()
+                self.has_begun.set()
+                whole = rest + block
+                cut = len(whole) // _SAMPLE_BYTES * _SAMPLE_BYTES
+                rest = whole[cut:]
+                self._take(whole[:cut], arrived)
+
+    def _take(self, block: bytes, arrived: float) -> None:
+        with self._lock:
+            if self._wave is None or not block:
+                return
+            self._wave.writeframes(block)
+            self._samples += len(block) // _SAMPLE_BYTES
+            # A block may be late, never early: the earliest first sample that any of them allows is the right one.
+            self._began = min(self._began, arrived - self._samples / RATE_HZ)
+            values = array.array("h", block)
+            self._peak = max(self._peak, *map(abs, (max(values), min(values))))
+
+    def begin(self, file: Path) -> None:
+        """Write from now on."""
+        with self._lock:
+            if self._wave is not None:
+                raise DeviceError("phone", f"{self._file} is being recorded already")
+            self._file, self._samples, self._began, self._peak = file, 0, time.time(), 0
+            self._wave = wave.open(str(file), "wb")  # noqa: SIM115 - closed by `end`
+            self._wave.setnchannels(1)
+            self._wave.setsampwidth(_SAMPLE_BYTES)
+            self._wave.setframerate(RATE_HZ)
+
+    def end(self) -> Recorded | None:
+        """Write no more; what was recorded, or None when nothing was asked for."""
+        with self._lock:
+            if self._wave is None or self._file is None:
+                return None
+            self._wave.close()
+            self._wave = None
+            return Recorded(self._file, self._began, self._samples / RATE_HZ, min(self._peak / _FULL_SCALE, 1.0))

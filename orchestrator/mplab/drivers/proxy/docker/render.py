@@ -1,0 +1,237 @@
+"""Makes configurations for the images by the templates of the virtual lab, and keeps them on this machine."""
+
+import hashlib
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from mplab.base.configs import render, write_private
+from mplab.base.endpoints import MPFLEX_PORT, MPTCP_PORT, TCP_PORT
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import CHECKOUT, PROXY_DIR
+from mplab.drivers.origin.certificates import LabAuthority
+from mplab.drivers.origin.origin import Origin
+from mplab.drivers.phone import CommandResult
+from mplab.drivers.proxy.docker.layout import PRIVATE, InImages
+from mplab.drivers.proxy.settings import proxy_settings
+from mplab.drivers.services import RunningServices, load_service, service_names
+from mplab.format.sites import NETWORK
+
+VALID_FOR = timedelta(days=397)
+"""Of certificates: a server stays up longer than a virtual lab."""
+RENEW_BEFORE = timedelta(days=30)
+PORTS = {"tcp": TCP_PORT, "mptcp": MPTCP_PORT, "mpflex": MPFLEX_PORT}
+SHADOWSOCKS_PORT = 8388
+COLLECTOR_PORT = 8443
+COLLECTOR_HOST = "collector.lab"
+SHADOWSOCKS_METHOD = "chacha20-ietf-poly1305"
+CONTROL = "/run/mplab/control"
+"""The proxy's control socket, in its container."""
+NAMES_ADDRESS = "10.65.255.1"
+"""Of the container `names`: the proxy's own address towards the origin, as in ``compose.yaml``."""
+
+_SECRET_BYTES = 32
+_NOTE = "rendered.json"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """Configurations as they are on this machine.
+
+    Attributes:
+        directory: private folder that holds them.
+        key: names them: another one, other configurations.
+        expires: when the certificates end, Unix time.
+        content: files and folders of this machine that configurations refer to.
+        commands: program → what runs it in its container.
+    """
+
+    directory: Path
+    key: str
+    expires: float
+    content: tuple[Path, ...]
+    commands: Mapping[str, Sequence[str]]
+
+    @property
+    def digest(self) -> str:
+        """Names what is in all files, also when somebody has edited one."""
+        digest = hashlib.sha256()
+        for path in sorted(self.directory.rglob("*")):
+            if path.is_file() and path.name != _NOTE:
+                digest.update(str(path.relative_to(self.directory)).encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()[:16]
+
+    @property
+    def secret_file(self) -> Path:
+        """What agents share with the proxy."""
+        return self.directory / "proxy" / "secret"
+
+    @property
+    def ca_pem(self) -> Path:
+        """Certificate of the authority that phones have to trust."""
+        return self.directory / "origin" / "certificates" / "ca.pem"
+
+
+@dataclass(frozen=True)
+class RenderSettings:
+    """The settings of a stack that its configurations depend on.
+
+    Attributes:
+        congestion_control: of the proxy's sockets towards phones; "": the system's.
+        listen: addresses of the server as phones know them.
+        internet: further destinations of the proxy, ``NETWORK:PORTS``.
+        upstream_names: names outside of the lab are resolved.
+    """
+
+    congestion_control: str
+    listen: Sequence[str] = ()
+    internet: Sequence[str] = ()
+    upstream_names: bool = False
+
+
+def rendered(directory: Path, settings: RenderSettings, *, renew: bool = False) -> Rendered:
+    """The configurations in `directory`, made anew when something that they are made of has changed, or they end soon.
+
+    Secrets of proxy, ShadowSocks and collector stay the same unless `renew`: phones have them.
+
+    Args:
+        directory: where they are kept.
+        settings: of the stack.
+        renew: make everything anew.
+
+    Raises:
+        LabNotReadyError: a program that makes content is missing.
+    """
+    key = _key(settings)
+    found = None if renew else load_rendered(directory)
+    if found is not None and found.key.startswith(key) and found.expires > time.time() + RENEW_BEFORE.total_seconds():
+        return found
+    if renew:
+        shutil.rmtree(directory, ignore_errors=True)
+    for folder in ("origin", "services"):
+        shutil.rmtree(directory / folder, ignore_errors=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = _render(directory, f"{key}-{secrets.token_hex(4)}", settings)
+    note = asdict(made) | {"directory": str(directory), "content": [str(path) for path in made.content]}
+    write_private(directory / _NOTE, json.dumps(note, indent=1))
+    return made
+
+
+def _render(directory: Path, key: str, settings: RenderSettings) -> Rendered:
+    installed = InImages(directory)
+    services = RunningServices(
+        [load_service(name) for name in service_names()],
+        directory=directory / "services",
+        host=Nowhere(),
+        installed=installed,
+    )
+    origin = Origin(
+        directory / "origin",
+        additions=services,
+        installed=installed,
+        valid_for=VALID_FOR,
+        upstream=NAMES_ADDRESS if settings.upstream_names else "",
+    )
+    origin.prepare()
+    _write_proxy(directory / "proxy", services.ports, settings)
+    _write_shadowsocks(directory / "shadowsocks")
+    _write_collector(directory / "collector", origin.authority, settings.listen)
+    commands = {**origin.commands(), **services.commands()}
+    expires = time.time() + VALID_FOR.total_seconds()
+    return Rendered(directory, key, expires, tuple(sorted(installed.content)), commands)
+
+
+def _write_proxy(folder: Path, ports: Sequence[int], settings: RenderSettings) -> None:
+    secret = folder / "secret"
+    if not secret.exists():
+        write_private(secret, secrets.token_hex(_SECRET_BYTES))
+    configuration = proxy_settings(
+        listen={name: f"0.0.0.0:{port}" for name, port in PORTS.items()},
+        secret_file=f"{PRIVATE}/proxy/secret",
+        ports=ports,
+        congestion_control=settings.congestion_control,
+        log="/dev/stdout",
+        session={},
+        internet=settings.internet,
+        control=CONTROL,
+    )
+    (folder / "proxy.json").write_text(json.dumps(configuration, indent=1))
+
+
+def _write_shadowsocks(folder: Path) -> None:
+    templates = PROXY_DIR / "shadowsocks"
+    if not (folder / "shadowsocks.json").exists():
+        text = render(
+            templates,
+            "shadowsocks.json.j2",
+            port=SHADOWSOCKS_PORT,
+            method=SHADOWSOCKS_METHOD,
+            password=secrets.token_urlsafe(_SECRET_BYTES),
+        )
+        write_private(folder / "shadowsocks.json", text)
+    everything = IPv4Network("0.0.0.0/0")
+    blocked = [*map(str, everything.address_exclude(IPv4Network(NETWORK))), "::/0"]
+    (folder / "shadowsocks.acl").write_text(render(templates, "shadowsocks.acl.j2", blocked=blocked))
+
+
+def _write_collector(folder: Path, authority: LabAuthority, listen: Sequence[str]) -> None:
+    tokens = folder / "tokens"
+    if not tokens.exists():
+        write_private(tokens, f"phone:{secrets.token_urlsafe(_SECRET_BYTES)}\n")
+    certificate = authority.issue("collector", [COLLECTOR_HOST, *listen])
+    write_private(folder / "collector.pem", certificate.read_text())
+    own = f"{PRIVATE}/collector"
+    settings = {
+        "listen": f"0.0.0.0:{COLLECTOR_PORT}",
+        "tls": {"certificate_file": f"{own}/collector.pem", "key_file": f"{own}/collector.pem"},
+        "tokens_file": f"{own}/tokens",
+        "store": f"{PRIVATE}/collected",
+        "log": "/dev/stdout",
+        "control": CONTROL,
+    }
+    (folder / "collector.json").write_text(json.dumps(settings, indent=1))
+
+
+def load_rendered(directory: Path) -> Rendered | None:
+    """What was made last in `directory`, or None when there is nothing, or what it refers to is gone."""
+    try:
+        note = json.loads((directory / _NOTE).read_text())
+    except (OSError, ValueError):
+        return None
+    content = tuple(Path(path) for path in note["content"])
+    if not all(path.exists() for path in content):
+        return None
+    return Rendered(directory, note["key"], note["expires"], content, note["commands"])
+
+
+def _key(settings: RenderSettings) -> str:
+    """Name what configurations are made of: settings, templates, services, and the code that fills them in."""
+    digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
+    ours = CHECKOUT / "orchestrator" / "mplab" / "drivers"
+    files = [ours / "proxy" / "settings.py", Path(__file__), Path(__file__).with_name("layout.py")]
+    for folder in (ours / "origin", PROXY_DIR):
+        files += [path for path in folder.rglob("*") if path.suffix in {".py", ".j2", ".yaml"}]
+    for path in sorted(files):
+        digest.update(str(path.relative_to(CHECKOUT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Nowhere:
+    """`Host` of services that are configured, not run."""
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> Any:  # noqa: ANN401 - it never returns
+        """Raises LabNotReadyError."""
+        raise LabNotReadyError(f"{argv[0]} runs in a container; compose starts it")
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """Raises LabNotReadyError."""
+        raise LabNotReadyError(f"{argv[0]} runs in a container")

@@ -1,0 +1,355 @@
+"""The containers of a lab: prepared, started, looked at, stopped."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from docker import DockerClient
+from docker.errors import ImageNotFound, NotFound
+from docker.models.containers import Container
+
+from mplab.base.configs import write_private
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import PROXY_DIR
+from mplab.base.state import state_directory
+from mplab.drivers.proxy.docker.base import Say, ensure_base
+from mplab.drivers.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
+from mplab.drivers.proxy.docker.engine import connected, engine_url
+from mplab.drivers.proxy.docker.render import Rendered, RenderSettings, load_rendered, rendered
+from mplab.drivers.proxy.docker.volumes import LABEL, fill_volumes, volume_names
+from mplab.drivers.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
+from mplab.userfiles.proxyfile import ProxyFile
+
+DEFAULT_PROFILES = ("proxy", "origin", "dns")
+
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+"""What those without rights over the network may choose."""
+IMAGES_DIR = PROXY_DIR / "images"
+_READY_TIMEOUT_S = 120.0
+_POLL_S = 0.25
+_LOG_LINES = 5
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """What a lab has, and where.
+
+    Attributes:
+        engine: URL of the engine; "": ``DOCKER_HOST``, or this machine's.
+        project: name of the compose project.
+        profiles: what is started.
+        listen: up to two addresses of the server at which phones reach the proxy; none: loopback.
+        signal: addresses that MPTCP advertises to phones.
+        congestion_control: of the proxy's sockets towards phones; "": the system's.
+        internet: destinations outside of the lab, in the form of the proxy's allow list; none: only the lab's.
+        upstream_names: names outside of the lab are resolved.
+        variables: further variables of the compose file.
+    """
+
+    engine: str = ""
+    project: str = "mplab"
+    profiles: tuple[str, ...] = DEFAULT_PROFILES
+    listen: tuple[str, ...] = ()
+    signal: tuple[str, ...] = ()
+    congestion_control: str = "cubic"
+    internet: tuple[str, ...] = ()
+    upstream_names: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, file: ProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
+    ) -> Self:
+        """What a lab file says, with what goes before it."""
+        asked = congestion_control or file.congestion_control
+        started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
+        return cls(
+            engine=engine or file.engine or "",
+            project=file.project,
+            profiles=tuple(started),
+            listen=tuple(file.listen),
+            signal=tuple(file.signal),
+            congestion_control="" if asked == "system" else asked,
+            internet=tuple(file.internet.proxy_rules()) if file.internet is not None else (),
+            upstream_names=file.upstream_names,
+        )
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """From what `asdict` and JSON have made of them."""
+        settings: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
+        }
+        return cls(**settings)
+
+    def environment(self) -> dict[str, str]:
+        """Variables of the compose file that differ from ``.env``."""
+        found = {"COMPOSE_PROJECT_NAME": self.project, **self.variables}
+        found |= {f"MPLAB_LISTEN_{number}": address for number, address in enumerate(self.listen, 1)}
+        if self.signal:
+            found["MPLAB_MPTCP_SIGNAL"] = " ".join(self.signal)
+        return found
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """How one container is.
+
+    Attributes:
+        service: its name in the compose file.
+        id: of the container.
+        state: ``running``, ``exited``, …
+        health: ``healthy``, ``starting``, ``unhealthy``, or "" when nobody asks it.
+        image: digest of its image.
+        restarts: how often it had to be started again.
+        out_of_memory: whether its memory was not enough.
+        ports: where it listens on the engine's host.
+    """
+
+    service: str
+    id: str
+    state: str
+    health: str
+    image: str
+    restarts: int
+    out_of_memory: bool
+    ports: tuple[str, ...]
+
+    @property
+    def well(self) -> bool:
+        """Runs, and answers when asked."""
+        return self.state == "running" and self.health in {"healthy", ""}
+
+
+def _silent(_line: str) -> None:
+    pass
+
+
+class DockerStack:
+    """Proxy and origin services on one engine.
+
+    Args:
+        settings: what, and where.
+        say: told what is done, a line each.
+        detail: told what compose prints.
+    """
+
+    def __init__(self, settings: StackSettings, *, say: Say = _silent, detail: Callable[[str], None] = _silent) -> None:
+        self.settings = settings
+        self.url = engine_url(settings.engine)
+        self._say = say
+        self._detail = detail
+
+    @property
+    def directory(self) -> Path:
+        """Where its configurations and secrets are kept on this machine."""
+        return state_directory() / "proxy" / self.settings.project
+
+    def render(self, *, renew: bool = False) -> Rendered:
+        """Configurations and content for its containers, made when they are not there yet, or old."""
+        ours = self.settings
+        settings = RenderSettings(ours.congestion_control, ours.listen, ours.internet, ours.upstream_names)
+        return rendered(self.directory, settings, renew=renew)
+
+    def last_rendered(self) -> Rendered | None:
+        """What `render` made last, or None."""
+        return load_rendered(self.directory)
+
+    @property
+    def _up_file(self) -> Path:
+        return self.directory.with_name(f"{self.settings.project}.up.json")
+
+    def up_with(self) -> StackSettings | None:
+        """What it was brought up with by hand; None when it was not, or has been taken down since."""
+        try:
+            found = json.loads(self._up_file.read_text())
+        except (OSError, ValueError):
+            return None
+        return StackSettings.read(found)
+
+    def describe(self, made: Rendered) -> dict[str, Any]:
+        """What cells depend on: engine, digests of the images, hash of the configurations."""
+        with self._engine() as client:
+            version = client.version(api_version=False)
+            found = {tag: image.id for image in client.images.list("mplab/*") for tag in image.tags}
+        names = {path.parent.name for path in IMAGES_DIR.glob("*/Dockerfile")}
+        images = {name: found[self.image(name)] for name in sorted(names) if self.image(name) in found}
+        return {
+            "engine": version["Version"],
+            "kernel": version.get("KernelVersion", ""),
+            "project": self.settings.project,
+            "profiles": list(self.settings.profiles),
+            "images": images,
+            "configuration": made.digest,
+        }
+
+    def prepare(self, *, renew: bool = False, build: bool = True, further: Sequence[str] = ()) -> Rendered:
+        """Have base image, images, configurations and content in the engine; `further`: profiles to build images of.
+
+        Raises:
+            LabNotReadyError: one of them cannot be had.
+        """
+        with self._engine() as client:
+            if self.url.startswith("unix://"):  # its kernel is this machine's
+                self._check_congestion_control(ALLOWED.read_text().split() if ALLOWED.exists() else ())
+            if build:
+                ensure_base(client, self._base, self._say)
+                self._say("images: building")
+                chosen = tuple(dict.fromkeys((*self._with_net(), *further)))
+                self._compose("build", "--parallel", *one_for_each_image(chosen), chosen=chosen)
+            self._say("configurations and content: making what is not there yet")
+            made = self.render(renew=renew)
+            image = self.image("net")
+            _require(client, image)
+            fill_volumes(client, self.settings.project, image, made, self._say)
+        return made
+
+    def up(self, *, renew: bool = False, build: bool = True, remember: bool = True) -> list[ServiceState]:
+        """Prepare and start; returns when every service answers. `remember`: it is to stay up.
+
+        Raises:
+            LabNotReadyError: it cannot be started, or a service does not answer within two minutes.
+        """
+        made = self.prepare(renew=renew, build=build)
+        if not self.url.startswith("unix://"):
+            with self._engine() as client:
+                command = ["cat", str(ALLOWED)]
+                said = client.containers.run(self.image("net"), command, remove=True, network_mode="none")
+            self._check_congestion_control(said.decode().split())
+        self._say("containers: starting")
+        self._compose("up", "--detach", "--no-build", config=made.digest)
+        if remember:
+            earlier = self.up_with()
+            also = earlier.profiles if earlier is not None else ()  # they run on
+            profiles_up = tuple(dict.fromkeys((*also, *self.settings.profiles)))
+            write_private(self._up_file, json.dumps(asdict(replace(self.settings, profiles=profiles_up))))
+        with self._engine() as client:
+            return self._wait(client)
+
+    def down(self, *, volumes: bool = False, forget: bool = True) -> None:
+        """Stop and remove the containers and networks of the project; with `volumes`, what they have stored, too.
+
+        `forget`: it is to stay down.
+        """
+        if forget:
+            self._up_file.unlink(missing_ok=True)
+        with self._engine() as client:
+            # compose 1.29 refuses to parse a file whose external volumes are gone only at 'up': 'down' always works.
+            self._compose("down", "--remove-orphans", *(["--volumes"] if volumes else []), chosen=profiles())
+            if volumes:
+                for name in volume_names(self.settings.project):
+                    try:
+                        client.volumes.get(name).remove()
+                    except NotFound:
+                        continue
+
+    def status(self) -> list[ServiceState]:
+        """All its containers, by name of the service."""
+        with self._engine() as client:
+            return self._states(client)
+
+    def logs(self, service: str = "", *, lines: int = 100) -> Iterator[tuple[str, str]]:
+        """The last lines of each service, or of one: (service, line)."""
+        with self._engine() as client:
+            for container in self._containers(client):
+                name = container.labels[SERVICE_LABEL]
+                if service in {"", name}:
+                    text = container.logs(tail=lines).decode(errors="replace")
+                    yield from ((name, line) for line in text.splitlines())
+
+    def _check_congestion_control(self, allowed: Sequence[str]) -> None:
+        """Raise LabNotReadyError unless the kernel of the engine's host lets containers choose what is requested."""
+        if allowed and (problem := not_allowed(self.settings.congestion_control, allowed)):
+            raise LabNotReadyError(f"{problem}; or name another one by 'congestion_control'")
+
+    @contextmanager
+    def _engine(self) -> Iterator[DockerClient]:
+        with connected(self.url) as client:
+            yield client
+
+    @property
+    def _base(self) -> str:
+        return self.settings.variables.get("MPLAB_BASE") or default_settings()["MPLAB_BASE"]
+
+    def image(self, name: str) -> str:
+        """Name and tag of one of our images."""
+        return f"mplab/{name}:{self.settings.variables.get('MPLAB_TAG', 'latest')}"
+
+    def _with_net(self) -> tuple[str, ...]:
+        """The image that fills volumes is of the profile `proxy`."""
+        return tuple(dict.fromkeys(("proxy", *self.settings.profiles)))
+
+    def _compose(self, *arguments: str, config: str = "", chosen: Sequence[str] = ()) -> None:
+        settings = self.settings.environment() | ({"MPLAB_CONFIG": config} if config else {})
+        run_compose(
+            arguments, url=self.url, settings=settings, chosen=chosen or self.settings.profiles, say=self._detail
+        )
+
+    def _containers(self, client: DockerClient) -> list[Container]:
+        found = client.containers.list(
+            all=True, filters={"label": [f"{PROJECT_LABEL}={self.settings.project}", SERVICE_LABEL]}
+        )
+        return sorted(found, key=lambda container: str(container.labels[SERVICE_LABEL]))
+
+    def _states(self, client: DockerClient) -> list[ServiceState]:
+        return [state_of(container.labels[SERVICE_LABEL], container.attrs) for container in self._containers(client)]
+
+    def _wait(self, client: DockerClient) -> list[ServiceState]:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while True:
+            states = self._states(client)
+            if all(state.well for state in states):
+                return states
+            bad = [state for state in states if state.restarts > 1 or state.health == "unhealthy"]
+            if bad or time.monotonic() > deadline:
+                raise LabNotReadyError(self._complaint(bad or [state for state in states if not state.well]))
+            time.sleep(_POLL_S)
+
+    def _complaint(self, bad: Sequence[ServiceState]) -> str:
+        first = bad[0]
+        why = "its memory was not enough" if first.out_of_memory else first.health or first.state
+        said = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
+        last = " | ".join(said)
+        return f"{first.service} does not come up ({why}); its last words: {last or 'none'}"
+
+
+def not_allowed(wanted: str, allowed: Sequence[str]) -> str:
+    """Why containers cannot use the congestion control `wanted`, and what to do; "" when they can."""
+    if not wanted or wanted in allowed:
+        return ""
+    together = " ".join((*allowed, wanted))
+    return (
+        f"congestion control {wanted}: the kernel of the engine's host allows only {', '.join(allowed)}. Allow it "
+        f"there: sysctl -w net.ipv4.tcp_allowed_congestion_control='{together}'"
+    )
+
+
+def state_of(service: str, attributes: Mapping[str, Any]) -> ServiceState:
+    """What the engine says of a container."""
+    state = attributes["State"]
+    bound = attributes["NetworkSettings"]["Ports"] or {}
+    ports = [f"{host['HostIp']}:{host['HostPort']}" for hosts in bound.values() for host in hosts or []]
+    return ServiceState(
+        service,
+        attributes["Id"],
+        state["Status"],
+        state.get("Health", {}).get("Status", ""),
+        attributes["Image"],
+        attributes["RestartCount"],
+        state["OOMKilled"],
+        tuple(sorted(ports)),
+    )
+
+
+def _require(client: DockerClient, image: str) -> None:
+    try:
+        client.images.get(image)
+    except ImageNotFound as error:
+        raise LabNotReadyError(f"{image} is not in the engine; 'mplab proxy prepare' builds it") from error
+
+
+__all__ = ["DEFAULT_PROFILES", "LABEL", "DockerStack", "ServiceState", "StackSettings"]

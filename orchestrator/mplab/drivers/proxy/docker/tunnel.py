@@ -1,0 +1,143 @@
+"""An engine over SSH as a socket of this machine, for the client and for compose alike.
+
+Docker's own library leaves the process of each connection, knows no timeout there, and wants further packages for
+compose 1.29, which opens up to 64 connections at once: more than SSH servers let log in. Here one `ssh` logs in, and
+each connection is a session of it (ssh_config(5), ControlMaster), whose `ssh` ends with it.
+"""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+from mplab.base.errors import LabNotReadyError
+
+SSH = "ssh://"
+
+_CONNECT_S, _TIMEOUT_S = 15, 60.0
+_OPTIONS = (
+    *("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}"),  # nobody is asked: a host key that is not known is an error
+    *("ServerAliveInterval=10", "ServerAliveCountMax=3"),  # a server that is silent for half a minute is gone
+)
+_DIAL = "docker system dial-stdio"
+_END_TIMEOUT_S = 5.0
+_POLL_S = 0.01
+
+
+class Tunnel:
+    """Listens until it is closed.
+
+    Args:
+        url: ``ssh://user@host``.
+
+    Raises:
+        LabNotReadyError: with what SSH, or Docker's program there, has said.
+    """
+
+    def __init__(self, url: str) -> None:
+        _try(url)
+        self._ssh_url = url
+        self._folder = TemporaryDirectory(prefix="mplab-engine-")
+        self._path = Path(self._folder.name) / "docker.sock"
+        self._control = self._path.with_name("ssh")
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._master = self._log_in()
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._path))
+        self._listener.listen()
+        self._thread = Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """``unix://…``"""
+        return f"unix://{self._path}"
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._processes = [process for process in self._processes if process.poll() is None]
+            # When ssh cannot be started, whoever has connected sees the end.
+            with connection, suppress(OSError):
+                self._processes.append(self._spawn(connection.fileno()))
+
+    def _spawn(self, both: int) -> subprocess.Popen[bytes]:
+        argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=no", command=_DIAL)
+        # An interrupt is for us: what is undone then needs the engine.
+        return subprocess.Popen(argv, stdin=both, stdout=both, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def _log_in(self) -> subprocess.Popen[bytes]:
+        """The `ssh` that others are sessions of; where the server takes no more of these, they log in themselves."""
+        argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=yes", "ControlPersist=no")
+        argv.insert(1, "-N")
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        deadline = time.monotonic() + _TIMEOUT_S
+        while not self._control.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        return process
+
+    def close(self) -> None:
+        """End it, and every connection. Once is enough."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join(_END_TIMEOUT_S)
+        self._listener.close()
+        processes = [*self._processes, self._master]
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(_END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes = []
+        self._folder.cleanup()
+
+
+def _argv(url: str, *options: str, command: str = "") -> list[str]:
+    chosen = [part for option in (*_OPTIONS, *options) for part in ("-o", option)]
+    return ["ssh", "-T", *chosen, "--", url, *([command] if command else [])]
+
+
+def _try(url: str) -> None:
+    """Do once what each connection does: what is wrong is said on standard error alone."""
+    if shutil.which("ssh") is None:
+        raise _failure(url, "no ssh on this machine: apt-get install openssh-client")
+    try:
+        done = subprocess.run(
+            _argv(url, "ControlPath=none", command=_DIAL),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _failure(url, f"no answer within {_TIMEOUT_S:g} s") from error
+    if done.returncode != 0:
+        lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        raise _failure(url, lines[-1] if lines else f"exit code {done.returncode}")
+
+
+def _failure(url: str, why: str) -> LabNotReadyError:
+    why = why.rstrip(".")
+    return LabNotReadyError(f"Docker at {url} cannot be reached over SSH: {why}; try: ssh {url} docker info")
+
+
+@contextmanager
+def near(url: str) -> Iterator[str]:
+    """A URL of the same engine that needs no SSH, for a ``with`` block. Raises LabNotReadyError."""
+    if not url.startswith(SSH):
+        yield url
+        return
+    with closing(Tunnel(url)) as tunnel:
+        yield tunnel.url

@@ -1,0 +1,155 @@
+"""Whether the containers of a stack are those that a cell began with."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import DockerException, NotFound
+from docker.models.containers import Container
+from requests.exceptions import RequestException
+
+from mplab.base.errors import DeviceError
+
+SERVICE_LABEL, PROJECT_LABEL = "com.docker.compose.service", "com.docker.compose.project"
+_POLL_S = 0.1
+_BACK_TIMEOUT_S = 60.0
+_KILLED = 137
+
+
+@dataclass(frozen=True)
+class _Seen:
+    id: str
+    started: str
+
+
+class Watch:
+    """Sees when a container has ended since `begin`, also when the engine has started it again.
+
+    Args:
+        client: of the engine.
+        project: name of the compose project.
+    """
+
+    def __init__(self, client: DockerClient, project: str) -> None:
+        self._client = client
+        self._project = project
+        self._before: dict[str, _Seen] = {}
+        self._since = 0.0
+
+    def containers(self) -> dict[str, Container]:
+        """By service.
+
+        Raises:
+            DeviceError: the engine does not answer.
+        """
+        labels = [f"{PROJECT_LABEL}={self._project}", SERVICE_LABEL]
+        try:
+            found = self._client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
+        except (DockerException, RequestException) as error:
+            raise DeviceError("engine", f"it does not answer any more: {error}") from error
+        return {str(container.labels[SERVICE_LABEL]): container for container in found}
+
+    def begin(self, *, again: Callable[[Container], object] = lambda container: container.start()) -> list[str]:
+        """Have every container run, and remember them.
+
+        Args:
+            again: what is done with one that has ended.
+
+        Returns:
+            The services that had to be started again.
+
+        Raises:
+            DeviceError: one of them is gone, or does not come back; or a network is lost.
+        """
+        found = self.containers()
+        if gone := sorted(set(self._before) - set(found)):
+            raise DeviceError("engine", f"the container of {', '.join(gone)} is gone; was the stack taken down?")
+        lost = [name for name in self._before if _holds(name) and _seen(found[name]) != self._before[name]]
+        if lost:
+            raise DeviceError("engine", f"{lost[0]} has ended, and the network that it held with it: begin a new run")
+        ended = {name: container for name, container in found.items() if not _runs(container)}
+        for name, container in ended.items():
+            try:
+                again(container)
+            except (DockerException, RequestException) as error:
+                raise DeviceError(name, f"its container cannot be started again: {error}") from error
+        for name, container in found.items():
+            self._wait(name, container, healthy=name in ended)
+        self._before = {name: _seen(container) for name, container in found.items()}
+        self._since = time.time()
+        return sorted(ended)
+
+    def _wait(self, name: str, container: Container, *, healthy: bool) -> None:
+        deadline = time.monotonic() + _BACK_TIMEOUT_S
+        while not _runs(container) or (healthy and _health(container) == "starting"):
+            if time.monotonic() > deadline:
+                raise DeviceError(name, f"its container is {container.status}, not running: mplab proxy logs {name}")
+            time.sleep(_POLL_S)
+            with suppress(NotFound):
+                container.reload()
+
+    def forget(self) -> None:
+        """What there was: the next `begin` is the first."""
+        self._before = {}
+
+    def check(self) -> None:
+        """Raise DeviceError when a container has ended since `begin`; the message says why."""
+        if problems := self.problems():
+            raise DeviceError("engine", "; ".join(problems))
+
+    def problems(self) -> list[str]:
+        """What has happened to containers since `begin`, a sentence each; those that hold networks first."""
+        found = self.containers()
+        names = sorted(self._before, key=lambda name: (not _holds(name), name))
+        return [text for name in names if (text := self._problem(name, found.get(name)))]
+
+    def _problem(self, name: str, container: Container | None) -> str:
+        before = self._before[name]
+        if container is None or container.id != before.id:
+            return f"the container of {name} was removed"
+        if _runs(container) and _started(container) == before.started:
+            return "" if _health(container) != "unhealthy" else f"{name} does not answer any more"
+        return f"the container of {name} ended by itself ({self._why(before.id, container)})"
+
+    def _why(self, id_: str, container: Container) -> str:
+        """From what the engine remembers: the state of one that runs again says nothing of its end."""
+        said = self._events(id_)
+        limit = int(container.attrs["HostConfig"]["Memory"]) >> 20
+        if "oom" in (event["Action"] for event in said) or container.attrs["State"]["OOMKilled"]:
+            return f"out of memory: its {limit} MiB were not enough"
+        codes = [event["Actor"]["Attributes"].get("exitCode", "") for event in said if event["Action"] == "die"]
+        code = codes[-1] if codes else str(container.attrs["State"]["ExitCode"])
+        return "killed" if code == str(_KILLED) else f"exit code {code}"
+
+    def _events(self, id_: str) -> list[Mapping[str, Any]]:
+        filters: dict[str, Any] = {"container": id_, "event": ["die", "oom"]}
+        # The engine answers when `until` is over: within a second.
+        times = {"since": int(self._since) - 1, "until": int(time.time()) + 1}
+        found: list[Mapping[str, Any]] = []
+        with suppress(DockerException, RequestException):
+            found += self._client.events(**times, decode=True, filters=filters)
+        return found
+
+
+def _holds(service: str) -> bool:
+    """Whether it holds the network that others are in."""
+    return service.endswith("-net")
+
+
+def _seen(container: Container) -> _Seen:
+    return _Seen(str(container.id), _started(container))
+
+
+def _runs(container: Container) -> bool:
+    return str(container.attrs["State"]["Status"]) == "running"
+
+
+def _started(container: Container) -> str:
+    return str(container.attrs["State"]["StartedAt"])
+
+
+def _health(container: Container) -> str:
+    return str(container.attrs["State"].get("Health", {}).get("Status", ""))

@@ -1,0 +1,17 @@
+"""Origin services: what apps need behind the proxy, one folder each in ``proxy-docker/``."""
+
+from mplab.drivers.services.fetch import fetch
+from mplab.drivers.services.protocol import Host, Service, ServiceContext
+from mplab.drivers.services.registry import load_service, service_names
+from mplab.drivers.services.running import LogMark, RunningServices
+
+__all__ = [
+    "Host",
+    "LogMark",
+    "RunningServices",
+    "Service",
+    "ServiceContext",
+    "fetch",
+    "load_service",
+    "service_names",
+]

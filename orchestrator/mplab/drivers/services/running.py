@@ -1,0 +1,221 @@
+"""The services of a lab: prepared, started, checked, stopped."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from mplab.base.errors import DeviceError, LabNotReadyError, check_each, last_words
+from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.programs import CHECKOUT
+from mplab.drivers.origin.certificates import Authority, LabAuthority
+from mplab.drivers.origin.host import ServerProcess
+from mplab.drivers.services.protocol import Host, Service, ServiceContext
+
+CACHE_DIR = CHECKOUT / "build" / "services"
+"""Where generated content is kept between labs."""
+
+_READY_TIMEOUT_S = 15.0
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class LogMark:
+    """Where logs ended at some time."""
+
+    sizes: Mapping[Path, int]
+
+    @classmethod
+    def of(cls, logs: Iterable[Path]) -> "LogMark":
+        """Where `logs` end now."""
+        return cls({log: log.stat().st_size if log.exists() else 0 for log in logs})
+
+    def keep(self, directory: Path) -> None:
+        """Write what has come since into files of the same names in `directory`."""
+        directory.mkdir(exist_ok=True)
+        for log, size in self.sizes.items():
+            with suppress(FileNotFoundError), log.open("rb") as source:
+                source.seek(size)
+                (directory / log.name).write_bytes(source.read())
+
+
+@dataclass
+class _Entry:
+    service: Service
+    context: ServiceContext
+    running: dict[str, tuple[ServerProcess, Path]] = field(default_factory=dict)
+
+
+class RunningServices:
+    """Services for as long as a lab.
+
+    Args:
+        services: which.
+        directory: private folder of this lab.
+        host: where they run.
+        cache: folder for content that is kept between labs.
+        installed: how their programs see files and each other.
+    """
+
+    def __init__(
+        self,
+        services: Sequence[Service],
+        *,
+        directory: Path,
+        host: Host,
+        cache: Path = CACHE_DIR,
+        installed: Installed = THIS_MACHINE,
+    ) -> None:
+        self._services = tuple(services)
+        self._directory = directory
+        self._host = host
+        self._cache = cache
+        self._installed = installed
+        self._entries: dict[str, _Entry] = {}
+
+    @property
+    def records(self) -> list[tuple[str, str]]:
+        """Host names with their addresses."""
+        return [pair for service in self._services for pair in service.hosts.items()]
+
+    @property
+    def ports(self) -> list[int]:
+        """TCP ports that phones reach, beside 80 and 443."""
+        return sorted({port for service in self._services for port in service.ports})
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """One-way delay between proxy and services, ms, for the link emulator."""
+        return {service.network: service.rtt_ms / 2 for service in self._services}
+
+    def prepare(self, authority: LabAuthority) -> None:
+        """Prepare all.
+
+        Args:
+            authority: the lab's certificate authority.
+
+        Raises:
+            LabNotReadyError: a program is not installed.
+        """
+        for service in self._services:
+            for program in service.programs:
+                self._installed.program(program)
+            context = self._context(service, authority)
+            context.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            context.cache.mkdir(parents=True, exist_ok=True)
+            service.prepare(context)
+            self._entries[service.name] = _Entry(service, context)
+
+    def adopt(self, authority: Authority) -> None:
+        """In place of `prepare` and `start`: what another process has prepared, and somebody else runs.
+
+        Args:
+            authority: that has issued their certificates.
+
+        Raises:
+            DeviceError: one does not answer within 15 s.
+        """
+        self._entries = {service.name: _Entry(service, self._context(service, authority)) for service in self._services}
+        self._wait_until_ready(list(self._entries))
+
+    def _context(self, service: Service, authority: Authority) -> ServiceContext:
+        folders = self._directory / service.name, self._cache / service.name
+        return ServiceContext(*folders, authority, self._host, self._installed)
+
+    def nginx(self) -> str:
+        """``server`` blocks of all (after `prepare`)."""
+        return "\n".join(entry.service.nginx(entry.context) for entry in self._entries.values())
+
+    def commands(self) -> dict[str, list[str]]:
+        """Program → its command, of all (after `prepare`)."""
+        return {
+            program: list(argv)
+            for entry in self._entries.values()
+            for program, argv in entry.service.commands(entry.context).items()
+        }
+
+    def start(self, logs: Path) -> None:
+        """Start all and wait until each answers.
+
+        Raises:
+            DeviceError: one has ended, or does not answer within 15 s.
+        """
+        for entry in self._entries.values():
+            for name, argv in entry.service.commands(entry.context).items():
+                log = logs / f"{name}.log"
+                entry.running[name] = (self._host.spawn(argv, log=log), log)
+        self._wait_until_ready(list(self._entries))
+
+    def revive(self) -> list[str]:
+        """Start programs again that have ended by themselves, and wait until their services answer.
+
+        Returns:
+            One sentence for each program.
+
+        Raises:
+            DeviceError: one ends again, or does not answer within 15 s.
+        """
+        started, names = [], []
+        for name, entry in self._entries.items():
+            for program, (process, log) in entry.running.items():
+                if process.poll() is not None:
+                    process.stop()
+                    argv = entry.service.commands(entry.context)[program]
+                    entry.running[program] = (self._host.spawn(argv, log=log), log)
+                    started.append(f"{name}: {program} had ended and was started again")
+                    names.append(name)
+        self._wait_until_ready(names)
+        return started
+
+    def _wait_until_ready(self, names: Sequence[str]) -> None:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        for name in names:
+            while True:
+                try:
+                    self.check([name])
+                    break
+                except DeviceError:
+                    self._check_alive(name)
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(_POLL_S)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when programs have ended; the message names all of them."""
+        check_each(partial(self._check_alive, name) for name in self._entries)
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise DeviceError when one of the services does not answer as it should."""
+        for name in names:
+            entry = self._entry(name)
+            self._check_alive(name)
+            entry.service.check(entry.context)
+
+    def facts(self, name: str) -> Mapping[str, str]:
+        """What scenarios have to know of a service."""
+        entry = self._entry(name)
+        return entry.service.facts(entry.context)
+
+    def mark(self, names: Sequence[str]) -> "LogMark":
+        """Where the logs of some services end now."""
+        return LogMark.of(log for name in names for _, log in self._entry(name).running.values())
+
+    def stop(self) -> None:
+        """Stop all programs, the last one first."""
+        for entry in reversed(self._entries.values()):
+            while entry.running:
+                _, (process, _) = entry.running.popitem()
+                process.stop()
+
+    def _entry(self, name: str) -> _Entry:
+        if name not in self._entries:
+            raise LabNotReadyError(f"the service {name} is not part of this lab")
+        return self._entries[name]
+
+    def _check_alive(self, name: str) -> None:
+        def check(program: str, process: ServerProcess, log: Path) -> None:
+            if (code := process.poll()) is not None:
+                raise DeviceError(name, f"{program} has ended ({code})", stderr=last_words(log))
+
+        check_each(partial(check, program, *running) for program, running in self._entries[name].running.items())

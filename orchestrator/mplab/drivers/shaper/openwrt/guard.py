@@ -1,0 +1,132 @@
+"""The dead-man's switch on an OpenWrt router: installing and removing it."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.tc.guard import SCRIPT, holder
+from mplab.drivers.shaper.tc.shell import quote
+from mplab.drivers.shaper.tc.ssh import SshConnection
+
+INIT_SCRIPT = SCRIPT.with_name("mplab-guard.init")
+INSTALLED = {
+    "/usr/sbin/mplab-guard": SCRIPT,
+    "/etc/init.d/mplab-guard": INIT_SCRIPT,
+    "/lib/upgrade/keep.d/mplab-guard": SCRIPT.with_name("mplab-guard.keep"),
+}
+"""Path on the router → our file."""
+
+STATE = "/tmp/mplab"  # noqa: S108 - on the router, where it is memory
+
+
+@dataclass(frozen=True)
+class GuardState:
+    """What is installed and what goes on.
+
+    Attributes:
+        installed: both files are there, and are ours of this version.
+        files: which of the files are there.
+        running: the watch runs.
+        enabled: it is started at boot.
+        owner: who holds the router, or "".
+        silent_s: since when the owner was not heard.
+    """
+
+    installed: bool
+    files: tuple[str, ...]
+    running: bool
+    enabled: bool
+    owner: str = ""
+    silent_s: int = 0
+
+
+_SHOW = """
+command -v md5sum >/dev/null || echo lacks=md5sum
+for file in "$@"; do [ -f "$file" ] && echo "file=$file $(md5sum <"$file" | cut -d' ' -f1)"; done
+read -r pid 2>/dev/null </var/run/mplab-guard.pid && kill -0 "$pid" 2>/dev/null && echo running=1
+/etc/init.d/mplab-guard enabled 2>/dev/null && echo enabled=1
+true
+"""
+
+
+def show(ssh: SshConnection) -> GuardState:
+    """Read what is installed and the router's holder. Raises LabNotReadyError: the files cannot be compared."""
+    found = ssh.script(_SHOW, *INSTALLED).stdout
+    if "lacks=md5sum" in found:
+        raise LabNotReadyError(
+            f"{ssh.name}: no md5sum on it, by which mplab compares what is installed: it belongs to OpenWrt's busybox"
+        )
+    files = dict(re.findall(r"^file=(\S+) (\w+)$", found, re.MULTILINE))
+    held = holder(ssh, STATE)
+    return GuardState(
+        installed=files == {path: _md5(source.read_bytes()) for path, source in INSTALLED.items()},
+        files=tuple(files),
+        running="running=1" in found,
+        enabled="enabled=1" in found,
+        owner=held.owner,
+        silent_s=held.silent_s,
+    )
+
+
+def _md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def install(ssh: SshConnection) -> bool:
+    """Install the switch, start it, and start it at every boot; False when all was so already.
+
+    Raises:
+        LabNotReadyError: it cannot be written, or does not run afterwards.
+    """
+    before = show(ssh)
+    if before.installed and before.running and before.enabled:
+        return False
+    if "/etc/init.d/mplab-guard" in before.files:
+        ssh.run("/etc/init.d/mplab-guard stop", check=False)
+    for path, source in INSTALLED.items():
+        _write(ssh, path, source.read_text(encoding="utf-8"))
+    ssh.run("/etc/init.d/mplab-guard enable; /etc/init.d/mplab-guard start </dev/null >/dev/null 2>&1")
+    after = show(ssh)
+    if not (after.installed and after.running and after.enabled):
+        raise LabNotReadyError(f"{ssh.name}: the dead-man's switch does not run after its installation: {after}")
+    return True
+
+
+def _write(ssh: SshConnection, path: str, text: str) -> None:
+    """Write a program on the router: whole, or not at all. Raises LabNotReadyError."""
+    new = quote(f"{path}.new")
+    script = f"mkdir -p {quote(path.rpartition('/')[0])} && cat >{new} && chmod 755 {new} && mv {new} {quote(path)}"
+    done = ssh.run(f"{script} || {{ rm -f {new}; false; }}", stdin=text, check=False)
+    if done.exit_code != 0:
+        why = done.stderr.strip().rpartition(": ")[2]
+        raise LabNotReadyError(f"{ssh.name}: {path} could not be written: {why}")
+
+
+def remove(ssh: SshConnection) -> bool:
+    """Take it off the router, and what a silent owner has left; False when there was nothing.
+
+    Raises:
+        LabNotReadyError: somebody holds the router.
+    """
+    before = show(ssh)
+    if before.owner:
+        raise LabNotReadyError(f"{ssh.name}: held by {before.owner}: end that first ('mplab router restore')")
+    if not before.files:
+        return False
+    script = """
+[ -x /etc/init.d/mplab-guard ] && { /etc/init.d/mplab-guard stop; /etc/init.d/mplab-guard disable; }
+rm -f "$@"
+"""
+    ssh.script(script, *INSTALLED)
+    return True
+
+
+def require(ssh: SshConnection, lab_word: str = "LAB") -> None:
+    """Raise LabNotReadyError unless the switch is there and runs."""
+    found = show(ssh)
+    if not found.installed:
+        what = "another version of the dead-man's switch is" if found.files else "no dead-man's switch is"
+        raise LabNotReadyError(f"{ssh.name}: {what} installed: run 'mplab router install {lab_word}'")
+    if not found.running:
+        raise LabNotReadyError(f"{ssh.name}: its dead-man's switch does not run: /etc/init.d/mplab-guard start")

@@ -1,0 +1,138 @@
+"""One OpenWrt router that is held by this run: besides shaping, its flow offload, its WiFi, and rebooting it."""
+
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.private import private_file_problem
+from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.wifi import switch_radio
+from mplab.drivers.shaper.tc.place import Place, restore_argv
+from mplab.drivers.shaper.tc.shell import PlaceError, quote
+from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.userfiles.lab import RadioFile, RouterFile, SshFile
+
+_REBOOT_TIMEOUT_S = 180.0
+_REBOOT_POLL_S = 0.5
+_OFFLOAD = "firewall.@defaults[0]."
+_UNDO_OFFLOAD, _UNDO_RADIO = "40-offload", "30-radio"
+"""Undone after the shaping, in falling order."""
+
+
+class Router(Place):
+    """A router for as long as its context: nobody else may shape it meanwhile.
+
+    Args:
+        name: in the lab file.
+        settings: of the lab file.
+        interfaces: of the router, that will be shaped; default: the one of `settings`.
+        run_id: of the run, for messages to others.
+        undo: where every change registers its undo before it is made.
+    """
+
+    openwrt: ClassVar[bool] = True
+    state_directory: ClassVar[str] = guard.STATE
+    watches_itself: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        name: str,
+        settings: RouterFile,
+        *,
+        undo: UndoStack,
+        interfaces: Sequence[str] = (),
+        run_id: str = "",
+    ) -> None:
+        self.settings = settings
+        self._ssh = SshConnection(f"router {name}", settings)
+        super().__init__(
+            self._ssh.name,
+            self._ssh,
+            interface=settings.interface,
+            interfaces=interfaces,
+            dead_man_s=settings.dead_man,
+            restore_command=restore_argv(self._ssh.name, "router", settings),
+            undo=undo,
+            run_id=run_id,
+        )
+
+    def _check_ready(self) -> None:
+        guard.require(self._ssh)
+
+    def _prepare_held(self) -> None:
+        self._switch_offloads_off()  # what it forwards is put together where it is received: at any of its interfaces
+        if self.found.offloads:
+            self._switch_offload_off()
+        if self.settings.radio is not None:
+            self.set_radio(self.settings.radio)
+
+    def _switch_offload_off(self) -> None:
+        options = ", ".join(self.found.offloads)
+        if self.settings.flow_offload == "refuse":
+            raise LabNotReadyError(
+                f"{self.name}: {options} of its firewall lets packets pass the queues by: switch it off there, or let "
+                "mplab do that: 'flow_offload: switch-off' in the lab file"
+            )
+        self._refuse_staged("firewall")
+        names = [f"{_OFFLOAD}{option}" for option in self.found.offloads]
+        undo = [*(f"uci revert {quote(name)}" for name in names), "/etc/init.d/firewall reload >/dev/null 2>&1\n"]
+        script = [self._hold.note_undo(_UNDO_OFFLOAD, "\n".join(undo))]
+        script += [f"uci set {quote(f'{name}=0')} || return 1" for name in names]
+        self._hold.change("\n".join([*script, "/etc/init.d/firewall reload >/dev/null 2>&1"]), "switching offload off")
+
+    def _refuse_staged(self, package: str) -> None:
+        if staged := self._ssh.run(f"uci changes {package}", check=False).stdout.strip():
+            raise LabNotReadyError(
+                f"{self.name}: {package} has changes that are not committed ({staged.splitlines()[0]} …): "
+                f"run 'uci commit {package}' or 'uci revert {package}' there"
+            )
+
+    def set_radio(self, radio: RadioFile) -> None:
+        """Change the router's WiFi until it is given back: on, off, channel, transmit power, SSID.
+
+        Nothing is committed: a reboot forgets it.
+
+        Raises:
+            LabNotReadyError: no such radio, or changes of somebody else are pending.
+            PlaceError: refused; nothing of it stays.
+        """
+        if self._ssh.run(f"ls {self.state_directory}/undo.d | grep -q {_UNDO_RADIO}", check=False).exit_code != 0:
+            self._refuse_staged("wireless")
+        note, script = switch_radio(radio)
+        file = f"{_UNDO_RADIO}-{radio.device}-{radio.network}"
+        self._hold.change(f"{self._hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
+
+    def reboot(self, timeout_s: float = _REBOOT_TIMEOUT_S) -> None:
+        """Reboot it, wait until it is back, and hold it again; nothing is shaped then.
+
+        Raises:
+            LabNotReadyError: somebody else has taken it meanwhile.
+            PlaceError: it is not back in time.
+        """
+        self._hold.stop_beating()
+        self._shaped.forget()
+        before = self.found.boot
+        with contextlib.suppress(PlaceError):  # it may be gone before it answers
+            self._ssh.run("reboot", check=False)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            time.sleep(_REBOOT_POLL_S)
+            with contextlib.suppress(LabNotReadyError, DeviceError):
+                self._ssh.connect()
+                if self._ssh.run("cat /proc/sys/kernel/random/boot_id", timeout_s=5).stdout.strip() != before:
+                    break
+            if time.monotonic() > deadline:
+                raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
+        guard.require(self._ssh)
+        self._take_again()
+
+
+def key_file_problem(settings: SshFile) -> str:
+    """Why the key of a router or server cannot be used; "" when it can, or when there is none."""
+    if not settings.key:
+        return ""
+    return private_file_problem(Path(settings.key).expanduser())

@@ -1,0 +1,28 @@
+"""A router's WiFi by uci: on and off, channel, transmit power, SSID."""
+
+from mplab.drivers.shaper.tc.shell import quote
+from mplab.userfiles.lab import RadioFile
+
+
+def switch_radio(radio: RadioFile) -> tuple[str, str]:
+    """Two shell scripts: one that takes the change back, one that makes it.
+
+    Options are set and not committed: netifd reads staged ones, a reboot forgets them, and taking them back is
+    ``uci revert``.
+    """
+    wanted = {
+        f"wireless.{radio.device}.disabled": None if radio.enabled is None else str(int(not radio.enabled)),
+        f"wireless.{radio.device}.channel": radio.channel,
+        f"wireless.{radio.device}.txpower": radio.tx_power_dbm,
+        f"wireless.{radio.network}.ssid": radio.ssid,
+    }
+    sections = {radio.device} | ({radio.network} if radio.ssid is not None else set())
+    options = {option: value for option, value in wanted.items() if value is not None}
+    undo = [f"uci -q revert {quote(option)}" for option in wanted]
+    check = [
+        f"uci -q get wireless.{section} >/dev/null || {{ echo 'no wireless.{section} in uci' >&2; return 1; }}"
+        for section in sorted(sections)
+    ]
+    change = [f"uci set {quote(f'{option}={value}')} || return 1" for option, value in options.items()]
+    reload = "wifi reload >/dev/null 2>&1"
+    return "\n".join([*undo, f"{reload}\n"]), "\n".join([*check, *change, reload])

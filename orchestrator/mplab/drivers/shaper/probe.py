@@ -1,0 +1,85 @@
+"""The link probe: from a phone's interface to a server beside the proxy, over UDP."""
+
+import json
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from mplab.base.programs import LINKEM
+from mplab.drivers.phone import Phone
+from mplab.drivers.shaper.protocol import PathMeasurement, ProbeError
+from mplab.format.path import PathCondition
+
+_PROBE_TIMEOUT_S = 60.0
+_PINGS = 15
+_BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
+_FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
+_EXPECTED_LOSSES = 10
+"""So many echoes must be lost on average for none at all to be no chance (`mplab.cell.verdict`)."""
+
+
+class LinkProbe:
+    """Measures paths with `linkem probe`.
+
+    Args:
+        phone: what probes start from.
+        server: address and port of `linkem probe-server`, as the phone sees it.
+    """
+
+    def __init__(self, phone: Phone, server: str) -> None:
+        self._phone = phone
+        self._server = server
+
+    def __call__(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
+        """Measure every path, all at once.
+
+        Args:
+            conditions: interface → what it is under: how much is sent depends on it.
+
+        Raises:
+            ProbeError: a path does not answer.
+        """
+        self._phone.program(LINKEM)  # brought there once, not by each thread
+        with ThreadPoolExecutor(len(conditions) or 1, thread_name_prefix="probe") as threads:
+            running = {device: threads.submit(self._probe, device, path) for device, path in conditions.items()}
+            return {device: measurement.result() for device, measurement in running.items()}
+
+    def _probe(self, device: str, path: PathCondition) -> PathMeasurement:
+        argv = [
+            *(self._phone.program(LINKEM), "probe", "--json", "--device", self._phone.devices.get(device, device)),
+            *("--server", self._server),
+            *("--pings", str(_PINGS), "--seconds", f"{_blast_s(path):g}"),
+            *("--loss-packets", str(_loss_packets(path))),
+            *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
+        ]
+        done = self._phone.shell(argv, timeout_s=_PROBE_TIMEOUT_S, check=False)
+        if done.exit_code != 0:
+            raise ProbeError(
+                device, "the link probe failed", exit_code_found=done.exit_code, stderr=done.stderr or done.stdout
+            )
+        return parse_probe(done.stdout)
+
+
+def _blast_s(path: PathCondition) -> float:
+    return _JITTERY_BLAST_S if path.down.jitter_ms or path.up.jitter_ms else _BLAST_S
+
+
+def _loss_packets(path: PathCondition) -> int:
+    """Echoes beside the pings that show whether a path loses its share; the probe sends fewer on slow paths."""
+    share = path.round_trip_loss_percent / 100
+    if not share:
+        return 0  # that it loses nothing shows in the captures, and the pings must come back
+    return min(max(math.ceil(_EXPECTED_LOSSES / share), _FEWEST_LOSS_PACKETS), _MOST_LOSS_PACKETS)
+
+
+def parse_probe(text: str) -> PathMeasurement:
+    """Read what ``linkem probe --json`` prints."""
+    found = json.loads(text)
+    return PathMeasurement(
+        down_kbps=found["down_kbps"],
+        up_kbps=found["up_kbps"],
+        rtt_ms_median=found["rtt_ms"]["median"],
+        rtt_ms_iqr=found["rtt_ms"]["iqr"],
+        loss_percent=found["loss_percent"],
+        loss_sent=found["loss_sent"],
+    )

@@ -1,0 +1,73 @@
+"""The `Shaper` of a phone whose paths are shaped at several places: each path goes to what shapes it."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from mplab.base.errors import check_each
+from mplab.drivers.shaper.protocol import PathMeasurement, Shaper
+from mplab.format.path import OPEN, PathCondition
+
+
+class SplitShaper:
+    """The link emulator, and traffic control for some of the paths.
+
+    The emulator is a bridge on those: it leaves them open. What lies behind the proxy is its own in any case, and
+    so are probes.
+
+    Args:
+        emulator: has the paths that `tc` has not.
+        tc: has the paths of `interfaces`.
+        interfaces: of the phone.
+    """
+
+    kind = "linkem, tc"
+
+    def __init__(self, emulator: Shaper, tc: Shaper, interfaces: Collection[str]) -> None:
+        self._emulator = emulator
+        self._tc = tc
+        self._interfaces = frozenset(interfaces)
+
+    def _of(self, interface: str) -> Shaper:
+        return self._tc if interface in self._interfaces else self._emulator
+
+    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
+        """See `Shaper`."""
+        emulated = {i: OPEN if i in self._interfaces else path for i, path in conditions.items()}
+        self._emulator.apply(emulated, seed=seed, core_rtt_ms=core_rtt_ms)
+        self._tc.apply({i: path for i, path in conditions.items() if i in self._interfaces}, seed=seed)
+
+    def change(self, interface: str, condition: PathCondition) -> None:
+        """See `Shaper`."""
+        self._of(interface).change(interface, condition)
+
+    def clear(self) -> None:
+        """See `Shaper`; what can be cleared is, when one of them cannot."""
+        try:
+            self._tc.clear()
+        finally:
+            self._emulator.clear()
+
+    def state(self) -> Mapping[str, Any]:
+        """What both say."""
+        return {"linkem": self._emulator.state(), "tc": self._tc.state()}
+
+    def where(self, interface: str) -> str:
+        """See `Shaper`."""
+        return self._of(interface).where(interface)
+
+    def warnings(self) -> list[str]:
+        """See `Shaper`."""
+        return [*self._emulator.warnings(), *self._tc.warnings()]
+
+    def counters(self) -> Mapping[str, int]:
+        """Those of the emulator, of all paths; and those of traffic control, as ``"tc.wlan0.up.packets_out"``."""
+        return {**self._emulator.counters(), **{f"tc.{name}": value for name, value in self._tc.counters().items()}}
+
+    def check_alive(self) -> None:
+        """See `Shaper`."""
+        check_each([self._emulator.check_alive, self._tc.check_alive])
+
+    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
+        """See `Shaper`."""
+        self._tc.check_alive()
+        return self._emulator.probe(conditions)

@@ -1,0 +1,314 @@
+"""What a kernel and its tc can do: found out by trying it on an interface of its own, not by looking at versions."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.tc.shell import Shell, quote
+
+_SCRIPT = r"""
+for path in /sbin/tc /usr/sbin/tc /usr/bin/tc /system/bin/tc /usr/libexec/tc-full /usr/libexec/tc-bpf \
+	/usr/libexec/tc-tiny; do
+	[ -x $path ] && "$path" -V 2>&1 | grep -q iproute2 && break
+	path=
+done
+echo "tc=$path"
+[ -n "$path" ] && echo "tc_version=$("$path" -V 2>&1 | head -n 1)" && echo "tc_real=$(readlink -f "$path")"
+echo "boot=$(cat /proc/sys/kernel/random/boot_id)"
+for device in "$@"; do [ -d "/sys/class/net/$device" ] || echo "no_interface=$device"; done
+for option in flow_offloading flow_offloading_hw; do
+	[ "$(uci -q get firewall.@defaults[0].$option 2>/dev/null)" = 1 ] && echo "offload=$option"
+done
+for device in "$@"; do
+	[ -n "$path" ] && $path qdisc show dev "$device" 2>/dev/null | sed "s/^/qdisc_at=$device /"
+	echo "type=$device $(cat "/sys/class/net/$device/type" 2>/dev/null)"
+done
+[ -n "$path" ] || return 0
+test=mplabtest0
+ip link del $test 2>/dev/null
+if said=$(ip link add name $test type ifb 2>&1); then
+	echo "can=ifb"
+	said=$(echo "$attempts" | "$path" -force -batch - 2>&1)
+	case $said in
+	*"-:$last") ;;
+	*) ip link del $test && ip link add name $test type ifb
+		said=$(number=0
+			echo "$attempts" | while read -r line; do
+				number=$((number + 1))
+				"$path" $line 2>&1 || echo "Command failed -:$number"
+			done) ;;
+	esac
+	echo "$said" | sed 's/^/said=/'
+	ip link del $test
+else
+	echo "cannot=ifb $(echo "$said" | tr '\n' ' ')"
+fi
+return 0
+"""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A line of tc on the test interface.
+
+    Attributes:
+        what: is shown to work by it; "": it prepares or clears away.
+        needs: what must work for it to tell anything.
+    """
+
+    line: str
+    what: str = ""
+    needs: str = ""
+
+
+_HTB = "handle 1: stab overhead -14 linklayer ethernet htb default 1"
+_NETEM = "qdisc {} dev mplabtest0 parent 1:1 handle 10:"
+_LEAF = "qdisc {} dev mplabtest0 parent 10:1 handle 20:"
+_FILTER = "filter add dev mplabtest0 egress protocol ip prio {} u32 match u32 0 0"
+_QUEUES = ("bfifo", "pfifo", "codel", "fq_codel", "cake")
+_TABLES = ("normal", "pareto", "paretonormal")
+
+_ATTEMPTS = (
+    _Attempt(f"qdisc add dev mplabtest0 root {_HTB}", "htb"),
+    _Attempt("class add dev mplabtest0 parent 1: classid 1:1 htb rate 1mbit"),
+    _Attempt(f"{_NETEM.format('add')} netem limit 10 delay 1ms loss 1% rate 10gbit", "netem", "htb"),
+    *(
+        attempt
+        for queue in _QUEUES
+        for attempt in (_Attempt(f"{_LEAF.format('add')} {queue}", queue, "netem"), _Attempt(_LEAF.format("del")))
+    ),
+    _Attempt(_NETEM.format("del")),
+    _Attempt(f"{_NETEM.format('add')} netem loss 1% seed 1", "seed", "netem"),
+    _Attempt(_NETEM.format("del")),
+    *(
+        attempt
+        for table in _TABLES
+        for attempt in (
+            _Attempt(f"{_NETEM.format('add')} netem delay 9ms 1ms distribution {table}", table, "netem"),
+            _Attempt(_NETEM.format("del")),
+        )
+    ),
+    _Attempt("qdisc del dev mplabtest0 root"),
+    _Attempt("qdisc add dev mplabtest0 clsact", "clsact"),
+    _Attempt(f"{_FILTER.format(1)} flowid 1:1", "u32", "clsact"),
+    _Attempt(f"{_FILTER.format(2)} action mirred egress redirect dev mplabtest0", "mirred", "clsact"),
+    _Attempt("qdisc del dev mplabtest0 root"),  # there is none: that this is refused shows that tc came to the end
+)
+"""All by one call of tc, which takes long to start on a small router; where it gives up half-way, one by one."""
+
+_PACKAGES = {
+    "ifb": "kmod-ifb",
+    "htb": "kmod-sched-core",
+    "netem": "kmod-netem",
+    "clsact": "kmod-sched-core",
+    "u32": "kmod-sched-core",
+    "mirred": "kmod-sched-core",
+    "codel": "kmod-sched",
+    "cake": "kmod-sched-cake",
+    "fq_codel": "kmod-sched-core",
+    "normal": "tc-full",
+    "pareto": "tc-full",
+    "paretonormal": "tc-full",
+}
+_ANY_LINUX = {
+    "ifb": "the module ifb",
+    "htb": "the module sch_htb",
+    "netem": "the module sch_netem",
+    "clsact": "the module sch_ingress",
+    "u32": "the module cls_u32",
+    "mirred": "the module act_mirred",
+    **dict.fromkeys(("normal", "pareto", "paretonormal"), "tc's tables of distributions (package iproute2)"),
+}
+_WHERE_MODULES_ARE = (
+    "of its kernel (Debian: in linux-image; Ubuntu: linux-modules-extra-$(uname -r); Fedora, RHEL: "
+    "kernel-modules-extra; a phone: another kernel)"
+)
+_NEEDED = ("ifb", "htb", "netem", "bfifo", "pfifo", "clsact", "u32", "mirred")
+_TINY = "tc-tiny"
+_ETHERNET = "1"
+"""Of /sys/class/net/*/type (ARPHRD_ETHER)."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What was found on a router, server or phone.
+
+    Attributes:
+        openwrt: what lacks is said in OpenWrt's packages, and another's `clsact` is refused.
+        tc: path of iproute2's tc, or "".
+        tc_version: what it calls itself.
+        tiny: it is OpenWrt's tc-tiny.
+        boot: the kernel's boot id: another one after a reboot.
+        can: what works: ``netem``, ``codel``, ``normal`` (a distribution) …
+        cannot: what does not, with what the router said.
+        offloads: options of the firewall that let packets pass the queues by.
+        missing_interfaces: asked for, not there.
+        foreign: qdiscs that somebody else has put where ours would go, by interface.
+        limiting: root qdiscs of other programs that shape, by interface.
+        without_header: interfaces without link layer: packets begin with the IP header.
+    """
+
+    openwrt: bool
+    tc: str
+    tc_version: str
+    tiny: bool
+    boot: str
+    can: frozenset[str]
+    cannot: Mapping[str, str]
+    offloads: Sequence[str]
+    missing_interfaces: Sequence[str]
+    foreign: Mapping[str, str]
+    limiting: Mapping[str, str]
+    without_header: frozenset[str]
+
+    def problems(self) -> Iterator[str]:
+        """Why the router cannot shape at all; each says what to install or do."""
+        if not self.tc:
+            how = "opkg install tc-full (or: apk add tc-full)" if self.openwrt else "the package iproute2"
+            yield f"no tc of iproute2 on it: install it: {how}"
+            return
+        for what in _NEEDED:
+            if what in self.cannot:
+                yield self.remedy(what)
+        for interface in self.missing_interfaces:
+            yield f"it has no interface {interface}: see 'ip link' there"
+        for interface, qdisc in self.foreign.items():
+            if interface not in self.shared:
+                yield f"{interface} has a qdisc of somebody else ({qdisc}): switch that off (sqm? qosify?)"
+        for interface, qdisc in self.limiting.items() if self.openwrt else ():
+            yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
+
+    def warnings(self) -> list[str]:
+        """Return reasons why it may not give the requested conditions; on a server, a root qdisc stays unchanged."""
+        if self.openwrt:
+            return []
+        return [f"{interface} has a root qdisc that shapes, too ({text})" for interface, text in self.limiting.items()]
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """Interfaces with a `clsact` of somebody else, beside whose filters ours can be (Android, Cilium)."""
+        if self.openwrt:
+            return frozenset()
+        return frozenset(interface for interface, qdisc in self.foreign.items() if qdisc.startswith("clsact"))
+
+    def remedy(self, what: str) -> str:
+        """Why it cannot do `what`, and what to install."""
+        said = self.cannot.get(what, "")
+        if not self.openwrt:
+            lacking = _ANY_LINUX.get(what, f"the module sch_{what}")
+            where = f" {_WHERE_MODULES_ARE}" if "module" in lacking else ""
+            return f"no {what}: it needs {lacking}{where}; it said: {said}"
+        if self.tiny and ("unknown" in said.lower() or what in {"normal", "pareto", "paretonormal"}):
+            return (
+                f"tc-tiny has no {what}: install tc-full: opkg install tc-full (or: apk add tc-full); it said: {said}"
+            )
+        if ".dist" in said:
+            return (
+                f"no {what}: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
+                f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {said}"
+            )
+        package = _PACKAGES.get(what, "kmod-sched")
+        return f"no {what}: install {package}: opkg install {package} (or: apk add {package}); it said: {said}"
+
+    def require(self, name: str, *wanted: str) -> None:
+        """Raise LabNotReadyError, naming the router `name`, unless everything in `wanted` works."""
+        lacking = [self.remedy(what) for what in wanted if what not in self.can]
+        if lacking:
+            raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
+
+
+def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = True) -> Capabilities:
+    """Find out what it can do; leaves nothing behind."""
+    attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
+    return parse_capabilities(
+        shell.script(f"attempts={attempts} last={len(_ATTEMPTS)}\n{_SCRIPT}", *interfaces).stdout, openwrt=openwrt
+    )
+
+
+def parse_capabilities(text: str, *, openwrt: bool = True) -> Capabilities:
+    """Read what the script printed."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        found.setdefault(key, []).append(value.strip())
+    first = {key: values[0] for key, values in found.items()}
+    works, lacks = _attempted(found.get("said", ()))
+    cannot = {**dict(item.partition(" ")[::2] for item in found.get("cannot", ())), **lacks}
+    types = dict(item.partition(" ")[::2] for item in found.get("type", ()))
+    return Capabilities(
+        openwrt=openwrt,
+        tc=first.get("tc", ""),
+        tc_version=first.get("tc_version", ""),
+        tiny=first.get("tc_real", "").endswith(_TINY),
+        boot=first.get("boot", ""),
+        can=frozenset(found.get("can", ())) | works,
+        cannot=cannot,
+        offloads=tuple(found.get("offload", ())),
+        missing_interfaces=tuple(found.get("no_interface", ())),
+        foreign=_foreign(found.get("qdisc_at", ())),
+        limiting=_limiting(found.get("qdisc_at", ())),
+        without_header=frozenset(name for name, kind in types.items() if kind and kind != _ETHERNET),
+    )
+
+
+def _attempted(said: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
+    """What works of `_ATTEMPTS`, and what does not, with what tc said to it."""
+    if not said:
+        return frozenset(), {}
+    failed: dict[int, str] = {}
+    words: list[str] = []
+    for line in said:
+        if match := re.fullmatch(r"Command failed \S*:(\d+)", line):
+            failed[int(match[1])] = " ".join(words)
+            words = []
+        else:
+            words.append(line)
+    works: set[str] = set()
+    lacks = {}
+    for number, attempt in enumerate(_ATTEMPTS, 1):
+        if attempt.needs and attempt.needs not in works:
+            continue
+        if number in failed:
+            lacks[attempt.what] = failed[number]
+        elif attempt.what:
+            works.add(attempt.what)
+    lacks.pop("", None)
+    return frozenset(works), lacks
+
+
+def _foreign(lines: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for line in lines:
+        match = re.match(r"(\S+) qdisc ((clsact|ingress) \S+)", line)
+        if match:
+            found[match[1]] = match[2]
+    return found
+
+
+_SHAPES = re.compile(
+    r"(?P<interface>\S+) qdisc (?P<kind>htb|hfsc|tbf|cbq|netem|cake) \S+ root\b(?: refcnt \d+)?(?P<options>.*)"
+)
+
+
+def _limiting(lines: Sequence[str]) -> dict[str, str]:
+    """Root qdiscs that limit, delay or lose; cake does when it has a bandwidth."""
+    found = {}
+    for match in filter(None, map(_SHAPES.match, lines)):
+        rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
+        if match["kind"] != "cake" or rate:
+            found[match["interface"]] = f"{match['kind']} {rate[1]}" if rate else match["kind"]
+    return found
+
+
+def wanted_for(directions: Sequence[Mapping[str, object]]) -> list[str]:
+    """The names, as in `Capabilities.can`, of what these directions need beyond the usual."""
+    wanted = set()
+    for direction in directions:
+        queue = direction.get("queue")
+        if isinstance(queue, Mapping) and (discipline := queue.get("discipline", "drop-tail")) != "drop-tail":
+            wanted.add(str(discipline))
+        table = direction.get("jitter_distribution", "uniform")
+        if direction.get("jitter_ms") and table != "uniform":
+            wanted.add(str(table))
+    return sorted(wanted)

@@ -1,0 +1,237 @@
+"""What shapes (a router, a server, a phone), held by this run: shaped, watched, and given back as it was found."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+import structlog
+from pydantic import BaseModel
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.lock import resource_lock
+from mplab.base.programs import IMPORT_PATH
+from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.tc.capabilities import Capabilities, look
+from mplab.drivers.shaper.tc.hold import Hold
+from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
+from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.shaping import Shaping
+from mplab.drivers.shaper.tc.shell import PlaceError, Shell
+from mplab.lab.resources import shaping_resource
+
+_UNDO_OFFLOADS = "38-offloads"
+_log = structlog.get_logger(__name__)
+
+
+class Place:
+    """A router, server or phone for as long as its context: nobody else may shape it meanwhile.
+
+    Args:
+        name: for messages: ``router wifi``.
+        shell: on it.
+        interface: that is shaped where the lab file names none; "": it always does.
+        interfaces: that will be shaped; default: `interface`.
+        dead_man_s: silence after which it takes everything back by itself.
+        restore_command: gives it back from another process; the owner's name is added.
+        run_id: of the run, for messages to others.
+        undo: where every change registers its undo before it is made.
+    """
+
+    openwrt: ClassVar[bool] = False
+    state_directory: ClassVar[str]
+    """Folder for notes there."""
+    watches_itself: ClassVar[bool] = True
+    """Nothing is installed: the dead-man's switch runs from when it is taken until it is given back."""
+
+    def __init__(
+        self,
+        name: str,
+        shell: Shell,
+        *,
+        interface: str = "",
+        interfaces: Sequence[str] = (),
+        dead_man_s: float,
+        restore_command: Sequence[str],
+        undo: UndoStack,
+        run_id: str = "",
+    ) -> None:
+        self.name = name
+        self.shell = shell
+        self.interface = interface
+        self._interfaces = tuple(dict.fromkeys(interfaces or (interface,)))
+        self._undo = undo
+        self._run_id = run_id
+        self._hold = Hold(
+            name,
+            shell,
+            self.state_directory,
+            dead_man_s=dead_man_s,
+            watches_itself=self.watches_itself,
+            run_id=run_id,
+        )
+        self._restore_command = [*restore_command, self._hold.owner]
+        self._stack = contextlib.ExitStack()
+        self._shaping: Shaping | None = None
+        self.warnings: list[str] = []
+        """Reasons why it may not give the requested conditions, found when it was taken."""
+
+    # --- What kinds of places differ in ---------------------------------------------------------------------------
+
+    def _check_ready(self) -> None:
+        """Before it is held; raises LabNotReadyError."""
+
+    def _prepare_held(self) -> None:
+        """What is changed as long as it is held, with notes of how it is taken back."""
+
+    def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
+        """Switch offloads that put packets together off while it is held: at `interfaces`, by default at all."""
+        found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
+        self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
+        if found.on:
+            back, change = found.switch()
+            note = self._hold.note_undo(_UNDO_OFFLOADS, back)
+            self._hold.change(f"{note}\n{change}", "switching offloads off")
+
+    # --- Holding it -----------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        """Connect, look, hold it, and start the heartbeat.
+
+        Raises:
+            LabNotReadyError: it cannot be reached, cannot shape, or is somebody else's; nothing was changed.
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(resource_lock(shaping_resource(self.shell.where), run_id=self._run_id))
+            self.shell.connect()
+            stack.callback(self.shell.close)
+            try:
+                self._prepare(stack)
+            except DeviceError as error:
+                raise LabNotReadyError(str(error)) from error
+            self._stack = stack.pop_all()
+        return self
+
+    def _prepare(self, stack: contextlib.ExitStack) -> None:
+        self._check_ready()
+        stack.callback(self._let_go)
+        self._hold.take()
+        self._look()
+        if problems := list(self.found.problems()):
+            raise LabNotReadyError(f"{self.name}: {'; '.join(problems)}")
+        self._undo.register(f"{self.name}: as it was found", self.restore, commands=[self._restore_command])
+        self._prepare_held()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take everything back, let go, disconnect."""
+        self._stack.__exit__(kind, error, trace)
+
+    def _look(self) -> None:
+        self._shaping = Shaping(self._hold, look(self.shell, self._interfaces, openwrt=self.openwrt))
+        self.warnings = [f"{self.name}: {warning}" for warning in self.found.warnings()]
+
+    def _let_go(self) -> None:
+        try:
+            self.restore()
+        except (DeviceError, LabNotReadyError) as error:
+            _log.error("not given back", place=self.name, error=str(error))
+
+    def restore(self) -> None:
+        """Take every change back; connects again when the connection is lost.
+
+        Raises:
+            PlaceError: something could not be taken back.
+            LabNotReadyError: it cannot be reached; its dead-man's switch takes all back.
+        """
+        if self._shaping is not None:
+            self._shaping.forget()
+        self._hold.give_back()
+
+    def renew(self) -> None:
+        """Hold it anew after it was lost (SSH dropped, rebooted, given back by itself); does nothing when it was not.
+
+        Nothing is shaped then.
+
+        Raises:
+            LabNotReadyError: it cannot be reached, or is somebody else's now.
+            PlaceError: what is left on it cannot be taken back.
+        """
+        if not self._hold.seems_lost:
+            return
+        self.restore()
+        self._take_again()
+
+    def _take_again(self) -> None:
+        """All that `__enter__` does over a connection that is there; when it fails, it is as not held at all."""
+        try:
+            self._hold.take()
+            self._look()
+            self._prepare_held()
+        except Exception:
+            self._let_go()
+            raise
+
+    def check_alive(self) -> None:
+        """Raise PlaceError when it was lost since it was taken: rebooted, unreachable, given back by itself."""
+        self._hold.check_alive()
+
+    # --- Shaping --------------------------------------------------------------------------------------------------
+
+    @property
+    def _shaped(self) -> Shaping:
+        if self._shaping is None:
+            raise PlaceError(self.name, "not connected")
+        return self._shaping
+
+    @property
+    def found(self) -> Capabilities:
+        """What it can do."""
+        return self._shaped.found
+
+    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
+        """Put one phone's path under a condition: all of it or nothing, read back.
+
+        Args:
+            key: what the path is called here: ``phone-1.wlan0``.
+            selector: whose packets; must be the same for the same key.
+            up: from the phone.
+            down: towards it.
+            seed: of what is chance, where kernel and tc take one (Linux 6.7); None: as it was before.
+
+        Raises:
+            LabNotReadyError: it cannot do this.
+            PlaceError: it refused, or does not what it was told; this path is then as it was before.
+        """
+        self._shaped.shape(key, selector, up=up, down=down, seed=seed)
+
+    def unshape(self, key: str) -> None:
+        """Take one path's condition away; the others stay. Does nothing for a path that has none,
+        or when the place is not ours any more.
+        """
+        self._shaped.unshape(key)
+
+    def state(self) -> dict[str, Any]:
+        """What is applied now, by path and direction, as the kernel there says."""
+        self.check_alive()
+        return self._shaped.state()
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """By path: ``{"up.packets_out": 12, …}``."""
+        return self._shaped.counters()
+
+
+def restore_argv(name: str, kind: str, settings: BaseModel) -> list[str]:
+    """The command line that gives a place back from another process, but for the owner's name.
+
+    Args:
+        name: for messages.
+        kind: ``router``, ``server`` or ``phone``.
+        settings: its entry in the lab file.
+    """
+    return [
+        *("env", f"PYTHONPATH={IMPORT_PATH}", sys.executable, "-m", "mplab.drivers.shaper.restore"),
+        *(name, kind, settings.model_dump_json()),
+    ]

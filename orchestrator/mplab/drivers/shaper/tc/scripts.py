@@ -1,0 +1,188 @@
+"""The shell scripts that shape on a place: what they build, take away and show. Nothing here talks to it."""
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mplab.drivers.shaper.tc import readback, rules
+from mplab.drivers.shaper.tc.capabilities import Capabilities
+from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.shell import quote
+
+_PRIO, _PRIO_BESIDE_OTHERS = 1, 50_000
+"""Of our first filter; beside those of others ours come last, so that theirs go on doing what they did."""
+
+
+_ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One phone's path on a place.
+
+    Attributes:
+        number: of the path there, from 0.
+        selector: whose packets.
+        up: from the phone.
+        down: towards it.
+        seed: of what is chance; None: the kernel's.
+    """
+
+    number: int
+    selector: Selector
+    up: Direction
+    down: Direction
+    seed: int | None
+
+    @property
+    def devices(self) -> dict[str, Direction]:
+        """ifb device → what it does: up, down."""
+        return {f"mplab{self.number}u": self.up, f"mplab{self.number}d": self.down}
+
+    def seed_of(self, device: str) -> int | None:
+        """The directions lose different packets."""
+        return None if self.seed is None else zlib.crc32(f"{self.seed} {device[-1]}".encode())
+
+
+class Scripts:
+    """Scripts for one place.
+
+    Args:
+        found: what it can do.
+        state_directory: folder for notes there.
+    """
+
+    def __init__(self, found: Capabilities, state_directory: str) -> None:
+        self._tc = found.tc
+        self._shared = found.shared
+        self._without_header = found.without_header
+        self._directory = state_directory
+
+    # --- Lines of tc -batch ---------------------------------------------------------------------------------------
+
+    def new_lines(self, target: Target, others: Iterable[Target]) -> list[str]:
+        """Shape a path whose ifb devices are there, beside `others`."""
+        lines = [line for device in target.devices for line in self._build_lines(target, device)]
+        interface = target.selector.interface
+        if interface not in {other.selector.interface for other in others} | self._shared:
+            lines.append(f"qdisc add dev {interface} clsact")
+        first = self._first_priority(interface)
+        return lines + rules.filter_lines(target.selector, target.number, *target.devices, first=first)
+
+    def change_lines(self, before: Target, after: Target) -> list[str]:
+        """Go from one condition of a path to another."""
+        return [
+            line
+            for device, direction in after.devices.items()
+            for line in rules.change_lines(device, before.devices[device], direction, after.seed_of(device))
+        ]
+
+    def _build_lines(self, target: Target, device: str) -> list[str]:
+        header = 0 if target.selector.interface in self._without_header else rules.ETHERNET_HEADER_BYTES
+        return rules.build_lines(device, target.devices[device], target.seed_of(device), header_bytes=header)
+
+    def _first_priority(self, interface: str) -> int:
+        return _PRIO_BESIDE_OTHERS if interface in self._shared else _PRIO
+
+    def show_lines(self, devices: Iterable[str], interfaces: Iterable[str]) -> list[str]:
+        """Show qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them.
+
+        One call of tc shows all of it: to start a program takes long on a small router.
+        """
+        return [
+            *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
+            *(
+                f"filter show dev {interface} {way}"
+                for way in ("egress", "ingress")
+                for interface in sorted(set(interfaces))
+            ),
+        ]
+
+    # --- Scripts --------------------------------------------------------------------------------------------------
+
+    def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
+        """All of it, or there itself back to what was before: also when the connection is lost meanwhile.
+
+        Args:
+            lines: of the batch.
+            new_devices: ifb devices to be made first.
+            note: the line that notes how it is taken back.
+            put_back: back to what was before.
+        """
+        return "\n".join(
+            [
+                f"put_back() {{\n{put_back}\n}}",
+                note,
+                *(
+                    f"ip link add name {device} type ifb && ip link set dev {device} up || {{ put_back; return 1; }}"
+                    for device in new_devices
+                ),
+                f"{self.batch(lines)} || {{ put_back; return 1; }}",
+            ]
+        )
+
+    def batch(self, lines: Sequence[str], flags: str = "") -> str:
+        """The shell command that has tc run `lines`; what it shows, it shows with counters."""
+        file = f"{self._directory}/batch"
+        return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
+
+    def unshape(self, targets: Sequence[Target]) -> str:
+        """Takes all `targets` there are away: filters first, so that no packet is sent to a device that is gone."""
+        own = sorted({target.selector.interface for target in targets} - self._shared)
+        shared = [target for target in targets if target.selector.interface in self._shared]
+        devices = [device for target in targets for device in target.devices]
+        left = "|".join(
+            [*(f"clsact .*dev {re.escape(interface)} " for interface in own), *(f"dev {device} " for device in devices)]
+        )
+        return "\n".join(
+            [
+                *(f"{self._tc} qdisc del dev {interface} clsact 2>/dev/null" for interface in own),
+                *(line for target in shared for line in self._filters_away(target)),
+                *(f"ip link del {device} 2>/dev/null" for device in devices),
+                f"! {self._tc} qdisc show | grep -qE {quote(left)}\n",
+            ]
+        )
+
+    def _filters_away(self, target: Target) -> list[str]:
+        interface = target.selector.interface
+        return [
+            f"{self._tc} filter del dev {interface} {way} prio {prio} 2>/dev/null"
+            for way in ("ingress", "egress")
+            for prio in rules.priorities(target.number, self._first_priority(interface))
+        ]
+
+    def rebuild(self, target: Target) -> str:
+        """Builds the devices of a path, whose change was refused half-way, again as they were."""
+        lines = [
+            line
+            for device in target.devices
+            for line in (f"qdisc del dev {device} root", *self._build_lines(target, device))
+        ]
+        return f"{self.batch(lines, '-force ')} >/dev/null 2>&1\ntrue"
+
+    def take_away(self, target: Target, others: Iterable[Target]) -> str:
+        """Takes one path away and leaves `others` as they are."""
+        interface = target.selector.interface
+        if interface not in {other.selector.interface for other in others} | self._shared:
+            return self.unshape([target])
+        return "\n".join(
+            [
+                *self._filters_away(target),
+                *(f"ip link del {device} 2>/dev/null" for device in target.devices),
+                "true",
+            ]
+        )
+
+
+def parse_shown(text: str, devices: Sequence[str]) -> dict[str, readback.Shaped]:
+    """What `Scripts.show_lines` of `devices` shows, by ifb device: each begins with the qdisc at its root."""
+    parts: list[list[str]] = []
+    for line in text.splitlines():
+        if _ROOT.match(line):
+            parts.append([])
+        if parts:
+            parts[-1].append(line)
+    if len(parts) != len(devices):
+        return {device: readback.Shaped() for device in devices}
+    return {device: readback.parse_shaped("\n".join(part)) for device, part in zip(devices, parts, strict=True)}

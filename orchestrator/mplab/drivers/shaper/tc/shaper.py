@@ -1,0 +1,150 @@
+"""The `Shaper` of a phone whose paths are shaped by traffic control: at routers, at servers, on the phone itself."""
+
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.protocol import PathMeasurement
+from mplab.drivers.shaper.tc.place import Place
+from mplab.drivers.shaper.tc.rules import Selector
+from mplab.format.path import OPEN, PathCondition
+from mplab.userfiles.lab import PhoneFile
+from mplab.userfiles.labuse import NOT_SHAPED
+
+Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
+
+
+_BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
+"""How long a router that is rebooted may take."""
+
+
+class TcShaper:
+    """Shapes every path of one phone where the lab file says; several phones may share a place.
+
+    Args:
+        phone: its name in the lab file.
+        attached: its entry there.
+        places: routers, servers and the phone itself, by name in the lab file, held.
+        prober: measures paths from this phone, end to end.
+    """
+
+    kind = "tc"
+
+    def __init__(self, phone: str, attached: PhoneFile, places: Mapping[str, Place], prober: Prober) -> None:
+        self._phone = phone
+        self._prober = prober
+        self._places: dict[str, tuple[Place, Selector]] = {}
+        for interface, place in attached.attachments().items():
+            held = places[place.place(phone)]
+            selector = Selector(
+                place.interface or held.interface, mac=place.mac or "", ip=place.ip or "", at_phone=place.at is not None
+            )
+            self._places[interface] = (held, selector)
+
+    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
+        """Make the conditions real on every path, on every place; all of them, or none.
+
+        `seed` is used where kernel and tc take one (Linux 6.7); chance is the kernel's elsewhere.
+
+        A path that is attached to no place can be left as it is alone.
+
+        Raises:
+            LabNotReadyError: a path that is shaped nowhere and is not left open, a condition that cannot be given
+                there; a place that was lost and does not come back.
+            PlaceError: one refused; nothing stays applied on any.
+        """
+        if core_rtt_ms:
+            raise LabNotReadyError(
+                f"{self._phone}: a round-trip time behind the proxy cannot be added by what is in front of it"
+            )
+        for place in self._held():
+            _renew(place)
+        try:
+            for interface, condition in conditions.items():
+                if interface in self._places or condition != OPEN:
+                    self.change(interface, condition, seed=seed)
+        except Exception as error:
+            try:
+                self.clear()
+            except Exception as further:  # the first error is the one to explain
+                error.add_note(f"not cleared: {further}")
+            raise
+
+    def change(self, interface: str, condition: PathCondition, *, seed: int | None = None) -> None:
+        """Put one path under another condition; see `apply`."""
+        if interface not in self._places:
+            places = ", ".join(sorted(self._places))
+            raise LabNotReadyError(f"{self._phone}: {interface} is shaped nowhere: the lab file has {places}")
+        place, selector = self._places[interface]
+        place.shape(
+            self._key(interface),
+            selector,
+            up=condition.up.to_linkem(),
+            down=condition.down.to_linkem(),
+            seed=None if seed is None else zlib.crc32(f"{seed} {interface}".encode()),
+        )
+
+    def _key(self, interface: str) -> str:
+        return f"{self._phone}.{interface}"
+
+    def clear(self) -> None:
+        """Take this phone's conditions away; those of other phones stay."""
+        for interface, (place, _) in self._places.items():
+            place.unshape(self._key(interface))
+
+    def state(self) -> Mapping[str, Any]:
+        """By interface: where, whose packets, and both directions as the kernel there says."""
+        states = {place.name: place.state() for place, _ in self._places.values()}
+        return {
+            interface: {"where": place.name, **states[place.name].get(self._key(interface), {})}
+            for interface, (place, _) in self._places.items()
+        }
+
+    def where(self, interface: str) -> str:
+        """``server proxy (tc)``, ``not shaped``."""
+        if interface not in self._places:
+            return NOT_SHAPED
+        return f"{self._places[interface][0].name} (tc)"
+
+    def warnings(self) -> list[str]:
+        """See `Shaper`."""
+        return [warning for place in self._held() for warning in place.warnings]
+
+    def counters(self) -> Mapping[str, int]:
+        """``"wlan0.up.packets_out"``, from the queues' own counters."""
+        self.check_alive()
+        counters = {place.name: place.counters() for place, _ in self._places.values()}
+        return {
+            f"{interface}.{name}": value
+            for interface, (place, _) in self._places.items()
+            for name, value in counters[place.name].get(self._key(interface), {}).items()
+        }
+
+    def check_alive(self) -> None:
+        """Raise PlaceError when a place was lost: rebooted, unreachable, given back by itself."""
+        for place in self._held():
+            place.check_alive()
+
+    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
+        """Measure every path end to end, from the phone."""
+        self.check_alive()
+        return self._prober(conditions)
+
+    def _held(self) -> list[Place]:
+        return list(dict.fromkeys(place for place, _ in self._places.values()))
+
+
+def _renew(place: Place) -> None:
+    """Hold a place that was lost anew; one that boots just now is waited for."""
+    deadline = time.monotonic() + _BACK_TIMEOUT_S
+    while True:
+        try:
+            place.renew()
+        except LabNotReadyError:
+            if place.shell.alive or time.monotonic() > deadline:
+                raise  # it answers, and is somebody else's; or it does not come back
+            time.sleep(_BACK_POLL_S)
+        else:
+            return

@@ -1,0 +1,157 @@
+"""Shaping on a place that is held: all or nothing, read back, counted."""
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mplab.drivers.shaper.tc import readback, rules
+from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
+from mplab.drivers.shaper.tc.hold import Hold
+from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.scripts import Scripts, Target, parse_shown
+from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
+
+_UNDO_SHAPING = "50-shaping"
+"""Undone first: in falling order of names."""
+
+
+class Shaping:
+    """What is shaped on a place from when it was taken on: nothing at first.
+
+    Args:
+        hold: on it.
+        found: what it can do.
+    """
+
+    def __init__(self, hold: Hold, found: Capabilities) -> None:
+        self.found = found
+        self._hold = hold
+        self._scripts = Scripts(found, hold.state_directory)
+        self._targets: dict[str, Target] = {}
+
+    def forget(self) -> None:
+        """Everything was taken back."""
+        self._targets.clear()
+
+    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None) -> None:
+        """See `Place.shape`."""
+        name = self._hold.name
+        for direction, way in ((up, "up"), (down, "down")):
+            rules.check_possible(direction, f"{name}, {key} {way}")
+        self.found.require(name, *wanted_for((up, down)))
+        before, others = self._targets.get(key), self._beside(key)
+        if "seed" not in self.found.can:
+            seed = None
+        elif seed is None and before is not None:
+            seed = before.seed
+        if before is None:
+            target = Target(self._free_number(), selector, up, down, seed)
+            lines, put_back = self._scripts.new_lines(target, others), self._scripts.take_away(target, others)
+        else:
+            target = replace(before, up=up, down=down, seed=seed)
+            lines, put_back = self._scripts.change_lines(before, target), self._scripts.rebuild(before)
+        self._targets[key] = target
+        script = self._scripts.shape(
+            [*lines, *self._show_lines([target])],
+            target.devices if before is None else (),
+            note=self._hold.note_undo(_UNDO_SHAPING, self._scripts.unshape([*self._targets.values()])),
+            put_back=put_back,
+        )
+        try:
+            shown = self._hold.change(script, f"shaping of {selector}", lines)
+            self._compare(target, shown, put_back)
+        except PlaceError:
+            if before is None:
+                del self._targets[key]
+            else:
+                self._targets[key] = before
+            raise
+
+    def _beside(self, key: str) -> list[Target]:
+        return [target for known, target in self._targets.items() if known != key]
+
+    def _free_number(self) -> int:
+        taken = {target.number for target in self._targets.values()}
+        return next(number for number in range(len(taken) + 1) if number not in taken)
+
+    def unshape(self, key: str) -> None:
+        """See `Place.unshape`."""
+        target = self._targets.pop(key, None)
+        if target is not None:
+            script = self._scripts.take_away(target, self._targets.values())
+            with contextlib.suppress(NotHeldError):
+                self._hold.change(script, f"opening {target.selector}")
+
+    def _compare(self, target: Target, shown: str, put_back: str) -> None:
+        """Raise PlaceError, after `put_back`, when the place does something else than it was told."""
+        shaped = parse_shown(shown, [*target.devices])
+        problems = []
+        for device, direction in target.devices.items():
+            asked = {
+                "10:": f"netem {rules.netem_options(direction, target.seed_of(device))}",
+                "20:": rules.queue_options(direction),
+            }
+            rate = (direction.get("rate_kbps") or rules.UNLIMITED_KBPS) * 1000
+            problems += [f"{device}: {text}" for text in readback.differences(asked, rate, shaped[device])]
+            if f"to device {device})" not in shown:
+                problems.append(f"no filter to {device}")
+        if problems:
+            self._hold.change(put_back, "putting it back")
+            raise PlaceError(self._hold.name, f"{target.selector}: read back something else: {'; '.join(problems)}")
+
+    def _show_lines(self, targets: Sequence[Target]) -> list[str]:
+        return self._scripts.show_lines(_devices(targets), [target.selector.interface for target in targets])
+
+    def _read(self) -> dict[str, readback.Shaped]:
+        targets = [*self._targets.values()]
+        if not targets:
+            return {}
+        shown = self._hold.shell.script(self._scripts.batch(self._show_lines(targets))).stdout
+        return parse_shown(shown, _devices(targets))
+
+    def state(self) -> dict[str, Any]:
+        """See `Place.state`."""
+        read = self._read()
+        return {
+            key: {
+                "of": str(target.selector),
+                **{
+                    way: {
+                        "rate_bps": read[device].rate_bps,
+                        **{qdisc.kind: qdisc.settings for qdisc in read[device].qdiscs.values() if qdisc.kind != "htb"},
+                    }
+                    for way, device in zip(("up", "down"), target.devices, strict=True)
+                },
+            }
+            for key, target in self._targets.items()
+        }
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """See `Place.counters`."""
+        read = self._read()
+        return {
+            key: {
+                f"{way}.{name}": value
+                for way, device in zip(("up", "down"), target.devices, strict=True)
+                for name, value in _counters(read[device]).items()
+            }
+            for key, target in self._targets.items()
+        }
+
+
+def _devices(targets: Iterable[Target]) -> list[str]:
+    return [device for target in targets for device in target.devices]
+
+
+def _counters(shaped: readback.Shaped) -> Mapping[str, int]:
+    """`dropped` of netem counts what the queue below it dropped, too."""
+    netem, queue, root = shaped.qdiscs["10:"], shaped.qdiscs["20:"], shaped.qdiscs["1:"]
+    return {
+        "packets_out": root.sent_packets,
+        "bytes_out": root.sent_bytes,
+        "dropped_loss": max(0, netem.dropped - queue.dropped),
+        "dropped_queue": queue.dropped,
+        "queue_packets": queue.waiting,
+        "delayed_packets": max(0, netem.waiting - queue.waiting),
+    }

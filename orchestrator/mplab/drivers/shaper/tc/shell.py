@@ -1,0 +1,162 @@
+"""The ``Shell`` protocol: a root shell on what shapes; and one behind a command line (this machine, a phone's `su`)."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from typing import Protocol
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.drivers.phone import CommandResult
+
+COMMAND_TIMEOUT_S = 30.0
+_END = "mplab-script-ended"
+
+
+class PlaceError(DeviceError):
+    """A router, server or phone did not do what it was told, or can no longer be reached."""
+
+
+class NotHeldError(PlaceError):
+    """It is not ours any more: it has given itself back, or was rebooted. Nothing that we shaped is left on it."""
+
+
+class ConnectionLostError(PlaceError):
+    """It no longer answers over a connection that was made."""
+
+
+class Shell(Protocol):
+    """A POSIX shell that runs as root: busybox ash, dash, bash, mksh."""
+
+    name: str
+    """Of what it is a shell, for messages: ``router wifi``."""
+
+    @property
+    def where(self) -> str:
+        """How it is reached: ``root@192.168.1.1:22``."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the connection is there, as far as is known."""
+
+    def connect(self) -> None:
+        """Connect; again after it was lost.
+
+        Raises:
+            LabNotReadyError: it cannot be reached, or does not let us in as root.
+        """
+
+    def script(
+        self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
+    ) -> CommandResult:
+        """Run a script, which begins only when all of it has arrived, and wait; `return` ends it.
+
+        What has begun ends, too, when the connection is lost meanwhile.
+
+        Raises:
+            ConnectionLostError: no answer (in time).
+            PlaceError: (with `check`) it failed.
+        """
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+def whole_script(text: str, arguments: Sequence[str]) -> str:
+    """What a shell reads from its standard input: it begins to run when the last line is there."""
+    quoted = " ".join(quote(argument) for argument in arguments)
+    return f"mplab_script() {{\ntrap '' HUP PIPE\n{text}\n}}\nmplab_script {quoted} </dev/null\n"
+
+
+def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
+    """The result; raises PlaceError when the command failed."""
+    if done.exit_code != 0:
+        raise PlaceError(
+            name,
+            "a command failed",
+            command=(command,),
+            exit_code_found=done.exit_code,
+            stderr=done.stderr or done.stdout,
+        )
+    return done
+
+
+class CommandShell:
+    """A shell that a command line opens: ``sudo -n`` here, ``adb -s SERIAL shell su -c`` for a phone.
+
+    Its exit code may be lost on the way (old `adb`, some `su`): the script itself says it at its end.
+
+    Args:
+        name: of what it is a shell.
+        argv: to which ``sh`` is added; it passes standard input on. Empty: a shell of this process.
+        where: how it is reached, for messages; default: the command line.
+    """
+
+    def __init__(self, name: str, argv: Sequence[str], where: str = "") -> None:
+        self.name = name
+        self._argv = [*argv, "sh"]
+        self._where = where or " ".join(argv)
+        self._alive = False
+
+    @property
+    def where(self) -> str:
+        """See `Shell`."""
+        return self._where
+
+    @property
+    def alive(self) -> bool:
+        """See `Shell`."""
+        return self._alive
+
+    def connect(self) -> None:
+        """See `Shell`."""
+        self._alive = True
+        try:
+            uid = self.script("id -u").stdout.strip()
+        except PlaceError as error:
+            self._alive = False
+            raise LabNotReadyError(
+                f"{self.name} ({self.where}): no shell: {str(error).removeprefix(f'{self.name}: ')}"
+            ) from error
+        if uid != "0":
+            self._alive = False
+            raise LabNotReadyError(f"{self.name} ({self.where}): user {uid} is not root, who alone may shape")
+
+    def script(
+        self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
+    ) -> CommandResult:
+        """See `Shell`."""
+        if not self._alive:
+            raise PlaceError(self.name, "not connected")
+        whole = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
+        try:
+            done = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)
+        except subprocess.TimeoutExpired as error:
+            self._alive = False
+            raise ConnectionLostError(
+                self.name, f"no answer within {timeout_s:g} s", command=tuple(self._argv)
+            ) from error
+        except OSError as error:
+            self._alive = False
+            raise ConnectionLostError(self.name, f"cannot be run: {error}", command=tuple(self._argv)) from error
+        output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        end = re.search(rf"{_END} (\d+)\r?\n\Z", output)
+        if end is None:
+            self._alive = False
+            raise ConnectionLostError(
+                self.name,
+                "the shell ended before the script did",
+                command=tuple(self._argv),
+                exit_code_found=done.returncode,
+                stderr=errors or output,
+            )
+        result = CommandResult(int(end[1]), output[: end.start()], errors)
+        return check_result(self.name, result, " ".join(self._argv)) if check else result
+
+    def close(self) -> None:
+        """See `Shell`."""
+        self._alive = False
+
+
+def quote(text: str) -> str:
+    """`text` as one word of a POSIX shell."""
+    return "'" + text.replace("'", "'\\''") + "'"

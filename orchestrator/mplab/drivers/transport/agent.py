@@ -1,0 +1,163 @@
+"""The agent on the phone, for the time of one cell."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mplab.base.endpoints import Endpoints
+from mplab.base.errors import DeviceError, last_words
+from mplab.base.machine import MachineProcess
+from mplab.base.programs import MPFLEX
+from mplab.base.ready import wait_ready
+from mplab.drivers.phone import Phone
+from mplab.drivers.phone.names import by_our_names
+from mplab.drivers.transport.protocol import AgentSettings
+from mplab.drivers.transport.redirect import DNS_PORT, MARK, REDIRECT_PORT
+
+_PATHS_TIMEOUT_S = 5.0
+_CHECK_TIMEOUT_S = 15.0
+"""A test connection carries 64 KiB each way: 12 s over 50 kbit/s and a long round trip."""
+_POLL_S = 0.01
+
+
+class Agent:
+    """`mpflex agent` with one transport.
+
+    Args:
+        phone: what it runs on.
+        settings: what the transport asks of it.
+        endpoints: where proxy and names are.
+        secret_file: the secret shared with the proxy.
+        congestion_control: pinned on every socket.
+        logs: folder for ``agent.jsonl`` (connections) and ``agent.log`` (its output).
+    """
+
+    def __init__(
+        self,
+        *,
+        phone: Phone,
+        settings: AgentSettings,
+        endpoints: Endpoints,
+        secret_file: Path,
+        congestion_control: str,
+        logs: Path,
+    ) -> None:
+        self._phone = phone
+        self._paths = settings.paths
+        self._log = logs / "agent.log"
+        self._records = logs / "agent.jsonl"
+        self._process: MachineProcess | None = None
+        self._stopped = False
+        policy = {}
+        if settings.policy is not None:
+            # A copy in the logs: what was in force stays with the cell.
+            (logs / "policy.yaml").write_text(settings.policy)
+            policy["policy_file"] = phone.keep("policy.yaml", settings.policy)
+        self._config = phone.keep(
+            "agent.json",
+            json.dumps(
+                {
+                    "listen": _listen(settings, endpoints),
+                    "dns_server": endpoints.dns,
+                    "proxy": _proxy(settings, endpoints),
+                    "transport": settings.transport,
+                    "device": phone.devices.get(settings.device, settings.device),
+                    "paths": [{"device": phone.devices.get(device, device)} for device in settings.paths],
+                    "plain": settings.plain,
+                    "session": settings.session,
+                    "mark": 0 if endpoints.app_proxy else MARK,  # marks need root, and tell redirections apart
+                    "secret_file": phone.keep("secret", secret_file.read_text()),
+                    "congestion_control": congestion_control,
+                    "log": phone.outbox(self._records),
+                    **policy,
+                }
+            ),
+        )
+
+    def start(self) -> None:
+        """Start it and wait until it listens, and until every path of its session is there.
+
+        Raises:
+            DeviceError: it does not, or a path is not there in time.
+        """
+        self._process = self._phone.spawn(
+            [self._phone.program(MPFLEX), "agent", "--config", self._config], log=self._log
+        )
+        wait_ready(self._process, self._log, name="mpflex agent")
+        deadline = time.monotonic() + _PATHS_TIMEOUT_S
+        while missing := set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}:
+            if time.monotonic() > deadline:
+                why = {record["interface"]: record.get("error", "") for record in self._path_events()}
+                words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(missing))
+                raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
+            time.sleep(_POLL_S)
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when it has ended by itself."""
+        if self._process is not None and not self._stopped and (code := self._process.poll()) is not None:
+            raise DeviceError("mpflex agent", f"has ended by itself ({code})", stderr=last_words(self._log))
+
+    def stop(self) -> None:
+        """End it; connections that are still open are logged first."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.stop()
+            self._phone.bring(self._records)
+            devices = self._phone.devices
+            if self._records.exists() and any(name != device for name, device in devices.items()):
+                self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
+
+    def records(self) -> list[dict[str, Any]]:
+        """What it has logged so far: connections, lookups, what happened to paths."""
+        if self._process is not None and self._process.poll() is None:
+            self._phone.bring(self._records)
+        if not self._records.exists():
+            return []
+        lines = self._records.read_text().splitlines(keepends=True)
+        devices = self._phone.devices
+        return [by_our_names(json.loads(line), devices) for line in lines if line.endswith("\n")]
+
+    def _path_events(self) -> list[dict[str, Any]]:
+        return [record for record in self.records() if record["event"] == "path"]
+
+    def check(self, *, subflows: int) -> Mapping[str, Any]:
+        """Open a test connection (or session) to the proxy as the agent would, and say what it was made of.
+
+        Args:
+            subflows: how many subflows, or paths, are waited for.
+
+        Raises:
+            DeviceError: nothing could be tried.
+        """
+        done = self._phone.shell(
+            [
+                *(self._phone.program(MPFLEX), "check", "--config", self._config),
+                *("--wait-subflows", str(subflows), "--timeout", f"{_CHECK_TIMEOUT_S:g}s"),
+            ],
+            timeout_s=_CHECK_TIMEOUT_S + 5,
+            check=False,
+        )
+        try:
+            found: dict[str, Any] = json.loads(done.stdout)
+        except ValueError:
+            found = {"ok": False, "error": done.stderr.strip() or f"exit code {done.exit_code}"}
+        if not found.get("ok") and "mptcp" not in found:
+            raise DeviceError("mpflex agent", f"no test connection to the proxy: {found.get('error')}")
+        return by_our_names(found, self._phone.devices)
+
+
+def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:
+    """Where it listens: for what is redirected to it, and for apps that come by themselves."""
+    if endpoints.app_proxy:
+        return {"socks": endpoints.app_proxy, "http": endpoints.app_http_proxy}
+    redirected = {"redirect": f"127.0.0.1:{REDIRECT_PORT}", "dns": f"127.0.0.1:{DNS_PORT}"}
+    return redirected | ({"socks": settings.socks} if settings.socks else {})
+
+
+def _proxy(settings: AgentSettings, endpoints: Endpoints) -> str:
+    """The proxy's listener for a transport."""
+    if settings.transport == "mpflex":
+        return endpoints.mpflex_plain if settings.plain else endpoints.mpflex
+    return endpoints.mptcp if settings.transport == "mptcp" else endpoints.tcp

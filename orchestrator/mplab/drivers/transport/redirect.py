@@ -1,0 +1,86 @@
+"""What sends a phone's TCP to the agent on it, and where the agent listens."""
+
+from typing import Final
+
+from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT
+
+REDIRECT_PORT: Final = 3128
+DNS_PORT: Final = 3153
+SOCKS_PORT: Final = 1080
+HTTP_PORT: Final = 8118
+MARK: Final = 0xC00000
+"""Of the agent's own packets, which go their way. Its bits are among those that Android leaves free (21 to 28 in netd's
+Fwmark.h): the lower ones would choose one of Android's networks and its routing rules."""
+_MARK_MASK: Final = 0x1FE00000
+"""Those bits: Android sets others of the same packet."""
+
+
+def nft_rules(proxy: str) -> str:
+    """nft rules of a phone: TCP and DNS go to the agent, other UDP (QUIC) is refused.
+
+    The probe's UDP goes to the proxy's address and passes; so do datagrams for the origin's echo service, which leave
+    by the default route unless an application gives them to the agent.
+    """
+    return f"""
+table ip mplab {{
+  chain output {{
+    type nat hook output priority -100;
+    meta mark {MARK:#x} return
+    udp dport 53 redirect to :{DNS_PORT}
+    ip daddr {{ 127.0.0.0/8, {proxy} }} return
+    meta l4proto tcp redirect to :{REDIRECT_PORT}
+  }}
+  chain refuse {{
+    type filter hook output priority 0;
+    meta mark {MARK:#x} accept
+    ip daddr {{ 127.0.0.0/8, {proxy} }} accept
+    ip daddr {ECHO_ADDRESS} udp dport {ECHO_PORT} accept
+    meta l4proto udp counter reject
+  }}
+}}
+"""
+
+
+_SYSTEM_UDP = ("123", "500", "4500")
+"""Ports of NTP and IKE (calls over WiFi): Android's own, for as long as the phone is used."""
+
+
+def accept_system_udp(program: str) -> str:
+    """Lines that let pass what Android itself sends by UDP; `program`: ``iptables`` or ``ip6tables``."""
+    return "\n".join(f"{program} -w -A mplab -p udp --dport {port} -j RETURN" for port in _SYSTEM_UDP)
+
+
+IPTABLES_UNDO: Final = """
+while iptables -w -t nat -D OUTPUT -j mplab 2>/dev/null; do :; done
+while iptables -w -D OUTPUT -j mplab 2>/dev/null; do :; done
+for table in nat filter; do iptables -w -t $table -F mplab; iptables -w -t $table -X mplab; done 2>/dev/null
+true
+"""
+"""Lines of a root shell that take the rules of `iptables_script` away; nothing when there are none."""
+
+
+def iptables_script(proxy: str) -> str:
+    """Lines of a root shell that make the same rules on Android, which has iptables and no nft.
+
+    They go before the system's own; rules of before, which a killed run may have left, are replaced. Android's own
+    UDP passes: without renewals of its DHCP lease, a phone loses its WiFi.
+    """
+    return f"""{IPTABLES_UNDO}
+set -e
+iptables -w -t nat -N mplab
+iptables -w -t nat -A mplab -m mark --mark {MARK:#x}/{_MARK_MASK:#x} -j RETURN
+iptables -w -t nat -A mplab -p udp --dport 53 -j REDIRECT --to-ports {DNS_PORT}
+iptables -w -t nat -A mplab -d 127.0.0.0/8 -j RETURN
+iptables -w -t nat -A mplab -d {proxy} -j RETURN
+iptables -w -t nat -A mplab -p tcp -j REDIRECT --to-ports {REDIRECT_PORT}
+iptables -w -t nat -I OUTPUT -j mplab
+iptables -w -N mplab
+iptables -w -A mplab -m mark --mark {MARK:#x}/{_MARK_MASK:#x} -j RETURN
+iptables -w -A mplab -d 127.0.0.0/8 -j RETURN
+iptables -w -A mplab -d {proxy} -j RETURN
+iptables -w -A mplab -d {ECHO_ADDRESS} -p udp --dport {ECHO_PORT} -j RETURN
+iptables -w -A mplab -p udp --sport 68 --dport 67 -j RETURN
+{accept_system_udp("iptables")}
+iptables -w -A mplab -p udp -j REJECT
+iptables -w -I OUTPUT -j mplab
+"""

@@ -1,0 +1,302 @@
+"""`Ui` on Android, whatever drives it."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui.dialogs import Dialog
+from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
+from mplab.drivers.ui.matching import find_node, package_of, title_of
+from mplab.drivers.ui.protocol import AppState, Selector
+from mplab.drivers.ui.selectors import selector_name
+
+_POLL_S = 0.1
+_FOCUS_TIMEOUT_S = 5.0
+
+
+class AutomationError(Exception):
+    """What drives the phone's screen did not do its part."""
+
+
+class Automation(Protocol):
+    """What drives one phone's screen. Every method raises AutomationError when it cannot do what it says."""
+
+    @property
+    def device(self) -> str:
+        """The phone's name, first word of messages."""
+
+    def hierarchy(self) -> str:
+        """The element tree, as `parse_hierarchy` reads it."""
+
+    def screenshot(self) -> bytes:
+        """The screen as PNG."""
+
+    def tap(self, x: int, y: int) -> None:
+        """A finger at a point, pixels."""
+
+    def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
+        """A finger that moves."""
+
+    def type_focused(self, text: str, *, secret: bool) -> None:
+        """Type over what the field that has the focus has; a secret comes into no log."""
+
+    def press(self, key: str) -> None:
+        """``back``, ``home``, ``enter``."""
+
+    def start(self, package: str, activity: str) -> None:
+        """Start an app; `activity` "": what its icon starts."""
+
+    def open_link(self, url: str, package: str) -> None:
+        """Open a link in an app; `package` "": in the one that the phone chooses."""
+
+    def stop(self, package: str) -> None:
+        """End an app."""
+
+    def clear(self, package: str) -> None:
+        """Forget what an app has stored."""
+
+    def close(self) -> None:
+        """End what runs on the phone for this. Raises nothing."""
+
+
+@dataclass(frozen=True)
+class AndroidSettings:
+    """What a session on a phone is made from, whatever drives it.
+
+    Attributes:
+        packages: the apps that are used, whose elements are no dialog of somebody else's; the first opens links.
+        fresh: clear them first; False for those that somebody has signed in to.
+        dialogs: those that are closed when they come up.
+        observe: is told of each that was closed: ``dialog`` (``name``, ``package``).
+        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.xml``, or None.
+    """
+
+    packages: Sequence[str] = ()
+    fresh: bool = True
+    dialogs: Sequence[Dialog] = ()
+    observe: Callable[..., object] = lambda *_arguments, **_fields: None
+    screenshots: Path | None = None
+
+
+@contextlib.contextmanager
+def android_session(device: str, make: Callable[[], Automation], settings: AndroidSettings) -> Iterator["AndroidUi"]:
+    """The screen of a phone, for as long as the context; the apps that were opened end with it.
+
+    Args:
+        device: the phone's name.
+        make: begins to drive it.
+        settings: of the session.
+
+    Raises:
+        StepError: the phone did not do its part.
+    """
+    try:
+        automation = make()
+    except AutomationError as error:
+        raise StepError(f"{device}: {error}") from error
+    try:
+        ui = AndroidUi(automation, settings)
+        try:
+            for package in settings.packages if settings.fresh else ():
+                automation.clear(package)
+        except AutomationError as error:
+            raise StepError(f"{device}: {error}") from error
+        try:
+            yield ui
+        finally:
+            with contextlib.suppress(AutomationError):
+                for package in dict.fromkeys(ui.opened):
+                    automation.stop(package)
+    finally:
+        automation.close()
+
+
+def refuse_browser_options(device: str, switches: Sequence[str], sound: str) -> None:
+    """Raises StepError when there are any."""
+    if switches or sound:
+        raise StepError(f"{device}: an app on Android takes no {'command line switches' if switches else 'sound card'}")
+
+
+class AndroidUi:
+    """The apps of one phone.
+
+    Args:
+        automation: what drives it.
+        settings: of the session.
+    """
+
+    def __init__(self, automation: Automation, settings: AndroidSettings) -> None:
+        self._automation = automation
+        self._settings = settings
+        self._step_number = 0
+        self.opened: list[str] = []
+        """Apps that `open` has started."""
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open ``package``, ``package/activity`` or a URL, and wait until an app of it is in front.
+
+        A URL is opened by the first of `packages`, or by the app that the phone chooses.
+        """
+        link = "://" in target
+        package, _, activity = target.partition("/")
+        if link:
+            package = self._settings.packages[0] if self._settings.packages else ""
+        with self._step(f"opening {target}"):
+            if package:
+                self.opened.append(package)
+            if link:
+                self._automation.open_link(target, package)
+            else:
+                self._automation.start(package, activity)
+            self._until(
+                lambda windows: not package or package_of(windows) == package, timeout_s, f"{package} is not in front"
+            )
+
+    def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Tap an element in its middle once it is there and enabled."""
+        with self._step(f"tapping {selector_name(selector)}"):
+            node = self._find(selector, timeout_s, enabled=True)
+            self._automation.tap(*node.bounds.center)
+
+    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
+        """Type over what a field has; a line end at the end of `text` is the key ENTER."""
+        with self._step(f"typing into {selector_name(selector)}"):
+            node = self._find(selector, timeout_s, enabled=True)
+            if "focused" not in node.flags:
+                self._automation.tap(*node.bounds.center)
+                self._until(_has_focus, _FOCUS_TIMEOUT_S, "no field has taken the focus")
+            self._automation.type_focused(text.removesuffix("\n"), secret=secret)
+            if text.endswith("\n"):
+                self._automation.press("enter")
+
+    def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
+        """Swipe between two points (pixels)."""
+        with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}"):
+            self._automation.swipe(x_from, y_from, x_to, y_to, duration_s)
+
+    def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Wait until an element is there."""
+        with self._step(f"waiting for {selector_name(selector)}"):
+            self._find(selector, timeout_s)
+
+    def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
+        """The text of an element; of one without, its description."""
+        with self._step(f"reading {selector_name(selector)}"):
+            return self._find(selector, timeout_s).label
+
+    def back(self) -> None:
+        """Press BACK."""
+        with self._step("going back"):
+            self._automation.press("back")
+
+    def screenshot(self, path: Path) -> None:
+        """Save the screen as PNG."""
+        with self._step("taking a screenshot"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._automation.screenshot())
+
+    def hierarchy(self) -> str:
+        """The element tree, XML."""
+        with self._step("reading the element tree"):
+            return self._automation.hierarchy()
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - as the protocol has it
+        """Not on Android: an app runs no scripts of others."""
+        del script
+        raise StepError(f"{self._automation.device}: an app on Android runs no scripts: read its elements")
+
+    def network_events(self) -> Sequence[Mapping[str, Any]]:
+        """Not on Android."""
+        raise StepError(f"{self._automation.device}: an app on Android tells no network events: read the captures")
+
+    def keep_evidence(self, path: Path) -> bool:
+        """Save the screen as `path`, and the element tree as ``.xml`` beside it."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".xml").write_text(self._automation.hierarchy())
+            path.write_bytes(self._automation.screenshot())
+        except (AutomationError, OSError):
+            return False
+        return True
+
+    def state(self) -> AppState:
+        """Nothing, when the apps were cleared and none has been opened since; more can be seen by root alone.
+
+        Raises:
+            StepError: they were not.
+        """
+        if not self._settings.fresh or self.opened:
+            raise StepError(f"{self._automation.device}: what an app has kept cannot be seen: it was not just cleared")
+        return AppState(0, 0, 0, 0, 0)
+
+    def _find(self, selector: Selector, timeout_s: float, *, enabled: bool = False) -> Node:
+        found: list[Node] = []
+
+        def there(windows: Sequence[Node]) -> bool:
+            node = find_node(windows, selector)
+            found[:] = [node] if node else []
+            return node is not None and (not enabled or "enabled" in node.flags)
+
+        self._until(there, timeout_s, lambda: "there, but not enabled" if found else "not there")
+        return found[0]
+
+    def _until(
+        self, holds: Callable[[Sequence[Node]], bool], timeout_s: float, problem: str | Callable[[], str]
+    ) -> None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            windows = self._windows()
+            if holds(windows):
+                return
+            if time.monotonic() > deadline:
+                text = problem if isinstance(problem, str) else problem()
+                raise AutomationError(f"{text} after {timeout_s:g} s{self._stranger(windows)}")
+            if not self.close_dialog(windows):
+                time.sleep(_POLL_S)
+
+    def _windows(self) -> Sequence[Node]:
+        try:
+            return parse_hierarchy(self._automation.hierarchy())
+        except ValueError as error:
+            raise AutomationError(str(error)) from error
+
+    def close_dialog(self, windows: Sequence[Node]) -> bool:
+        """Close a known dialog when one is in front; whether one was."""
+        for dialog in self._settings.dialogs:
+            button = dialog.way_out(windows)
+            if button is not None:
+                self._automation.tap(*button.bounds.center)
+                self._settings.observe("dialog", name=dialog.name, package=package_of(windows))
+                return True
+        return False
+
+    def _stranger(self, windows: Sequence[Node]) -> str:
+        """A remark on what is in front, when it is not one of the apps."""
+        package = package_of(windows)
+        dialog = any(node.resource_id == "android:id/alertTitle" for window in windows for node in window.walk())
+        if package in self._settings.packages and not dialog:
+            return ""
+        return f"; in front is {package or 'nothing'}: {title_of(windows)!r}"
+
+    @contextlib.contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        self._step_number += 1
+        try:
+            yield
+        except AutomationError as error:
+            self._fail(what, error)
+
+    def _fail(self, what: str, error: AutomationError) -> NoReturn:
+        kept = ""
+        if self._settings.screenshots is not None:
+            path = self._settings.screenshots / f"step-{self._step_number:02}.png"
+            kept = f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+        raise StepError(f"{self._automation.device}: {what}: {error}{kept}") from error
+
+
+def _has_focus(windows: Sequence[Node]) -> bool:
+    return any("focused" in node.flags for window in windows for node in window.walk())

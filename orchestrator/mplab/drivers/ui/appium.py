@@ -1,0 +1,138 @@
+"""Appium: the server that drives the phone's apps, as a child process on a loopback port."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.ports import free_port
+from mplab.base.programs import APPIUM_DIR, NODE
+
+READY_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 5.0
+_POLL_S = 0.05
+_STATUS_TIMEOUT_S = 2.0
+
+
+class AppiumServer:
+    """Appium with its drivers for Chromium and Android, up for as long as its context.
+
+    Args:
+        log: file for its output.
+        appium_dir: folder with ``package.json`` and ``node_modules``; it is Appium's home.
+        node: the Node.js program; by default the one that mplab uses.
+    """
+
+    def __init__(self, log: Path, *, appium_dir: Path = APPIUM_DIR, node: Path | None = None) -> None:
+        self.log = log
+        self._dir = appium_dir
+        self._node = node
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers.
+
+        Raises:
+            LabNotReadyError: it is not installed, has ended, or did not answer within 60 s.
+        """
+        main = self._dir / "node_modules" / "appium" / "index.js"
+        if not main.exists():
+            raise LabNotReadyError(f"appium was not found ({main}); install it: make setup")
+        self.port = free_port()
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        argv = [str(self._node or NODE.path()), str(main), "server", "--address", "127.0.0.1"]
+        argv += ["--port", str(self.port), "--log-no-colors", "--log-timestamp", "--log-level", "info"]
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**android_home(), **os.environ, "APPIUM_HOME": str(self._dir)},
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_ready(self._process)
+        except BaseException:
+            self.stop()
+            raise
+
+    def revive(self) -> list[str]:
+        """Start it again, at another port, when it has ended by itself; one sentence. Raises LabNotReadyError."""
+        if self._process is None or self._process.poll() is None:
+            return []
+        self.stop()
+        self.start()
+        return ["appium had ended and was started again"]
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when it has ended by itself."""
+        if self._process is not None and (code := self._process.poll()) is not None:
+            raise DeviceError("appium", f"has ended by itself ({code}); see {self.log}")
+
+    def stop(self) -> None:
+        """Stop it and what it has started: SIGTERM, then SIGKILL."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_TIMEOUT_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its own session: drivers that it may have left
+        process.wait()
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it."""
+        self.stop()
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while not self._answers():
+            code = process.poll()
+            if code is not None:
+                raise LabNotReadyError(f"appium has ended ({code}) before it was ready; see {self.log}")
+            if time.monotonic() > deadline:
+                raise LabNotReadyError(f"appium: no answer after {READY_TIMEOUT_S:g} s; see {self.log}")
+            time.sleep(_POLL_S)
+
+    def _answers(self) -> bool:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(f"{self.url}/status", timeout=_STATUS_TIMEOUT_S) as answer:
+                return bool(json.load(answer)["value"]["ready"])
+        except (OSError, ValueError, KeyError, urllib.error.URLError):
+            return False
+
+
+def android_home() -> dict[str, str]:
+    """What tells Appium's driver for Android where an SDK is, when nobody has told it: the one that adb is in.
+
+    Of an SDK it needs nothing but adb, unless it is to install its server on phones.
+    """
+    adb = shutil.which("adb")
+    folder = Path(adb).resolve().parent if adb else None
+    return {"ANDROID_HOME": str(folder.parent)} if folder and folder.name == "platform-tools" else {}

@@ -1,0 +1,60 @@
+"""WebDriver BiDi: a session with a browser in another network namespace (W3C WebDriver BiDi)."""
+
+import ctypes
+import os
+import socket
+import threading
+from pathlib import Path
+
+from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
+
+_CLONE_NEWNET = 0x40000000
+
+
+class BidiSession(Session):
+    """One session.
+
+    Args:
+        port: of the browser, on the loopback of its network namespace.
+        network_pid: a process in that namespace.
+
+    Raises:
+        SessionError: no session.
+    """
+
+    def __init__(self, port: int, *, network_pid: int) -> None:
+        super().__init__(f"ws://127.0.0.1:{port}/session", socket_in_network_of(network_pid, "127.0.0.1", port))
+
+
+def socket_in_network_of(pid: int, host: str, port: int) -> socket.socket:
+    """A TCP connection made in the network namespace of the process `pid`.
+
+    A thread enters the namespace and ends there; the socket stays in it.
+
+    Raises:
+        SessionError: no connection.
+    """
+    made: list[socket.socket] = []
+    problems: list[OSError] = []
+
+    def connect() -> None:
+        try:
+            _enter_network_of(pid)
+            made.append(socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S))
+        except OSError as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    thread.join()
+    if problems:
+        raise SessionError(f"no connection to {host}:{port} in the network of process {pid}: {problems[0]}")
+    return made[0]
+
+
+def _enter_network_of(pid: int) -> None:
+    """Move this thread into the network namespace of a process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
+        if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,0 +1,122 @@
+"""How the phone's Chromium is started: a wrapper that enters the phone, and the switches that keep it quiet."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.base.programs import CHROMIUM
+
+PHONE_SCREEN = (412, 915)
+PREFERENCES = {
+    # Start with an empty page: the usual one loads things of its own.
+    "session": {"restore_on_startup": 4, "startup_urls": ["data:,"]},
+    # No lookups and connections ahead of need: what a page waits for is then seen in its timings.
+    "net": {"network_prediction_options": 2},
+}
+
+_SWITCHES = (
+    "--headless=new",
+    "--disable-quic",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--password-store=basic",
+    "--dns-over-https-mode=off",
+    # Nothing but what the scenario asks for goes over the network.
+    "--disable-background-networking",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--disable-features=AutofillServerCommunication,CertificateTransparencyComponentUpdater,InterestFeedContentSuggestions,"
+    "MediaRouter,OptimizationHints,Prerender2,Translate",
+    # A page is never slowed down because nobody looks at it.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+)
+
+
+BY_PIPE = "--remote-debugging-pipe"
+BY_PORT = "--remote-debugging-port=0"
+"""A free port of the loopback, which is in the profile's file `PORT_FILE` then."""
+PORT_FILE = "DevToolsActivePort"
+
+
+def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> list[str]:
+    """Command line switches of a browser with the user data directory `profile`, driven `BY_PIPE` or `BY_PORT`."""
+    width, height = PHONE_SCREEN
+    own = [driven, *_own(profile), f"--window-size={width},{height}"]
+    # Sound may begin with any tap, as in an app.
+    sound = ["--mute-audio"] if muted else ["--autoplay-policy=no-user-gesture-required"]
+    return [*_SWITCHES, *own, *sound]
+
+
+def printing_switches(profile: Path, target: Path) -> list[str]:
+    """Command line switches of a browser that prints one page into the file `target` as PDF, and ends."""
+    return [*_SWITCHES, *_own(profile), "--no-pdf-header-footer", f"--print-to-pdf={target}"]
+
+
+def _own(profile: Path) -> list[str]:
+    # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it, or the page is our own.
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return [f"--user-data-dir={profile}", *sandbox]
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A script that stands for the browser: ChromeDriver starts it, it becomes the browser inside the phone.
+
+    Attributes:
+        path: the script.
+        pid_file: where it writes its process id, which is then the browser's.
+    """
+
+    path: Path
+    pid_file: Path
+
+    @classmethod
+    def write(
+        cls, directory: Path, *, enter: Sequence[str], home: Path, keys: Path | None = None, sound: str = ""
+    ) -> "Wrapper":
+        """Write the script into `directory`.
+
+        Args:
+            enter: what stands before a command to run it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
+            home: the browser's HOME, with the certificate database.
+            keys: file to which the browser appends the keys of its TLS connections, or None.
+            sound: address of the sound server that it plays to; "": none.
+        """
+        wrapper = cls(directory / "chromium", directory / "chromium.pid")
+        command = shlex.join([*enter, str(CHROMIUM.path())])
+        lines = [
+            "#!/bin/sh",
+            # Appium asks before every session; starting the whole browser for it takes longer than the rest.
+            f'[ "$1" = --version ] && echo {shlex.quote(f"Chromium {CHROMIUM.version()}")} && exit',
+            f"echo $$ > {shlex.quote(str(wrapper.pid_file))}",
+            f"export HOME={shlex.quote(str(home))}",
+            "unset DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME",
+            f"export SSLKEYLOGFILE={shlex.quote(str(keys))}" if keys else "unset SSLKEYLOGFILE",
+            f"export PULSE_SERVER={shlex.quote(sound)}" if sound else "unset PULSE_SERVER",
+            "unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY",
+            f'exec {command} "$@"',
+        ]
+        wrapper.path.write_text("\n".join(lines) + "\n")
+        wrapper.path.chmod(0o700)
+        return wrapper
+
+    def browser_pid(self) -> int | None:
+        """Process id of the running browser, or None when there is none (any more)."""
+        try:
+            pid = int(self.pid_file.read_text())
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, ValueError, IndexError):
+            return None
+        return None if state in "ZX" else pid

@@ -1,0 +1,233 @@
+"""`Ui` on Chromium, through Appium."""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from appium.webdriver import Remote
+from appium.webdriver.client_config import AppiumClientConfig
+from appium.webdriver.webelement import WebElement
+from selenium.common.exceptions import WebDriverException
+from urllib3.exceptions import HTTPError
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui.browser import Wrapper
+from mplab.drivers.ui.console import ConsoleEntry, from_chromium
+from mplab.drivers.ui.protocol import AppState, Selector
+from mplab.drivers.ui.selectors import locator, selector_name
+from mplab.drivers.ui.state import chromium_state
+
+_ANSWER_MARGIN_S = 10.0
+"""A step that waits in the browser answers, by itself, at most so much later than its own limit."""
+_STEP_TIMEOUT_S = 30.0
+_EVIDENCE_TIMEOUT_S = 5.0
+_POLL_S = 0.05
+_SENSITIVE = "X-Appium-Is-Sensitive"
+"""Header of requests whose bodies Appium masks in its log."""
+_ERROR_PAGE = """
+const code = document.querySelector('#error-code');
+return location.protocol === 'chrome-error:' ? (code && code.textContent) || document.title : null;
+"""
+FAILURES = (WebDriverException, HTTPError, OSError)
+"""What the automation client raises when the browser, the driver or Appium does not do its part."""
+
+
+class ChromiumUi:
+    """One browser session.
+
+    Args:
+        driver: the session.
+        config: its client configuration; its ``timeout`` bounds each request.
+        wrapper: what started the browser.
+        profile: its user data directory.
+        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
+        driver_port: where ChromeDriver listens, on the loopback interface.
+    """
+
+    def __init__(
+        self,
+        driver: Remote,
+        *,
+        config: AppiumClientConfig,
+        wrapper: Wrapper,
+        profile: Path,
+        screenshots: Path | None,
+        driver_port: int,
+    ) -> None:
+        self._driver = driver
+        self._config = config
+        self._wrapper = wrapper
+        self._profile = profile
+        self._screenshots = screenshots
+        self._driver_port = driver_port
+        self._step_number = 0
+        self._page_timeout_s = 0.0
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait for its load event."""
+        with self._step(f"opening {target}", timeout_s):
+            if timeout_s != self._page_timeout_s:
+                self._driver.set_page_load_timeout(timeout_s)
+                self._page_timeout_s = timeout_s
+            self._driver.get(target)
+            problem = self._driver.execute_script(_ERROR_PAGE)
+            if problem:  # the browser's own page: for ChromeDriver, that is a page like any other
+                raise WebDriverException(str(problem))
+
+    def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Click an element once it is there and visible."""
+        with self._step(f"tapping {selector_name(selector)}", timeout_s):
+            self._find(selector, timeout_s, visible=True).click()
+
+    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
+        """Type text into an element; a secret one comes into no log."""
+        with self._step(f"typing into {selector_name(selector)}", timeout_s):
+            element = self._find(selector, timeout_s, visible=False)
+            with kept_out_of_logs(self._driver) if secret else contextlib.nullcontext():
+                element.send_keys(text)
+
+    def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
+        """Swipe between two points of the page (CSS pixels)."""
+        with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}", duration_s):
+            self._driver.swipe(x_from, y_from, x_to, y_to, round(duration_s * 1000))
+
+    def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Wait until an element is there."""
+        with self._step(f"waiting for {selector_name(selector)}", timeout_s):
+            self._find(selector, timeout_s, visible=False)
+
+    def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
+        """The text of an element as it is shown."""
+        with self._step(f"reading {selector_name(selector)}", timeout_s):
+            return str(self._find(selector, timeout_s, visible=False).text)
+
+    def back(self) -> None:
+        """Go back one page."""
+        with self._step("going back", _STEP_TIMEOUT_S):
+            self._driver.back()
+
+    def screenshot(self, path: Path) -> None:
+        """Save the visible part of the page as PNG."""
+        with self._step("taking a screenshot", _STEP_TIMEOUT_S):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._driver.get_screenshot_as_png())
+
+    def hierarchy(self) -> str:
+        """The page source."""
+        with self._step("reading the page source", _STEP_TIMEOUT_S):
+            return str(self._driver.page_source)
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        with self._step("running a script in the page", _STEP_TIMEOUT_S):
+            return self._driver.execute_script(script)
+
+    def network_events(self) -> Sequence[Mapping[str, Any]]:
+        """DevTools events of the network and page domains since the last call."""
+        with self._step("reading the performance log", _STEP_TIMEOUT_S):
+            entries = self._driver.get_log("performance")
+        return [json.loads(entry["message"])["message"] for entry in entries]
+
+    def console(self) -> list[ConsoleEntry]:
+        """What pages have written to the console since the last call."""
+        self._config.timeout = _EVIDENCE_TIMEOUT_S
+        try:
+            return from_chromium(self._driver.get_log("browser"))
+        except FAILURES as error:
+            raise StepError(f"browser: reading the console: {_first_line(error)}") from error
+
+    def keep_evidence(self, path: Path) -> bool:
+        """Save the page as it looks, and its source as ``.html`` beside it."""
+        if self.browser_pid is None:
+            return False
+        self._config.timeout = _EVIDENCE_TIMEOUT_S
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._driver.get_screenshot_as_png())
+            path.with_suffix(".html").write_text(self._driver.page_source)
+        except FAILURES:
+            return False
+        return True
+
+    def state(self) -> AppState:
+        """What the browser has kept: cookies, cached objects, service workers, storage."""
+        with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
+            return chromium_state(self._profile, self._devtools)
+
+    def _devtools(self, method: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        # Appium's client knows this command of ChromeDriver not by itself.
+        executor: Any = self._driver.command_executor
+        executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
+        answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
+        found: Mapping[str, Any] = answer["value"]
+        return found
+
+    @property
+    def browser_pid(self) -> int | None:
+        """Process id of the browser, or None when it has ended."""
+        return self._wrapper.browser_pid()
+
+    @contextlib.contextmanager
+    def _step(self, what: str, timeout_s: float) -> Iterator[None]:
+        self._step_number += 1
+        self._config.timeout = timeout_s + _ANSWER_MARGIN_S
+        try:
+            yield
+        except FAILURES as error:
+            self._fail(what, error)
+
+    def _fail(self, what: str, error: Exception) -> NoReturn:
+        if not _listens(self._driver_port):  # first: the browser ends with its driver
+            raise StepError(f"browser: {what}: chromedriver has ended") from error
+        if self.browser_pid is None:
+            raise StepError(f"browser: {what}: the browser has ended") from error
+        kept = self._keep_step()
+        raise StepError(f"browser: {what}: {_first_line(error)}{kept}") from error
+
+    def _keep_step(self) -> str:
+        """Save screenshot and page source of the step; a remark for the message."""
+        if self._screenshots is None:
+            return ""
+        path = self._screenshots / f"step-{self._step_number:02}.png"
+        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+
+    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
+        locators = [locator(one) for one in selector.alternatives]
+        deadline = time.monotonic() + timeout_s
+        while True:
+            found = [element for by, value in locators for element in self._driver.find_elements(by, value)]
+            element = next((item for item in found if not visible or item.is_displayed()), None)
+            if element is not None:
+                return element
+            if time.monotonic() > deadline:
+                state = "there, but not visible" if found else "not there"
+                raise WebDriverException(f"{state} after {timeout_s:g} s")
+            time.sleep(_POLL_S)
+
+
+@contextlib.contextmanager
+def kept_out_of_logs(driver: Remote) -> Iterator[None]:
+    """Requests of which Appium logs no value."""
+    # Appium's client takes further headers from the class of its connection.
+    connection: Any = type(driver.command_executor)
+    before = connection.extra_headers
+    connection.extra_headers = {**before, _SENSITIVE: "true"}
+    try:
+        yield
+    finally:
+        connection.extra_headers = before
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), _EVIDENCE_TIMEOUT_S):
+        return True
+    return False
+
+
+def _first_line(error: Exception) -> str:
+    text = (error.msg if isinstance(error, WebDriverException) else str(error)) or type(error).__name__
+    return text.strip().splitlines()[0]

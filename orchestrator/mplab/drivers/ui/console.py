@@ -1,0 +1,126 @@
+"""What pages write to a browser's console, kept beside a cell's other logs.
+
+One JSON object a line: ``t`` (unix s), ``browser`` (1 for the first that was opened), ``level`` (``debug``, ``info``,
+``warning``, ``error``), ``source`` (``console-api``, ``javascript``, ``network``, …) and ``text``.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import StepError
+
+MAX_ENTRIES = 400
+"""Of one call of `ConsoleLog.keep`: the first half and the last; what is between them is counted."""
+MAX_TEXT = 1000
+"""Characters of an entry."""
+MAX_BYTES = 500_000
+"""Of a file, before further entries are only counted."""
+
+
+@dataclass(frozen=True)
+class ConsoleEntry:
+    """One message.
+
+    Attributes:
+        t: when, unix seconds.
+        level: ``debug``, ``info``, ``warning`` or ``error``.
+        source: what it came from.
+        text: the message, with its place where the browser says so.
+    """
+
+    t: float
+    level: str
+    source: str
+    text: str
+
+
+class ConsoleLog:
+    """The console of a node's browsers in one cell; the file is there from the first browser on.
+
+    Args:
+        path: the file; entries are appended.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._browser = 0
+
+    def begin(self) -> None:
+        """A browser has been opened."""
+        self._browser += 1
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.touch()
+
+    def keep(self, entries: Iterable[ConsoleEntry]) -> None:
+        """Write down what the browser that was opened last has told since."""
+        found = list(entries)
+        head, tail = found, found[:0]
+        if self._path.stat().st_size > MAX_BYTES:
+            head = []
+        elif len(found) > MAX_ENTRIES:
+            head, tail = found[: MAX_ENTRIES // 2], found[-MAX_ENTRIES // 2 :]
+        left_out = len(found) - len(head) - len(tail)
+        between = [{"browser": self._browser, "left_out": left_out}] if left_out else []
+        records = [*map(self._record, head), *between, *map(self._record, tail)]
+        with self._path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+
+    def _record(self, entry: ConsoleEntry) -> dict[str, Any]:
+        text = entry.text if len(entry.text) <= MAX_TEXT else entry.text[:MAX_TEXT] + "…"
+        return {**asdict(entry), "browser": self._browser, "text": text}
+
+
+@contextmanager
+def kept_console(log: ConsoleLog | None, read: Callable[[], Iterable[ConsoleEntry]]) -> Iterator[None]:
+    """Keep in `log` what a browser tells by `read` (which raises StepError when it is gone) until the context ends."""
+    if log is None:
+        yield
+        return
+    log.begin()
+    try:
+        yield
+    finally:
+        with suppress(StepError):
+            log.keep(read())
+
+
+_CHROMIUM_LEVELS = {"DEBUG": "debug", "INFO": "info", "WARNING": "warning", "SEVERE": "error"}
+
+
+def from_chromium(entries: Iterable[Mapping[str, Any]]) -> list[ConsoleEntry]:
+    """Entries of ChromeDriver's log ``browser``."""
+    return [
+        ConsoleEntry(
+            t=entry["timestamp"] / 1000,
+            level=_CHROMIUM_LEVELS.get(entry["level"], "info"),
+            source=str(entry.get("source", "")),
+            text=str(entry["message"]),
+        )
+        for entry in entries
+    ]
+
+
+_BIDI_LEVELS = {"debug": "debug", "info": "info", "warn": "warning", "error": "error"}
+_BIDI_SOURCES = {"console": "console-api"}
+BIDI_EVENT = "log.entryAdded"
+
+
+def from_bidi(events: Iterable[Mapping[str, Any]]) -> list[ConsoleEntry]:
+    """Events ``log.entryAdded`` of WebDriver BiDi; others are left out."""
+    return [_of_bidi(event["params"]) for event in events if event["method"] == BIDI_EVENT]
+
+
+def _of_bidi(entry: Mapping[str, Any]) -> ConsoleEntry:
+    frames = (entry.get("stackTrace") or {}).get("callFrames") or []
+    place = f"{frames[0]['url']} {frames[0]['lineNumber']}:{frames[0]['columnNumber']} " if frames else ""
+    kind = str(entry["type"])
+    return ConsoleEntry(
+        t=entry["timestamp"] / 1000,
+        level=_BIDI_LEVELS.get(entry["level"], "info"),
+        source=_BIDI_SOURCES.get(kind, kind),
+        text=f"{place}{entry.get('text') or ''}",
+    )

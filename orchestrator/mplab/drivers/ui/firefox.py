@@ -1,0 +1,260 @@
+"""`Ui` on Firefox, through WebDriver BiDi."""
+
+import base64
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui.bidi import BidiSession
+from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
+from mplab.drivers.ui.console import from_bidi as console_of_bidi
+from mplab.drivers.ui.devtools import from_bidi, unfinished
+from mplab.drivers.ui.protocol import AppState, Selector
+from mplab.drivers.ui.selectors import locator, selector_name
+from mplab.drivers.ui.session import SessionError
+
+_START_TIMEOUT_S = 60.0
+_STEP_TIMEOUT_S = 30.0
+_EVIDENCE_TIMEOUT_S = 5.0
+_SETTLE_S = 5.0
+"""Events of the network come after the load event; so long they are waited for."""
+_POLL_S = 0.05
+_EVENTS = (
+    "network.beforeRequestSent",
+    "network.responseCompleted",
+    "network.fetchError",
+    "browsingContext.load",
+    BIDI_EVENT,
+)
+_BOX = "e => { const b = e.getClientRects(); return b.length > 0 && getComputedStyle(e).visibility !== 'hidden'; }"
+
+
+class FirefoxUi:
+    """One browser session.
+
+    Args:
+        session: the connection.
+        profile: the browser's profile.
+        alive: whether the browser still runs.
+        size: of the page, CSS pixels: width, height.
+        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
+    """
+
+    def __init__(
+        self,
+        session: BidiSession,
+        *,
+        profile: Path,
+        alive: Callable[[], bool],
+        size: tuple[int, int],
+        screenshots: Path | None,
+    ) -> None:
+        self._session = session
+        self._profile = profile
+        self._alive = alive
+        self._screenshots = screenshots
+        self._step_number = 0
+        self._events: list[dict[str, Any]] = []
+        self._logged: list[ConsoleEntry] = []
+        trust = {"alwaysMatch": {"acceptInsecureCerts": False}}
+        session.command("session.new", timeout_s=_START_TIMEOUT_S, capabilities=trust)
+        session.command("session.subscribe", events=list(_EVENTS))
+        self._context = session.command("browsingContext.getTree")["contexts"][0]["context"]
+        width, height = size
+        viewport = {"width": width, "height": height}
+        session.command("browsingContext.setViewport", context=self._context, viewport=viewport)
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait for its load event."""
+        with self._step(f"opening {target}"):
+            self._command("browsingContext.navigate", timeout_s=timeout_s, url=target, wait="complete")
+
+    def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Click an element once it is there and visible."""
+        with self._step(f"tapping {selector_name(selector)}"):
+            element = self._find(selector, timeout_s, visible=True)
+            self._call("e => e.scrollIntoView({block: 'center'})", element)
+            move = {"type": "pointerMove", "x": 0, "y": 0, "origin": {"type": "element", "element": element}}
+            actions = [move, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+            self._act({"type": "pointer", "id": "finger", "actions": actions})
+
+    def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
+        """Type text into an element; nothing between here and the browser logs what is typed."""
+        with self._step(f"typing into {selector_name(selector)}"):
+            self._call("e => e.focus()", self._find(selector, timeout_s, visible=False))
+            keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+            self._act({"type": "key", "id": "keyboard", "actions": keys})
+
+    def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:
+        """Swipe between two points of the page (CSS pixels)."""
+        with self._step(f"swiping from {x_from},{y_from} to {x_to},{y_to}"):
+            actions = [
+                {"type": "pointerMove", "x": x_from, "y": y_from},
+                {"type": "pointerDown", "button": 0},
+                {"type": "pointerMove", "x": x_to, "y": y_to, "duration": round(duration_s * 1000)},
+                {"type": "pointerUp", "button": 0},
+            ]
+            touch = {"pointerType": "touch"}
+            self._act({"type": "pointer", "id": "touch", "parameters": touch, "actions": actions})
+
+    def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
+        """Wait until an element is there."""
+        with self._step(f"waiting for {selector_name(selector)}"):
+            self._find(selector, timeout_s, visible=False)
+
+    def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
+        """The text of an element as it is shown."""
+        with self._step(f"reading {selector_name(selector)}"):
+            return str(self._call("e => e.innerText", self._find(selector, timeout_s, visible=False)))
+
+    def back(self) -> None:
+        """Go back one page."""
+        with self._step("going back"):
+            self._command("browsingContext.traverseHistory", delta=-1)
+
+    def screenshot(self, path: Path) -> None:
+        """Save the visible part of the page as PNG."""
+        with self._step("taking a screenshot"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._png(_STEP_TIMEOUT_S))
+
+    def hierarchy(self) -> str:
+        """The page source."""
+        with self._step("reading the page source"):
+            return str(self._call("() => document.documentElement.outerHTML"))
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        with self._step("running a script in the page"):
+            return self._call(f"() => {{ {script} }}")
+
+    def network_events(self) -> Sequence[Mapping[str, Any]]:
+        """What DevTools would say of the network and the page since the last call, made of BiDi's events."""
+        with self._step("reading the events of the network"):
+            deadline = time.monotonic() + _SETTLE_S
+            while True:
+                self._take_events()
+                if not unfinished(self._events) or time.monotonic() > deadline:
+                    break
+                time.sleep(_POLL_S)
+        taken, self._events = self._events, []
+        return from_bidi(taken, context=self._context)
+
+    def console(self) -> list[ConsoleEntry]:
+        """What pages have written to the console since the last call, also when the browser is gone."""
+        with contextlib.suppress(SessionError):
+            self._take_events()
+        self._sort_events()
+        taken, self._logged = self._logged, []
+        return taken
+
+    def keep_evidence(self, path: Path) -> bool:
+        """Save the page as it looks, and its source as ``.html`` beside it."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._png(_EVIDENCE_TIMEOUT_S))
+            source = self._call("() => document.documentElement.outerHTML", timeout_s=_EVIDENCE_TIMEOUT_S)
+            path.with_suffix(".html").write_text(str(source))
+        except (SessionError, OSError):
+            return False
+        return True
+
+    def state(self) -> AppState:
+        """What the browser has kept: cookies by BiDi, the rest by the files of its profile."""
+        with self._step("looking at what the browser has kept"):
+            cookies = self._session.command("storage.getCookies")["cookies"]
+        origins = [path for path in self._profile.glob("storage/default/*") if path.name.startswith("http")]
+        workers = self._profile / "serviceworker.txt"
+        return AppState(
+            cookies=len(cookies),
+            cached_objects=sum(b":http" in _bytes(path) for path in self._profile.glob("cache2/entries/*")),
+            service_workers=workers.read_text(errors="replace").count("http") if workers.exists() else 0,
+            storage_origins=len(origins),
+            storage_bytes=sum(path.stat().st_size for one in origins for path in one.rglob("*") if path.is_file()),
+        )
+
+    @contextlib.contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        self._step_number += 1
+        try:
+            yield
+        except SessionError as error:
+            self._fail(what, error)
+
+    def _fail(self, what: str, error: SessionError) -> NoReturn:
+        if not self._alive():
+            raise StepError(f"browser: {what}: the browser has ended") from error
+        raise StepError(f"browser: {what}: {error}{self._keep_step()}") from error
+
+    def _keep_step(self) -> str:
+        """Save screenshot and page source of the step; a remark for the message."""
+        if self._screenshots is None:
+            return ""
+        path = self._screenshots / f"step-{self._step_number:02}.png"
+        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+
+    def _take_events(self) -> None:
+        """Have all events that the browser has sent; raises SessionError."""
+        self._session.command("session.status")
+        self._sort_events()
+
+    def _sort_events(self) -> None:
+        """Tell those of the console from the others."""
+        for event in self._session.events():
+            if event["method"] == BIDI_EVENT:
+                self._logged += console_of_bidi([event])
+            else:
+                self._events.append(event)
+
+    def _png(self, timeout_s: float) -> bytes:
+        answer = self._command("browsingContext.captureScreenshot", timeout_s=timeout_s)
+        return base64.b64decode(answer["data"])
+
+    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, Any]:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            found = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
+            elements = [{"sharedId": node["sharedId"]} for node in found]
+            element = next((one for one in elements if not visible or self._call(_BOX, one)), None)
+            if element is not None:
+                return element
+            if time.monotonic() > deadline:
+                state = "there, but not visible" if found else "not there"
+                raise SessionError(f"{state} after {timeout_s:g} s")
+            time.sleep(_POLL_S)
+
+    def _call(self, function: str, *arguments: Mapping[str, Any], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
+        declaration = f"async (...given) => JSON.stringify(await ({function})(...given)) ?? 'null'"
+        answer = self._session.command(
+            "script.callFunction",
+            timeout_s=timeout_s,
+            functionDeclaration=declaration,
+            arguments=list(arguments),
+            awaitPromise=True,
+            target={"context": self._context},
+        )
+        if answer["type"] != "success":
+            raise SessionError(str(answer["exceptionDetails"]["text"]))
+        return json.loads(answer["result"]["value"])
+
+    def _act(self, source: Mapping[str, Any]) -> None:
+        self._command("input.performActions", actions=[source])
+
+    def _command(self, method: str, *, timeout_s: float = _STEP_TIMEOUT_S, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        return self._session.command(method, timeout_s=timeout_s, context=self._context, **parameters)
+
+
+def _bidi_locator(selector: Selector) -> dict[str, str]:
+    strategy, value = locator(selector)
+    return {"type": strategy.removesuffix(" selector"), "value": value}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the browser has just removed it
+        return b""

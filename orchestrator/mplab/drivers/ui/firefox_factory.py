@@ -1,0 +1,203 @@
+"""Opens Firefox sessions: each with a new profile that trusts the lab and asks for nothing by itself."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.base.errors import StepError
+from mplab.base.programs import FIREFOX
+from mplab.drivers.ui.bidi import BidiSession
+from mplab.drivers.ui.browser import PHONE_SCREEN
+from mplab.drivers.ui.console import ConsoleLog, kept_console
+from mplab.drivers.ui.firefox import FirefoxUi
+from mplab.drivers.ui.session import SessionError
+
+_READY_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 5.0
+_POLL_S = 0.05
+_LISTENING = re.compile(r"WebDriver BiDi listening on ws://127\.0\.0\.1:(\d+)")
+
+_NOTHING = "data:,"
+PREFERENCES: dict[str, bool | int | str] = {
+    # Nothing but what the scenario asks for goes over the network.
+    "app.normandy.enabled": False,
+    "app.update.disabledForTesting": True,
+    "browser.aboutConfig.showWarning": False,
+    "browser.chrome.site_icons": False,
+    "browser.newtabpage.enabled": False,
+    "browser.region.network.url": "",
+    "browser.safebrowsing.blockedURIs.enabled": False,
+    "browser.safebrowsing.downloads.enabled": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.search.update": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.homepage": "about:blank",
+    "browser.startup.page": 0,
+    "datareporting.healthreport.uploadEnabled": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "dom.push.connection.enabled": False,
+    "extensions.getAddons.cache.enabled": False,
+    "extensions.systemAddon.update.enabled": False,
+    "extensions.update.enabled": False,
+    "identity.fxaccounts.enabled": False,
+    "media.gmp-manager.updateEnabled": False,
+    "messaging-system.rsexperimentloader.enabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "security.OCSP.enabled": 0,
+    "security.remote_settings.crlite_filters.enabled": False,
+    "security.remote_settings.intermediates.enabled": False,
+    "services.settings.server": _NOTHING,
+    "toolkit.telemetry.enabled": False,
+    "toolkit.telemetry.server": _NOTHING,
+    "toolkit.telemetry.unified": False,
+    # No lookups and connections ahead of need: what a page waits for is then seen in its timings.
+    "network.dns.disablePrefetch": True,
+    "network.dns.disablePrefetchFromHTTPS": True,
+    "network.http.speculative-parallel-limit": 0,
+    "network.predictor.enabled": False,
+    "network.prefetch-next": False,
+    # TCP and the lab's own name server alone.
+    "network.http.http3.enable": False,
+    "network.trr.mode": 5,
+    "network.proxy.type": 0,
+    "media.autoplay.default": 0,
+    # A page is never slowed down because nobody looks at it.
+    "dom.min_background_timeout_value": 4,
+}
+
+
+@dataclass(frozen=True)
+class FirefoxUiFactory:
+    """A `UiFactory` for Firefox on the phone.
+
+    The control connection is a socket on the phone's own loopback: it is in captures of ``lo``, on no radio link.
+
+    Attributes:
+        enter: what stands before a command to run it in the phone.
+        network_pid: a process in the phone's network.
+        home: a home folder with an NSS database that trusts the lab (`nss_database`).
+        directory: folder for profiles; each goes when its session is closed. The phone must see it under the same path.
+        screenshots: where failed steps leave screenshot and page source, or None.
+        keys: file for the keys of the browser's TLS connections (readable by its owner alone), or None.
+        console: keeps what pages write to the console, or None.
+    """
+
+    enter: Sequence[str]
+    network_pid: int
+    home: Path
+    directory: Path
+    screenshots: Path | None = None
+    keys: Path | None = None
+    console: ConsoleLog | None = None
+
+    def __call__(
+        self, *, switches: Sequence[str] = (), sound: str = ""
+    ) -> contextlib.AbstractContextManager[FirefoxUi]:
+        """A browser with a new profile, for as long as the context.
+
+        Args:
+            switches: further command line arguments.
+            sound: "": this browser plays to no sound card.
+
+        Raises:
+            StepError: no session, or `sound` was asked for.
+            LabNotReadyError: Firefox is not installed.
+        """
+        if sound:
+            raise StepError("browser: Firefox plays to no sound card: what is heard is recorded from Chromium")
+        return self._session(switches)
+
+    @contextlib.contextmanager
+    def _session(self, further: Sequence[str]) -> Iterator[FirefoxUi]:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="firefox-", dir=self.directory))
+        try:
+            profile = write_profile(folder / "profile", self.home / ".pki" / "nssdb")
+            process = self._start(folder, profile, further)
+            try:
+                with self._connect(process, folder / "firefox.log") as session:
+                    try:
+                        ui = FirefoxUi(
+                            session,
+                            profile=profile,
+                            alive=lambda: process.poll() is None,
+                            size=PHONE_SCREEN,
+                            screenshots=self.screenshots,
+                        )
+                    except SessionError as error:
+                        raise StepError(f"browser: no session: {error}") from error
+                    with kept_console(self.console, ui.console):
+                        yield ui
+            finally:
+                _stop(process)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _start(self, folder: Path, profile: Path, further: Sequence[str]) -> subprocess.Popen[bytes]:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.lower().endswith("_proxy") and name not in {"DISPLAY", "WAYLAND_DISPLAY", "SSLKEYLOGFILE"}
+        }
+        environment |= {"HOME": str(folder), "MOZ_CRASHREPORTER_DISABLE": "1", "MOZ_DISABLE_AUTO_SAFE_MODE": "1"}
+        if self.keys is not None:
+            self.keys.parent.mkdir(parents=True, exist_ok=True)
+            self.keys.touch(mode=0o600)
+            environment["SSLKEYLOGFILE"] = str(self.keys)
+        argv = [*self.enter, str(FIREFOX.path()), "--headless", "--no-remote", "--profile", str(profile)]
+        argv += ["--remote-debugging-port", "0", *further, "about:blank"]
+        with (folder / "firefox.log").open("wb") as log:
+            return subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
+
+    def _connect(self, process: subprocess.Popen[bytes], log: Path) -> BidiSession:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while not (found := _LISTENING.search(log.read_text(errors="replace"))):
+            if process.poll() is not None:
+                raise StepError(f"browser: Firefox has ended ({process.poll()}): {_last_line(log)}")
+            if time.monotonic() > deadline:
+                raise StepError(f"browser: Firefox was not ready within {_READY_TIMEOUT_S:g} s: {_last_line(log)}")
+            time.sleep(_POLL_S)
+        try:
+            return BidiSession(int(found[1]), network_pid=self.network_pid)
+        except SessionError as error:
+            raise StepError(f"browser: {error}") from error
+
+
+def write_profile(profile: Path, nss: Path) -> Path:
+    """A new Firefox profile with `PREFERENCES` that trusts what the NSS database in the folder `nss` trusts."""
+    profile.mkdir(mode=0o700)
+    for name in ("cert9.db", "key4.db", "pkcs11.txt"):
+        if (nss / name).exists():
+            shutil.copy(nss / name, profile / name)
+    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()]
+    (profile / "user.js").write_text("\n".join(lines) + "\n")
+    return profile
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the browser and its children: SIGTERM, then SIGKILL."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_STOP_TIMEOUT_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

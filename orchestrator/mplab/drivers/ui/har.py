@@ -1,0 +1,33 @@
+"""DevTools events → HAR, by chrome-har."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import StepError
+from mplab.base.programs import APPIUM_DIR
+
+_TIMEOUT_S = 60.0
+
+
+def har_from_events(
+    events: Sequence[Mapping[str, Any]], *, node: Path, appium_dir: Path = APPIUM_DIR
+) -> dict[str, Any]:
+    """The HAR of the pages that `events` tell of.
+
+    Raises:
+        StepError: the converter failed.
+    """
+    argv = [str(node), str(appium_dir / "har.mjs")]
+    try:
+        done = subprocess.run(
+            argv, input=json.dumps(events), capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StepError(f"har: {' '.join(argv)}: {error}") from error
+    if done.returncode != 0:
+        raise StepError(f"har: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()[-300:]}")
+    har: dict[str, Any] = json.loads(done.stdout)
+    return har

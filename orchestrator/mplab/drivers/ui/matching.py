@@ -1,0 +1,61 @@
+"""Which element of Android's tree a `Selector` means."""
+
+from collections.abc import Sequence
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui.hierarchy import Node
+from mplab.drivers.ui.protocol import Selector
+
+
+def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
+    """The first element that the first possible way finds; None when no way finds one.
+
+    An ``id`` without a package (``fab``) is that of any package. Elements without area are not there.
+
+    Raises:
+        StepError: a way that exists in browsers only.
+    """
+    nodes = [node for window in windows for node in window.walk() if node.bounds.area]
+    for way in selector.alternatives:
+        found = next((node for node in nodes if _is(node, way)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
+    """All elements that any way finds, in the order in which they are drawn.
+
+    Raises:
+        StepError: a way that exists in browsers only.
+    """
+    nodes = [node for window in windows for node in window.walk() if node.bounds.area]
+    return [node for node in nodes if any(_is(node, way) for way in selector.alternatives)]
+
+
+def _is(node: Node, way: Selector) -> bool:
+    match way.by:
+        case "id":
+            return way.value in {node.resource_id, node.resource_id.partition(":id/")[2]}
+        case "text":
+            return node.text == way.value
+        case "description":
+            return node.description == way.value
+        case "contains":
+            return way.value in node.text or way.value in node.description
+        case _:
+            raise StepError(f"{way.by} {way.value!r}: apps on Android have no such thing; use id, text or description")
+
+
+def title_of(windows: Sequence[Node]) -> str:
+    """What is in front, for a message: the title of a dialog, else the first texts."""
+    nodes = [node for window in windows for node in window.walk()]
+    titles = [node.text for node in nodes if node.resource_id in {"android:id/alertTitle", "android:id/message"}]
+    texts = titles or [node.label for node in nodes if node.label]
+    return " / ".join(text for text in texts[:3] if text)
+
+
+def package_of(windows: Sequence[Node]) -> str:
+    """The package that has drawn what is in front; "" when nothing is shown."""
+    packages = [node.package for window in windows for node in window.walk() if node.package]
+    return packages[0] if packages else ""

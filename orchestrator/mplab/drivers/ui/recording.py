@@ -1,0 +1,110 @@
+"""Selectors for what is on a phone's screen, as ``mplab scenarios record`` writes them into an ``app.yaml``."""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from mplab.drivers.ui.hierarchy import Node
+from mplab.drivers.ui.matching import package_of
+from mplab.drivers.ui.protocol import Selector
+
+_OBFUSCATED = "(name removed)"
+_GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
+"""Ids that many elements of many apps have."""
+
+
+def candidates(windows: Sequence[Node]) -> list[Node]:
+    """Elements that can be named, as they stand on the screen: those with a way to find them."""
+    found = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
+    return sorted(found, key=lambda node: (node.bounds.top, node.bounds.left))
+
+
+def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
+    """The ways that find this element and no other before it, the one that lasts longest first: id, description, text.
+
+    An id that Android shares among apps, or that was removed from the build, is none. Texts change with the language.
+    """
+    nodes = [one for window in windows for one in window.walk() if one.bounds.area]
+    ways: list[Selector] = []
+    if node.resource_id and _OBFUSCATED not in node.resource_id and node.resource_id not in _GENERIC:
+        ways += [Selector("id", node.resource_id)] if _first(nodes, "resource_id", node) else []
+    if node.description and _first(nodes, "description", node):
+        ways.append(Selector("description", node.description))
+    typed = node.kind.endswith("EditText") and node.text != node.hint
+    if node.text and not typed and _first(nodes, "text", node):
+        ways.append(Selector("text", node.text))
+    return tuple(ways)
+
+
+def described(node: Node) -> str:
+    """One line for people: ``Button 'Upload' #fab [880,1960][1040,2120]``."""
+    kind = node.kind.rpartition(".")[2]
+    label = f" {node.label!r}" if node.label else ""
+    name = f" #{node.resource_id.partition(':id/')[2] or node.resource_id}" if node.resource_id else ""
+    return f"{kind}{label}{name} {node.bounds}"
+
+
+def section(
+    app: str, windows: Sequence[Node], named: Mapping[str, tuple[Selector, ...]], *, version: str, seen: str
+) -> str:
+    """The app's part of an ``app.yaml``.
+
+    Args:
+        app: its name there.
+        windows: what was on the screen, for its package.
+        named: what the scenario calls an element → how it is found.
+        version: of the app.
+        seen: on which phone, and when.
+    """
+    package = package_of(windows)
+    document = {
+        "android": {
+            app: {
+                "package": package,
+                "versions": f"{version} … {version}",
+                "seen": seen,
+                "start": package,
+                "elements": _elements(named),
+            }
+        }
+    }
+    return _dump(_yaml(), document)
+
+
+def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> str:
+    """An ``app.yaml`` with other ways to find some elements of an Android app; everything else stays, with comments.
+
+    Args:
+        text: of the file, which has the app.
+        app: its name there.
+        named: what the scenario calls an element → how it is found.
+    """
+    yaml = _yaml()
+    document = yaml.load(text)
+    document["android"][app]["elements"].update(_elements(named))
+    return _dump(yaml, document)
+
+
+def _elements(named: Mapping[str, tuple[Selector, ...]]) -> dict[str, list[dict[str, str]]]:
+    return {name: [{way.by: way.value} for way in ways] for name, ways in named.items()}
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.width = 4096
+    yaml.preserve_quotes = True
+    return yaml
+
+
+def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
+    target = io.StringIO()
+    yaml.dump(document, target)
+    return target.getvalue()
+
+
+def _first(nodes: Sequence[Node], attribute: str, node: Node) -> bool:
+    """Whether it is the first one that has this; a selector finds the first."""
+    return next((one for one in nodes if getattr(one, attribute) == getattr(node, attribute)), None) is node

@@ -1,0 +1,34 @@
+"""How browsers are told what a `Selector` means."""
+
+import json
+
+from mplab.drivers.ui.protocol import Selector
+
+
+def locator(selector: Selector) -> tuple[str, str]:
+    """Strategy (``css selector`` or ``xpath``) and value of WebDriver."""
+    if selector.by == "xpath":
+        return "xpath", selector.value
+    if selector.by == "id":
+        return "css selector", f"[id={json.dumps(selector.value)}]"
+    if selector.by == "text":
+        return "xpath", f"//*[normalize-space(text())={_xpath_literal(selector.value)}]"
+    if selector.by == "description":
+        return "css selector", f"[aria-label={json.dumps(selector.value)}]"
+    if selector.by == "contains":
+        return "xpath", f"//*[text()[contains(normalize-space(.), {_xpath_literal(selector.value)})]]"
+    return "css selector", selector.value
+
+
+def _xpath_literal(text: str) -> str:
+    if '"' not in text:
+        return f'"{text}"'
+    pieces = ", '\"', ".join(f'"{piece}"' for piece in text.split('"'))
+    return f"concat({pieces})"
+
+
+def selector_name(selector: Selector) -> str:
+    """What messages call it: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
+    others = len(selector.otherwise)
+    ways = f" (or {others} other way{'s' if others > 1 else ''})" if others else ""
+    return f"{selector.by} {selector.value!r}{ways}"

@@ -1,0 +1,87 @@
+"""Proof that an app begins clean, and how Chromium is looked into for it."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui.protocol import AppState, Ui, UiFactory
+
+DevTools = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""Method and parameters of a DevTools command → its result."""
+
+
+def proved_clean(factory: UiFactory, *, device: str, observe: Callable[..., object], fresh: bool = True) -> UiFactory:
+    """A factory whose apps have been seen to keep nothing: each opening is observed as ``app_state``.
+
+    Args:
+        factory: opens the apps.
+        device: what runs them; first word of the message.
+        observe: records the observation.
+        fresh: False: the app stays signed in; the observation says that it was kept, and nothing is proved.
+
+    Returns:
+        A factory that raises StepError when an app has kept something.
+    """
+
+    @contextmanager
+    def open_ui(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Ui]:
+        with factory(switches=switches, sound=sound) as ui:
+            if not fresh:
+                observe("app_state", device=device, clean=False, kept=True)
+                yield ui
+                return
+            state = ui.state()
+            observe("app_state", device=device, clean=state.clean, **asdict(state))
+            if not state.clean:
+                raise StepError(f"{device}: the app does not begin clean: it has {state}")
+            yield ui
+
+    return open_ui
+
+
+def chromium_state(profile: Path, devtools: DevTools) -> AppState:
+    """What a running Chromium has kept: cookies, workers and storage by DevTools, the HTTP cache by its files.
+
+    DevTools (domains Storage, Target) is asked about every origin that the profile names; of the HTTP cache it tells
+    nothing.
+
+    Args:
+        profile: the user data directory.
+        devtools: runs a command.
+    """
+    default = profile / "Default"
+    targets = devtools("Target.getTargets", {})["targetInfos"]
+    running = sum(target["type"] == "service_worker" for target in targets)
+    scripts = len(list(default.glob("Service Worker/ScriptCache/*_0")))
+    origins = _quota_origins(default / "WebStorage" / "QuotaManager")
+    usage = [devtools("Storage.getUsageAndQuota", {"origin": origin})["usage"] for origin in origins]
+    return AppState(
+        cookies=len(devtools("Storage.getCookies", {})["cookies"]),
+        cached_objects=len(list(default.glob("Cache/Cache_Data/*_0"))),
+        service_workers=max(running, scripts),
+        storage_origins=max(len(origins), _local_storage_logs(default / "Local Storage" / "leveldb")),
+        storage_bytes=round(sum(usage)),
+    )
+
+
+def _quota_origins(database: Path) -> list[str]:
+    """Origins that have storage with a quota. What the browser has not written yet is not in it."""
+    if not database.exists():
+        return []
+    try:
+        # Immutable: the browser holds the lock.
+        with closing(sqlite3.connect(f"file:{database}?immutable=1", uri=True)) as connection:
+            rows = connection.execute("SELECT DISTINCT storage_key FROM buckets").fetchall()
+    except sqlite3.Error as error:
+        raise StepError(f"browser: {database.name} of the profile cannot be read: {error}") from error
+    return [str(key).split("^")[0].rstrip("/") for (key,) in rows]
+
+
+def _local_storage_logs(folder: Path) -> int:
+    """Files of the local storage's database that hold something of a web origin."""
+    logs = [*folder.glob("*.log"), *folder.glob("*.ldb")]
+    return sum(b"META:http" in log.read_bytes() for log in logs)

@@ -1,0 +1,154 @@
+"""A page of a browser by its DevTools, wherever their socket is: load, ask, and what the network did meanwhile.
+
+Chrome DevTools Protocol: the HTTP end points ``/json/version`` and ``/json/list``, and one websocket a page.
+"""
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
+
+_HOST = "localhost"
+"""Browsers refuse requests that call them by another name (DNS rebinding)."""
+_STEP_TIMEOUT_S = 30.0
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class DevTools:
+    """Where a browser's DevTools are.
+
+    Attributes:
+        device: what messages call the browser's phone.
+        connect: makes a connection to the socket; raises OSError.
+    """
+
+    device: str
+    connect: Callable[[], socket.socket]
+
+    def version(self) -> Mapping[str, str]:
+        """``Browser``, ``Protocol-Version``, ``Android-Package``, …. Raises StepError."""
+        found: dict[str, str] = self._get("/json/version")
+        return found
+
+    def pages(self) -> Sequence[Mapping[str, Any]]:
+        """The open pages, the one used last first. Raises StepError."""
+        return [target for target in self._get("/json/list") if target.get("type") == "page"]
+
+    @contextlib.contextmanager
+    def tab(self, *, timeout_s: float) -> Iterator["Tab"]:
+        """The page that was used last, as soon as there is one, for as long as the context.
+
+        Raises:
+            StepError: there is none in time, or it cannot be had.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not (pages := self.pages()):
+            if time.monotonic() > deadline:
+                raise StepError(f"{self.device}: DevTools: the browser has no page after {timeout_s:g} s")
+            time.sleep(_POLL_S)
+        address = pages[0].get("webSocketDebuggerUrl")
+        if not address:
+            raise StepError(f"{self.device}: DevTools: somebody else debugs the page: close what does")
+        try:
+            session = Session(f"ws://{_HOST}{urlsplit(address).path}", self.connect())
+        except (OSError, SessionError) as error:
+            raise StepError(f"{self.device}: DevTools: {error}") from error
+        with session:
+            yield Tab(self.device, session)
+
+    def _get(self, path: str) -> Any:  # noqa: ANN401 - whatever JSON is there
+        connection = http.client.HTTPConnection(_HOST)
+        try:
+            connection.sock = self.connect()
+            connection.sock.settimeout(CONNECT_TIMEOUT_S)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.status != http.client.OK:
+                raise StepError(f"{self.device}: DevTools: {path}: HTTP status {answer.status}")
+            return json.loads(text)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise StepError(f"{self.device}: DevTools do not answer: {path}: {reason}") from error
+        finally:
+            connection.close()
+
+
+class Tab:
+    """One page. Every method raises StepError when the browser does not do its part.
+
+    Args:
+        device: what messages call the browser's phone.
+        session: with the page.
+    """
+
+    def __init__(self, device: str, session: Session) -> None:
+        self._device = device
+        self._session = session
+        with self._step("beginning"):
+            for method in ("Page.enable", "Network.enable", "Page.bringToFront"):
+                session.command(method)
+            session.command("Page.setLifecycleEventsEnabled", enabled=True)
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait for its load event."""
+        deadline = time.monotonic() + timeout_s
+        with self._step(f"opening {target}"):
+            began = self._session.command("Page.navigate", timeout_s=timeout_s, url=target)
+            if problem := began.get("errorText"):
+                raise SessionError(problem)
+            loader = began.get("loaderId")
+            if loader is not None:  # else it was a jump within the page
+                self._session.wait(
+                    lambda event: _loaded(event, began["frameId"], loader),
+                    timeout_s=deadline - time.monotonic(),
+                    late=f"no load event within {timeout_s:g} s",
+                )
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        with self._step("running a script in the page"):
+            expression = f"(() => {{ {script} }})()"
+            answer = self._session.command(
+                "Runtime.evaluate",
+                timeout_s=_STEP_TIMEOUT_S,
+                expression=expression,
+                awaitPromise=True,
+                returnByValue=True,
+            )
+            if thrown := answer.get("exceptionDetails"):
+                raise SessionError(
+                    str(thrown.get("exception", {}).get("description") or thrown["text"]).splitlines()[0]
+                )
+            return answer["result"].get("value")
+
+    def network_events(self) -> Sequence[Mapping[str, Any]]:
+        """DevTools events of the network and page domains since the last call."""
+        with self._step("reading the events of the network"):
+            self._session.command("Page.getFrameTree", timeout_s=_STEP_TIMEOUT_S)  # all sent before come before
+        return self._session.events()
+
+    @contextlib.contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except SessionError as error:
+            raise StepError(f"{self._device}: DevTools: {what}: {error}") from error
+
+
+def _loaded(event: Mapping[str, Any], frame: str, loader: str) -> bool:
+    about = event["params"]
+    return event["method"] == "Page.lifecycleEvent" and (about["frameId"], about["loaderId"], about["name"]) == (
+        frame,
+        loader,
+        "load",
+    )

@@ -1,0 +1,179 @@
+"""`Ui` on Android through uiautomator2: its server runs on the phone, reached by adb."""
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import adbutils
+import uiautomator2
+from requests import RequestException
+from uiautomator2.exceptions import BaseException as UiAutomatorError
+
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.ui.android import (
+    AndroidSettings,
+    AndroidUi,
+    AutomationError,
+    android_session,
+    refuse_browser_options,
+)
+
+FAILURES = (UiAutomatorError, adbutils.AdbError, RequestException, OSError, EOFError, ValueError, KeyError)
+"""What client, adb and connection raise when the phone does not do its part. Of the last two: answers cut short."""
+
+
+class UiAutomator2:
+    """`Automation` by one connection to the phone's uiautomator2 server, which it starts.
+
+    Args:
+        phone: the phone at its adb server.
+        name: the phone's, for messages; by default its serial.
+
+    Raises:
+        AutomationError: the server cannot be started.
+    """
+
+    def __init__(self, phone: adbutils.AdbDevice, name: str = "") -> None:
+        self.device = name or phone.serial
+        self._phone = phone
+        with _explained("starting uiautomator2's server"):
+            self._client = uiautomator2.Device(phone)
+
+    def close(self) -> None:
+        """End the server on the phone."""
+        with contextlib.suppress(*FAILURES):
+            self._client.stop_uiautomator()
+
+    def hierarchy(self) -> str:
+        """The element tree."""
+        with _explained("reading the element tree"):
+            return str(self._client.dump_hierarchy())
+
+    def screenshot(self) -> bytes:
+        """The screen as PNG."""
+        with _explained("taking a screenshot"):
+            target = io.BytesIO()
+            self._client.screenshot().save(target, "PNG")
+            return target.getvalue()
+
+    def tap(self, x: int, y: int) -> None:
+        """A finger at a point."""
+        with _explained("tapping"):
+            self._client.click(x, y)
+
+    def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
+        """A finger that moves."""
+        with _explained("swiping"):
+            self._client.swipe(x_from, y_from, x_to, y_to, duration=duration_s)
+
+    def type_focused(self, text: str, *, secret: bool) -> None:
+        """Set the text of the field that has the focus: any character, no keyboard. The client logs no text."""
+        del secret
+        with _explained("typing"):
+            self._client(focused=True).set_text(text)
+
+    def press(self, key: str) -> None:
+        """A key."""
+        with _explained(f"pressing {key}"):
+            self._client.press(key)
+
+    def start(self, package: str, activity: str) -> None:
+        """Start an app."""
+        target = ["-n", f"{package}/{activity}"] if activity else []
+        main = ["-a", "android.intent.action.MAIN", "-c", "android.intent.category.LAUNCHER"]
+        if not activity:
+            target = ["-p", package]
+        self._am(["start", "-W", *main, *target], f"starting {package}")
+
+    def open_link(self, url: str, package: str) -> None:
+        """Open a link."""
+        to = ["-p", package] if package else []
+        self._am(["start", "-W", "-a", "android.intent.action.VIEW", "-d", url, *to], f"opening {url}")
+
+    def stop(self, package: str) -> None:
+        """End an app."""
+        self._am(["force-stop", package], f"ending {package}")
+
+    def clear(self, package: str) -> None:
+        """Forget what an app has stored."""
+        self._shell(["pm", "clear", package], f"clearing {package}", good="Success")
+
+    def version_of(self, package: str) -> str:
+        """Of an app; ``?`` when it is not known."""
+        with _explained(f"asking for {package}"):
+            info = self._phone.app_info(package)
+        return str(info.version_name) if info else "?"
+
+    def describe(self) -> str:
+        """``Pixel 7, Android 13``."""
+        with _explained("asking what phone it is"):
+            return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
+
+    def _am(self, arguments: Sequence[str], what: str) -> None:
+        self._shell(["am", *arguments], what, bad="Error")
+
+    def _shell(self, argv: Sequence[str], what: str, *, good: str = "", bad: str = "") -> None:
+        with _explained(what):
+            answer = self._client.shell(list(argv))
+        output = str(answer.output).strip()
+        if answer.exit_code != 0 or good not in output or (bad and bad in output):
+            raise AutomationError(f"{what}: {output.splitlines()[-1] if output else f'exit code {answer.exit_code}'}")
+
+
+def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
+    """A phone at an adb server.
+
+    Args:
+        adb_port: of the server, on this host.
+        serial: of the phone; "" when there is but one.
+
+    Raises:
+        LabNotReadyError: no server, no such phone, or several and no serial.
+    """
+    client = adbutils.AdbClient(port=adb_port)
+    try:
+        serials = [info.serial for info in client.list() if info.state == "device"]
+    except (adbutils.AdbError, OSError) as error:
+        raise LabNotReadyError(f"adb server on port {adb_port}: {error}") from error
+    if serial not in serials if serial else len(serials) != 1:
+        wanted = f"no phone {serial}" if serial else "one phone is needed, or its serial"
+        raise LabNotReadyError(f"adb server on port {adb_port}: {wanted}; there is: {', '.join(serials) or 'none'}")
+    return client.device(serial or serials[0])
+
+
+@contextlib.contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except FAILURES as error:
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise AutomationError(f"{what}: {text[:300]}") from error
+
+
+@dataclass(frozen=True)
+class UiAutomator2Factory:
+    """A `UiFactory` for the apps of one phone.
+
+    Attributes:
+        phone: the phone at its adb server.
+        settings: of each session.
+        name: the phone's, for messages; by default its serial.
+    """
+
+    phone: adbutils.AdbDevice
+    settings: AndroidSettings
+    name: str = ""
+
+    def __call__(
+        self, *, switches: Sequence[str] = (), sound: str = ""
+    ) -> contextlib.AbstractContextManager[AndroidUi]:
+        """The phone's screen, for as long as the context; the apps that were opened end with it.
+
+        Raises:
+            StepError: switches or a sound card are asked for, which only browsers have; or the phone did not do its
+                part.
+        """
+        device = self.name or self.phone.serial
+        refuse_browser_options(device, switches, sound)
+        return android_session(device, lambda: UiAutomator2(self.phone, self.name), self.settings)

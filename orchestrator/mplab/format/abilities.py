@@ -1,0 +1,75 @@
+"""What a shaper can do, and what of a link condition it has to refuse."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from mplab.format.direction import WAYS, Direction, Discipline
+from mplab.format.units import format_duration_ms, format_rate, format_size
+from mplab.userfiles.link import LinkCondition
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """Of one kind of shaper; the numbers are the largest it takes.
+
+    Attributes:
+        title: what messages call it.
+        disciplines: of queues.
+        traces: whether it plays packet-delivery traces.
+        shapes: False: nothing does; the path can be left as it is alone.
+    """
+
+    title: str
+    disciplines: Collection[Discipline]
+    traces: bool = True
+    shapes: bool = True
+    lowest_rate_kbps: float = 1.0
+    rate_kbps: float = 10_000_000.0
+    delay_ms: float = 60_000.0
+    queue_bytes: int = 64 * 2**20
+    queue_packets: int = 1_000_000
+
+
+def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) -> list[str]:
+    """What of a condition cannot be made, each thing once: ``wifi, down: … has no queue discipline 'cake'``.
+
+    Args:
+        link: the condition.
+        shapers: what shapes both paths; or by path, ``wifi`` and ``lte``: of one that is not there, nothing is refused.
+    """
+    found: dict[str, str] = {}
+    for where, condition in link.conditions():
+        shaper = shapers if isinstance(shapers, Abilities) else shapers.get(where.split()[0])
+        if shaper is None:
+            continue
+        for way in WAYS:
+            for text in _refused(condition.way(way), shaper):
+                found.setdefault(text, f"{where}, {way}: {text}")
+    return list(found.values())
+
+
+def _refused(way: Direction, shaper: Abilities) -> Iterator[str]:
+    if not shaper.shapes:
+        if way != Direction():
+            found = ", ".join([way.text("rate"), f"delay {way.text('delay')}", *way.extras()])
+            yield f"{shaper.title}: found {found}; allowed: unlimited, rtt 0 ms (the path as it is)"
+        return
+    queue = way.queue
+    if queue.discipline not in shaper.disciplines:
+        known = ", ".join(shaper.disciplines)
+        yield f"{shaper.title} has no queue discipline '{queue.discipline}'; it has: {known}"
+    if way.trace is not None and not shaper.traces:
+        yield f"{shaper.title} cannot play packet-delivery traces (trace {way.trace.name})"
+    elif way.trace is not None and (mean := way.trace.profile().mean_kbps) > shaper.rate_kbps:
+        most = format_rate(shaper.rate_kbps)
+        yield f"trace {way.trace.name} offers {format_rate(mean)} in the mean: {shaper.title} can give at most {most}"
+    if way.rate_kbps is not None and not shaper.lowest_rate_kbps <= way.rate_kbps <= shaper.rate_kbps:
+        least, most = format_rate(shaper.lowest_rate_kbps), format_rate(shaper.rate_kbps)
+        yield f"rate {format_rate(way.rate_kbps)}: {shaper.title} can give {least} to {most}"
+    if max(way.delay_ms, way.jitter_ms) > shaper.delay_ms:
+        delay, most = (format_duration_ms(ms) for ms in (max(way.delay_ms, way.jitter_ms), shaper.delay_ms))
+        yield f"delay {delay}: {shaper.title} can give at most {most}"
+    if queue.unit == "bytes" and queue.length > shaper.queue_bytes:
+        yield f"queue {queue}: {shaper.title} can hold at most {format_size(shaper.queue_bytes)}"
+    if queue.unit == "packets" and queue.length > shaper.queue_packets:
+        yield f"queue {queue}: {shaper.title} can hold at most {shaper.queue_packets} packets"

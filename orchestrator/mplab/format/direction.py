@@ -1,0 +1,200 @@
+"""The condition of one direction of a path: what happens to the packets that travel that way."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mplab.format.trace import Trace
+from mplab.format.units import format_duration_ms, format_percent, format_rate, format_size
+
+DEFAULT_QUEUE_BYTES = 150_000
+UNLIMITED = "unlimited"
+
+Way = Literal["down", "up"]
+"""Towards the phone, from the phone."""
+WAYS: tuple[Way, ...] = ("down", "up")
+
+Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
+Discipline = Literal["drop-tail", "codel", "fq_codel", "cake"]
+
+CONTROLLED: tuple[Discipline, ...] = ("codel", "fq_codel")
+"""Disciplines with a target and an interval (RFC 8289, RFC 8290)."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue before a link: so many bytes or packets, and how it is kept short.
+
+    Attributes:
+        target_ms: delay in the queue that CoDel lets stand (RFC 8289 §4.2); of `CONTROLLED` alone.
+        interval_ms: how long more than that is let pass (RFC 8289 §4.3); of `CONTROLLED` alone.
+    """
+
+    unit: Literal["bytes", "packets"] = "bytes"
+    length: int = DEFAULT_QUEUE_BYTES
+    discipline: Discipline = "drop-tail"
+    target_ms: float = 5.0
+    interval_ms: float = 100.0
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, "interval_ms": 100}``."""
+        described: dict[str, Any] = {self.unit: self.length}
+        if self.discipline != "drop-tail":
+            described["discipline"] = self.discipline
+        if self.discipline in CONTROLLED:
+            described |= {"target_ms": self.target_ms, "interval_ms": self.interval_ms}
+        return described
+
+    def __str__(self) -> str:
+        """As in a link file, or for people: ``100 packets, codel 5 ms / 100 ms``."""
+        words = [format_size(self.length) if self.unit == "bytes" else f"{self.length} packets"]
+        if self.discipline in CONTROLLED:
+            times = f"{format_duration_ms(self.target_ms)} / {format_duration_ms(self.interval_ms)}"
+            words.append(f"{self.discipline} {times}")
+        elif self.discipline != "drop-tail":
+            words.append(self.discipline)
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class GilbertElliott:
+    """Losses in bursts: a good and a bad state, each with its own share of losses (Elliott 1963).
+
+    Attributes:
+        p_percent: chance of a packet, in the good state, to be followed by the bad one.
+        r_percent: of one in the bad state to be followed by the good one.
+    """
+
+    p_percent: float
+    r_percent: float
+    good_loss_percent: float = 0.0
+    bad_loss_percent: float = 100.0
+
+    def to_json(self) -> dict[str, float]:
+        """As `linkem` takes it."""
+        return {
+            "p_percent": self.p_percent,
+            "r_percent": self.r_percent,
+            "good_loss_percent": self.good_loss_percent,
+            "bad_loss_percent": self.bad_loss_percent,
+        }
+
+    @property
+    def mean_percent(self) -> float:
+        """The share lost in the long run: the state is bad for p / (p + r) of the packets."""
+        bad = self.p_percent / (self.p_percent + self.r_percent)
+        return self.good_loss_percent * (1 - bad) + self.bad_loss_percent * bad
+
+    @property
+    def correlation(self) -> float:
+        """Of the states of two packets in a row: 1 - p - r, 0 or more."""
+        return max(1 - (self.p_percent + self.r_percent) / 100, 0.0)
+
+    def __str__(self) -> str:
+        """``1 % in bursts (p 0.2 %, r 20 %)``, and what differs from the defaults."""
+        parts = [f"p {format_percent(self.p_percent)}", f"r {format_percent(self.r_percent)}"]
+        if self.good_loss_percent:
+            parts.append(f"good {format_percent(self.good_loss_percent)}")
+        if self.bad_loss_percent != 100.0:
+            parts.append(f"bad {format_percent(self.bad_loss_percent)}")
+        return f"{self.mean_percent:.3g} % in bursts ({', '.join(parts)})"
+
+
+Loss = float | GilbertElliott
+"""Percent of the packets at random, or a model of bursts."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What holds for the packets of one direction."""
+
+    rate_kbps: float | None = None
+    """None: unlimited, or by `trace`."""
+    delay_ms: float = 0.0
+    jitter_ms: float = 0.0
+    distribution: Distribution = "uniform"
+    """Of the jitter: ± `jitter_ms`, or `jitter_ms` as the standard deviation of netem's tables."""
+    loss: Loss = 0.0
+    reorder_percent: float = 0.0
+    """Packets that skip the delay, and so overtake others."""
+    duplicate_percent: float = 0.0
+    queue: Queue = Queue()
+    trace: Trace | None = None
+
+    @property
+    def loss_percent(self) -> float:
+        """The share lost in the long run."""
+        return self.loss.mean_percent if isinstance(self.loss, GilbertElliott) else self.loss
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: what has been there always, and what else is set; a trace by name and content."""
+        described = self._described()
+        if self.trace is not None:
+            described["trace"] = {"name": self.trace.name, "sha256": self.trace.profile().sha256}
+        return described
+
+    def to_linkem(self) -> dict[str, Any]:
+        """As ``linkem`` takes it (docs/linkem.md); `rate_kbps` 0 is unlimited."""
+        described = self._described()
+        if self.trace is not None:
+            described["trace"] = str(self.trace.file.resolve())
+        return described
+
+    def _described(self) -> dict[str, Any]:
+        described: dict[str, Any] = {}
+        if self.trace is None:
+            described["rate_kbps"] = self.rate_kbps or 0.0
+        described |= {"delay_ms": self.delay_ms, "jitter_ms": self.jitter_ms}
+        if self.distribution != "uniform":
+            described["jitter_distribution"] = self.distribution
+        if isinstance(self.loss, GilbertElliott):
+            described["loss_model"] = self.loss.to_json()
+        else:
+            described["loss_percent"] = self.loss
+        for name in ("reorder_percent", "duplicate_percent"):
+            if value := getattr(self, name):
+                described[name] = value
+        return {**described, "queue": self.queue.to_json()}
+
+    def text(self, key: str) -> str:
+        """One of its values as a file has it; `key` is that of a direction in a file: ``loss`` → ``1 %``."""
+        return _TEXTS[key](self)
+
+    def extras(self) -> list[str]:
+        """What differs from the defaults beside rate and delay: ``loss 1 %``, ``queue 100 packets``."""
+        given = (
+            ("loss", self.loss),
+            ("jitter", self.jitter_ms),
+            ("reorder", self.reorder_percent),
+            ("duplicate", self.duplicate_percent),
+            ("queue", self.queue != Queue()),
+        )
+        return [f"{key} {self.text(key)}" for key, there in given if there]
+
+
+def _rate_text(way: Direction) -> str:
+    if way.trace is not None:
+        return f"trace {way.trace.name}"
+    return UNLIMITED if way.rate_kbps is None else format_rate(way.rate_kbps)
+
+
+def _jitter_text(way: Direction) -> str:
+    jitter = format_duration_ms(way.jitter_ms)
+    return jitter if way.distribution == "uniform" else f"{jitter} {way.distribution}"
+
+
+def _loss_text(way: Direction) -> str:
+    return str(way.loss) if isinstance(way.loss, GilbertElliott) else format_percent(way.loss)
+
+
+_TEXTS: Mapping[str, Callable[[Direction], str]] = {
+    "rate": _rate_text,
+    "trace": _rate_text,
+    "delay": lambda way: format_duration_ms(way.delay_ms),
+    "jitter": _jitter_text,
+    "distribution": lambda way: way.distribution,
+    "loss": _loss_text,
+    "reorder": lambda way: format_percent(way.reorder_percent),
+    "duplicate": lambda way: format_percent(way.duplicate_percent),
+    "queue": lambda way: str(way.queue),
+}

@@ -1,0 +1,42 @@
+"""Names and labels: what file names, cell ids and figures are made of."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from mplab.base.suggest import describe, show
+
+_NAME = re.compile(r"[a-z0-9-]{1,40}")
+_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def is_name(text: str) -> bool:
+    """True for ``[a-z0-9-]{1,40}``."""
+    return _NAME.fullmatch(text) is not None
+
+
+def parse_name(found: object) -> str:
+    """`found` when it is a name. Raises ValueError."""
+    if not isinstance(found, str):
+        raise ValueError(f"found {describe(found)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
+    if not is_name(found):
+        raise ValueError(f"name {show(found)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(found)}")
+    return found
+
+
+def _parse_variable_name(found: object) -> str:
+    if isinstance(found, str) and _VARIABLE.fullmatch(found):
+        return found
+    raise ValueError(f"variable name {show(found)}: 1 to 40 of a-z, 0-9 and '_', a letter first, are needed")
+
+
+def _as_name(found: str) -> str:
+    near = re.sub(r"[^a-z0-9]+", "-", found.lower()).strip("-")[:40]
+    return f". Did you mean '{near}'?" if near else ""
+
+
+VariableName = Annotated[
+    str, BeforeValidator(_parse_variable_name), WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE.pattern}$"})
+]
+Name = Annotated[str, BeforeValidator(parse_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})]

@@ -1,0 +1,334 @@
+"""Quantities with units, and only with units: ``7040 kbit/s``, ``50 ms``, ``10 kB``, ``10 %``.
+
+Each type is an annotated number for pydantic models. It reads text, refuses a bare number or a foreign unit
+with a message that names what is allowed, and is written back as text in JSON mode, so that
+``model_validate(model_dump(mode="json"))`` gives the same values::
+
+    class Parameters(mplab.scenarios.base.Parameters):
+        sizes: tuple[SizeBytes, ...] = (10_000, 1_000_000)   # defaults: numbers in the unit of the type
+        pause: DurationS = 2.0
+
+Further bounds are added as usual: ``Annotated[SizeBytes, Field(gt=0)]``, or, with an error in units, by `between`:
+``Annotated[DurationS, between("patience", 1, 60)]``.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+
+from mplab.base.suggest import did_you_mean, show
+
+Number = TypeVar("Number", int, float)
+
+_QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.](?:.*\S)?)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One kind of quantity: its units with their sizes, and its bounds, in the base unit."""
+
+    kind: str
+    units: Mapping[str, Decimal]
+    base: str
+    maximum: Decimal
+    aliases: Mapping[str, str]
+    """What people write instead → the unit to suggest."""
+    zero_allowed: bool = True
+    hidden: frozenset[str] = frozenset()
+    """Units that are read but not used for writing."""
+
+    def parse(self, found: object) -> Decimal:
+        """The value of `found` in the base unit.
+
+        Raises:
+            ValueError: not text, no number, no unit, a foreign unit, negative, or beyond the maximum.
+        """
+        what = f"{self.kind} {show(found)}"
+        allowed = ", ".join(self.units)
+        readable = isinstance(found, str | int | float) and not isinstance(found, bool)
+        match = _QUANTITY.fullmatch(str(found)) if readable else None
+        if match is None:
+            raise ValueError(f"{what}: a number with a unit is needed, like {self.example!r}; units: {allowed}")
+        unit = match["unit"]
+        if unit is None:
+            raise ValueError(f"{what}: a number needs a unit: {allowed}")
+        if unit not in self.units:
+            near = self.aliases.get(unit.lower())
+            hint = f" Did you mean {near!r}?" if near else did_you_mean(unit, self.units)
+            raise ValueError(f"{what}: unknown unit {unit!r}.{hint} Allowed: {allowed}")
+        value = Decimal(match["number"]) * self.units[unit]
+        if value < 0:
+            raise ValueError(f"{what}: must not be negative")
+        if value == 0 and not self.zero_allowed:
+            raise ValueError(f"{what}: must be more than 0")
+        if value > self.maximum:
+            raise ValueError(f"{what}: must be at most {self.format(float(self.maximum))}")
+        return value
+
+    def format(self, value: float) -> str:
+        """Text that `parse` reads as exactly `value`, in the largest unit that needs at most 3 decimals."""
+        exact = Decimal(repr(value))
+        writable = sorted(((size, unit) for unit, size in self.units.items() if unit not in self.hidden), reverse=True)
+        for size, unit in writable:
+            number = exact / size
+            if number >= 1 and number == round(number, 3):
+                return f"{_plain(number)} {unit}"
+        return f"{_plain(exact / self.units[self.base])} {self.base}"
+
+    @property
+    def example(self) -> str:
+        """A value as somebody would write it."""
+        return f"10 {self.base}"
+
+    @property
+    def units_text(self) -> str:
+        """Its units, for people: ``ms, s, min, h``."""
+        return ", ".join(self.units)
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression (ECMA 262) for the JSON Schema."""
+        units = "|".join(re.escape(unit).replace("/", r"\/") for unit in self.units)
+        return rf"^\s*\+?[0-9]+(\.[0-9]+)?\s*({units})\s*$"
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_RATE = Quantity(
+    "rate",
+    {"kbit/s": Decimal(1), "Mbit/s": Decimal(1000), "Gbit/s": Decimal(1_000_000)},
+    base="kbit/s",
+    maximum=Decimal(100_000_000),
+    aliases={
+        **dict.fromkeys(("k", "kb", "kbps", "kbit", "kbits", "kb/s", "kbits/s", "kbit/sec"), "kbit/s"),
+        **dict.fromkeys(("m", "mb", "mbps", "mbit", "mbits", "mb/s", "mbits/s", "mbit/sec", "mbit/s"), "Mbit/s"),
+        **dict.fromkeys(("g", "gb", "gbps", "gbit", "gbits", "gb/s", "gbits/s", "gbit/sec", "gbit/s"), "Gbit/s"),
+    },
+    zero_allowed=False,
+)
+_DURATION_UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "min": Decimal(60), "h": Decimal(3600)}
+_DURATION_ALIASES = {
+    **dict.fromkeys(("msec", "msecs", "millis", "milliseconds", "millisecond"), "ms"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+}
+_SECONDS = Quantity(
+    "duration",
+    _DURATION_UNITS,
+    base="s",
+    maximum=Decimal(30 * 86400),
+    aliases=_DURATION_ALIASES,
+    hidden=frozenset({"min", "h"}),
+)
+_MILLISECONDS = Quantity(
+    "duration",
+    {unit: size * 1000 for unit, size in _DURATION_UNITS.items()},
+    base="ms",
+    maximum=Decimal(30 * 86400 * 1000),
+    aliases=_DURATION_ALIASES,
+    hidden=frozenset({"s", "min", "h"}),
+)
+_AGE = Quantity(
+    "age",
+    {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)},
+    base="d",
+    maximum=Decimal(36500 * 86400),
+    aliases={
+        **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+        **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+        **dict.fromkeys(("day", "days"), "d"),
+    },
+    zero_allowed=False,
+)
+_SIZE = Quantity(
+    "size",
+    {
+        "B": Decimal(1),
+        "kB": Decimal(10**3),
+        "MB": Decimal(10**6),
+        "GB": Decimal(10**9),
+        "TB": Decimal(10**12),
+        "KiB": Decimal(2**10),
+        "MiB": Decimal(2**20),
+        "GiB": Decimal(2**30),
+    },
+    base="B",
+    maximum=Decimal(10**12),
+    aliases={
+        **dict.fromkeys(("b", "byte", "bytes"), "B"),
+        **dict.fromkeys(("k", "kb", "kbyte", "kbytes", "kilobyte", "kilobytes"), "kB"),
+        **dict.fromkeys(("m", "mb", "mbyte", "mbytes", "megabyte", "megabytes"), "MB"),
+        **dict.fromkeys(("g", "gb", "gbyte", "gbytes", "gigabyte", "gigabytes"), "GB"),
+        **dict.fromkeys(("t", "tb", "tbyte", "tbytes", "terabyte", "terabytes"), "TB"),
+        **dict.fromkeys(("ki", "kib"), "KiB"),
+        **dict.fromkeys(("mi", "mib"), "MiB"),
+        **dict.fromkeys(("gi", "gib"), "GiB"),
+    },
+    hidden=frozenset({"KiB", "MiB", "GiB"}),
+)
+_PERCENT = Quantity(
+    "percentage",
+    {"%": Decimal(1)},
+    base="%",
+    maximum=Decimal(100),
+    aliases=dict.fromkeys(("percent", "pct", "per cent"), "%"),
+)
+
+
+def quantity_of(pattern: str) -> Quantity | None:
+    """The kind of quantity whose JSON Schema has `pattern`; None: text of another kind."""
+    return next((q for q in (_RATE, _SECONDS, _AGE, _SIZE, _PERCENT) if q.pattern == pattern), None)
+
+
+def parse_rate_kbps(found: object) -> float:
+    """``"1.5 Mbit/s"`` → 1500.0 kbit/s; more than 0. Raises ValueError."""
+    return float(_RATE.parse(found))
+
+
+def parse_duration_s(found: object) -> float:
+    """``"50 ms"`` → 0.05 s. Raises ValueError."""
+    return float(_SECONDS.parse(found))
+
+
+def parse_duration_ms(found: object) -> float:
+    """``"50 ms"`` → 50.0 ms. Raises ValueError."""
+    return float(_MILLISECONDS.parse(found))
+
+
+def parse_age_s(found: object) -> float:
+    """``"30 d"`` → 2592000.0 s; more than 0. Raises ValueError."""
+    return float(_AGE.parse(found))
+
+
+def parse_size_bytes(found: object) -> int:
+    """``"64 KiB"`` → 65536 bytes; whole bytes only. Raises ValueError."""
+    size = _SIZE.parse(found)
+    if size != int(size):
+        raise ValueError(f"size {show(found)}: not a whole number of bytes")
+    return int(size)
+
+
+def parse_percent(found: object) -> float:
+    """``"10 %"`` → 10.0 percent, 0…100. Raises ValueError."""
+    return float(_PERCENT.parse(found))
+
+
+def format_rate(rate_kbps: float) -> str:
+    """7040.0 kbit/s → ``"7.04 Mbit/s"``."""
+    return _RATE.format(rate_kbps)
+
+
+def format_duration_s(duration_s: float) -> str:
+    """0.05 s → ``"50 ms"``; 90.0 s → ``"90 s"``."""
+    return _SECONDS.format(duration_s)
+
+
+def format_duration_ms(duration_ms: float) -> str:
+    """50.0 ms → ``"50 ms"``."""
+    return _MILLISECONDS.format(duration_ms)
+
+
+def format_age_s(age_s: float) -> str:
+    """2592000.0 s → ``"30 d"``."""
+    return _AGE.format(age_s)
+
+
+def format_size(size_bytes: int) -> str:
+    """65536 bytes → ``"65.536 kB"``."""
+    return _SIZE.format(size_bytes)
+
+
+def format_percent(percent: float) -> str:
+    """10.0 percent → ``"10 %"``."""
+    return _PERCENT.format(percent)
+
+
+def _as_text(format_value: Callable[..., str]) -> PlainSerializer:
+    return PlainSerializer(format_value, return_type=str, when_used="json")
+
+
+def _schema(quantity: Quantity, examples: list[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": quantity.pattern, "examples": examples})
+
+
+RateKbps = Annotated[
+    float,
+    BeforeValidator(parse_rate_kbps),
+    _as_text(format_rate),
+    _schema(_RATE, ["7040 kbit/s", "1.5 Mbit/s"]),
+]
+"""A rate, more than 0: float, kbit/s."""
+
+DurationS = Annotated[
+    float,
+    BeforeValidator(parse_duration_s),
+    _as_text(format_duration_s),
+    _schema(_SECONDS, ["30 s", "50 ms", "2 min"]),
+]
+"""A duration, 0 or more: float, seconds."""
+
+AgeS = Annotated[
+    float,
+    BeforeValidator(parse_age_s),
+    _as_text(format_age_s),
+    _schema(_AGE, ["30 d", "12 h"]),
+]
+"""How old something is, more than 0: float, seconds."""
+
+DurationMs = Annotated[
+    float,
+    BeforeValidator(parse_duration_ms),
+    _as_text(format_duration_ms),
+    _schema(_MILLISECONDS, ["50 ms", "1.5 s"]),
+]
+"""A duration, 0 or more: float, milliseconds."""
+
+SizeBytes = Annotated[
+    int,
+    BeforeValidator(parse_size_bytes),
+    _as_text(format_size),
+    _schema(_SIZE, ["10 kB", "1 MB", "64 KiB"]),
+]
+"""A size, 0 or more: int, bytes. k is 1000, Ki is 1024."""
+
+Percent = Annotated[
+    float,
+    BeforeValidator(parse_percent),
+    _as_text(format_percent),
+    _schema(_PERCENT, ["10 %", "0.5 %"]),
+]
+"""A percentage, 0…100: float, percent."""
+
+
+def between(
+    key: str,
+    least: float,
+    most: float,
+    rule: str = "from {least} to {most} is possible",
+    *,
+    write: Callable[..., str] = "{:g} s".format,
+) -> AfterValidator:
+    """Refuses what is less than `least` or more than `most`.
+
+    Args:
+        key: the file's word for it.
+        least: in the unit of the type.
+        most: in the unit of the type.
+        rule: what the error says is allowed.
+        write: makes text of a value; default: of seconds.
+    """
+
+    def check(found: Number) -> Number:
+        if not least <= found <= most:
+            raise ValueError(f"{key} {write(found)}: {rule.format(least=write(least), most=write(most))}")
+        return found
+
+    return AfterValidator(check)

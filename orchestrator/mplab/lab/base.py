@@ -1,0 +1,130 @@
+"""What every lab does in the same way, whatever its phone, its network and its servers are."""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mplab.base.endpoints import Endpoints
+from mplab.base.errors import check_each
+from mplab.base.undo import UndoStack
+from mplab.drivers.phone import Phone
+from mplab.drivers.proxy import Proxy
+from mplab.drivers.services import RunningServices, Service
+from mplab.drivers.transport import Transport
+from mplab.drivers.transport.agent import Agent
+from mplab.drivers.ui.appium import AppiumServer
+from mplab.lab.servers import Servers
+from mplab.userfiles.labuse import VIRTUAL, LabUse
+
+
+class BaseLab:
+    """A lab that is up for as long as its context.
+
+    Args:
+        seed: of what is chance in its shapers.
+        congestion_control: pinned on every socket between agent and proxy.
+        logs: host folder for the logs of the lab's programs.
+        services: what the origin has beside web sites and files.
+        use: the lab file with its phone.
+        run_id: of the run, for messages to others.
+    """
+
+    endpoints: Endpoints
+    phone: Phone
+    servers: Servers
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        congestion_control: str,
+        logs: Path,
+        services: Sequence[Service] = (),
+        use: LabUse = VIRTUAL,
+        run_id: str = "",
+    ) -> None:
+        self._seed = seed
+        self._use = use
+        self._run_id = run_id
+        self.congestion_control = congestion_control
+        self._logs = logs
+        self._wanted = tuple(services)
+        self._stack = ExitStack()
+        self._appium: AppiumServer | None = None
+
+    def __enter__(self) -> Self:
+        """Bring everything up; what has been started is stopped again when a part fails."""
+        try:
+            self._bring_up()
+        except BaseException:
+            self._stack.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop everything, in reverse order."""
+        self._stack.__exit__(kind, error, trace)
+
+    def _bring_up(self) -> None:
+        """Everything, with what ends it on the stack."""
+        raise NotImplementedError
+
+    @property
+    def proxy(self) -> Proxy:
+        """What the phone's agent connects to."""
+        return self.servers.proxy
+
+    @property
+    def services(self) -> RunningServices:
+        """What the origin has beside web sites and files."""
+        return self.servers.services
+
+    def origin_logs(self) -> list[Path]:
+        """Of the origin's web server."""
+        return self.servers.logs()
+
+    def _appium_url(self) -> str:
+        """Where Appium listens; it is started when this is first asked."""
+        if self._appium is None:
+            self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
+        return self._appium.url
+
+    def check_alive(self) -> None:
+        """See `Lab`."""
+        check_each(self._checks())
+
+    def _checks(self) -> list[Callable[[], None]]:
+        """What raises DeviceError when a part has ended or was lost: first what other parts depend on."""
+        return [self.servers.check_alive, *([self._appium.check_alive] if self._appium else [])]
+
+    def revive(self) -> list[str]:
+        """See `Lab`."""
+        return [*self.servers.revive(), *(self._appium.revive() if self._appium else [])]
+
+    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.
+
+        Args:
+            transport: how the phone's TCP travels.
+            logs: folder for the agent's logs.
+            undo: where every change registers its undo before it is made.
+        """
+        if not self.endpoints.app_proxy:  # else nothing on the phone can be changed: the agent binds its sockets alone
+            transport.setup(self.phone, undo)
+        settings = transport.agent_settings()
+        self.proxy.use(settings.session)
+        agent = Agent(
+            phone=self.phone,
+            settings=settings,
+            endpoints=self.endpoints,
+            secret_file=self.servers.secret_file,
+            congestion_control=self.congestion_control,
+            logs=logs,
+        )
+        undo.register("agent", agent.stop)
+        return agent

@@ -1,0 +1,214 @@
+"""Proxy, origin and services of a lab as containers: their networks take the place of the nodes `proxy` and `origin`.
+
+What runs inside a lab has no way to the engine but what it was handed over: open descriptors of the engine's socket
+and of two network namespaces. Wires that end in these go with the lab, however it ends.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from docker.errors import DockerException
+from requests.exceptions import RequestException
+
+from mplab.base.endpoints import MPFLEX_PLAIN_PORT, Endpoints
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.nodes import Node
+from mplab.drivers.origin.certificates import KnownAuthority, nss_database
+from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG
+from mplab.drivers.proxy.docker.engine import connect
+from mplab.drivers.proxy.docker.layout import InImages
+from mplab.drivers.proxy.docker.proxy import DockerProxy
+from mplab.drivers.proxy.docker.render import Nowhere, load_rendered
+from mplab.drivers.proxy.docker.sidecar import Sidecar
+from mplab.drivers.proxy.docker.stack import state_of
+from mplab.drivers.proxy.docker.watch import Watch
+from mplab.drivers.services import RunningServices, Service
+from mplab.format.sites import delay_by_prefix
+from mplab.lab import topology
+from mplab.lab.handover import HandedOver
+
+
+class ContainerServers:
+    """`Servers` as containers that are up.
+
+    Args:
+        services: what the origin has beside web sites and files.
+        directory: private folder of the lab.
+        logs: host folder for the logs of the containers.
+        congestion_control: pinned on every socket of the proxy towards the phone.
+        endpoints: where the proxy listens.
+        internet: destinations outside of the lab, in the form of the proxy's allow list.
+        given: the stack.
+    """
+
+    interface = topology.PROXY_LAN
+    """Towards the phone, in the proxy's network; "": that of its default route."""
+
+    def __init__(
+        self,
+        *,
+        services: Sequence[Service],
+        directory: Path,
+        logs: Path,
+        congestion_control: str,
+        endpoints: Endpoints,
+        internet: Sequence[str] = (),
+        given: HandedOver,
+    ) -> None:
+        self._wanted = tuple(services)
+        self._directory = directory
+        self._logs = logs
+        self._congestion_control = congestion_control
+        self._endpoints = endpoints
+        self._internet = tuple(internet)
+        self._given = given
+        made = load_rendered(Path(given.directory))
+        if made is None:
+            raise LabNotReadyError(f"{given.directory}: the containers' configurations are gone")
+        self._made = made
+        self._stack = ExitStack()
+        self.secret_file = made.secret_file
+
+    @property
+    def networks(self) -> Mapping[str, int]:
+        """Those of the containers."""
+        return self._given.networks
+
+    def start(self, nodes: Mapping[str, Node]) -> None:
+        """They run: see that they answer where the lab's nodes are."""
+        client = connect(self._given.url)
+        self._stack.callback(client.close)
+        self.services = self._make_services(nodes, Watch(client, self._given.project))
+        self.services.adopt(KnownAuthority(self._made.ca_pem.parent))
+        images = self._given.images
+        sidecar = Sidecar(client, image=images["capture"], project=self._given.project, beside=self._given.holder)
+        self.proxy = DockerProxy(
+            client,
+            project=self._given.project,
+            image=images["net"],
+            sidecar=sidecar,
+            interface=self.interface,
+            congestion_control=self._congestion_control,
+            ports=self.services.ports,
+            plain=self._plain(),
+            internet=self._internet,
+        )
+        self._stack.callback(self.proxy.stop)
+        self.proxy.check_clock()
+        for service, stream, file in (("web", "stdout", ACCESS_LOG), ("web", "stderr", ERROR_LOG)):
+            self._follow(service, stream, file)
+
+    def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
+        """They are asked from the node whose network they are in."""
+        return RunningServices(
+            self._wanted,
+            directory=self._made.directory / "services",
+            host=nodes["origin"],
+            installed=InImages(self._made.directory),
+        )
+
+    def _plain(self) -> str:
+        """Where the proxy accepts sessions without privacy."""
+        return self._endpoints.mpflex_plain
+
+    def _follow(self, service: str, stream: str, file: str) -> None:
+        """Write what a container says from now on into a file of the lab, for as long as it."""
+        container = self.proxy.watch.containers().get(service)
+        if container is None:
+            return
+        path = self._logs / file
+        path.touch()
+        chosen = {"stdout": stream == "stdout", "stderr": stream == "stderr"}
+
+        def run() -> None:
+            with suppress(DockerException, RequestException, OSError), path.open("ab") as log:
+                for chunk in container.logs(stream=True, follow=True, tail=0, **chosen):
+                    log.write(chunk)
+                    log.flush()
+
+        Thread(target=run, daemon=True).start()
+
+    def start_proxy(self) -> None:
+        """With the configuration of cells."""
+        self.proxy.start()
+
+    def stop(self) -> None:
+        """Whoever has brought the stack up takes it down; side-cars are this lab's own."""
+        self._stack.close()
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """Of sites and services, the same as of processes."""
+        return {**delay_by_prefix(), **self.services.delay_by_prefix()}
+
+    def logs(self) -> list[Path]:
+        """As the containers' logs are followed."""
+        return [self._logs / ACCESS_LOG, self._logs / ERROR_LOG]
+
+    @property
+    def ca_pem(self) -> Path:
+        """Of the authority whose certificates the containers have."""
+        return self._made.ca_pem
+
+    def make_home(self, directory: Path) -> Path:
+        """By the authority whose certificates the containers have."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        nss_database(directory / ".pki" / "nssdb", self._made.ca_pem)
+        return directory
+
+    def describe(self) -> Mapping[str, Any]:
+        """Engine, images and configurations."""
+        return {"containers": self._given.facts}
+
+    def check_alive(self) -> None:
+        """No container has ended, and none has been started again."""
+        self.proxy.check_alive()
+
+    def revive(self) -> list[str]:
+        """Those that have ended since the last cell began.
+
+        Raises:
+            DeviceError: one does not come back, or the network that it held is lost.
+        """
+        watch = self.proxy.watch
+        problems = watch.problems()
+        watch.begin()
+        return [f"{problem}, and was started again" for problem in problems]
+
+
+class WatchedServices(RunningServices):
+    """Services in containers that this machine does not reach: the engine's health checks say whether they answer.
+
+    Args:
+        services: which.
+        directory: where their configurations were made.
+        watch: sees the containers.
+    """
+
+    def __init__(self, services: Sequence[Service], *, directory: Path, watch: Watch) -> None:
+        super().__init__(services, directory=directory / "services", host=Nowhere(), installed=InImages(directory))
+        self._watch = watch
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise DeviceError when a container does not run, or does not answer its health check."""
+        states = [state_of(name, container.attrs) for name, container in self._watch.containers().items()]
+        if names and (bad := sorted(state.service for state in states if not state.well)):
+            raise DeviceError("engine", f"{', '.join(bad)} does not answer: mplab proxy logs {bad[0]}")
+
+
+class FarServers(ContainerServers):
+    """Containers that the phone reaches by published ports of the engine's host, wherever that is."""
+
+    interface = ""
+
+    def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
+        return WatchedServices(self._wanted, directory=self._made.directory, watch=watch)
+
+    def _plain(self) -> str:
+        return f"0.0.0.0:{MPFLEX_PLAIN_PORT}"
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """None: what lies between proxy and servers is what it is."""
+        return {}

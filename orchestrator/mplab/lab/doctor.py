@@ -1,0 +1,172 @@
+"""Everything that a run needs, checked one by one, each with what to do when it is not there."""
+
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from mplab.base import programs
+from mplab.base.enter import check_namespaces
+from mplab.base.errors import MplabError
+from mplab.base.findings import Finding
+from mplab.base.plugins import SCENARIOS
+from mplab.drivers.transport import missing_reason
+from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
+
+_MIN_FREE_BYTES = 2_000_000_000
+_MIN_MEMORY_BYTES = 2_000_000_000
+_BUSY_LOAD_PER_CPU = 0.5
+
+
+def examine(runs_dir: Path) -> Iterator[Finding]:
+    """Finding everything, yielding each finding as it is made.
+
+    Args:
+        runs_dir: where runs will be written.
+    """
+    yield from (_program(program) for program in programs.ALL)
+    yield from _optional_programs()
+    yield _appium()
+    yield _namespaces()
+    yield _mptcp()
+    yield _mptcp_sockets()
+    yield _congestion_control("cubic")
+    yield from _scenarios()
+    yield _links()
+    yield _disk(runs_dir)
+    yield _memory()
+    yield _load()
+
+
+def _program(program: programs.Program) -> Finding:
+    found = program.find()
+    if found is None:
+        return Finding(program.name, "missing", f"not found ({program.purpose})", program.remedy)
+    return Finding(program.name, "ok", f"{program.version() or 'version unknown'} ({found})")
+
+
+def _optional_programs() -> Iterator[Finding]:
+    """What some scenarios need and others do not."""
+    users: dict[str, list[str]] = {}
+    found: dict[str, programs.Program] = {}
+    for name in scenario_names():
+        with contextlib.suppress(MplabError):  # `_scenarios` tells of it
+            for program in programs_of(load_scenario(name)):
+                found.setdefault(program.name, program)
+                users.setdefault(program.name, []).append(name)
+    known = {program.name for program in programs.ALL}
+    return (_optional(program, users[name]) for name, program in sorted(found.items()) if name not in known)
+
+
+def _optional(program: programs.Program, users: Sequence[str]) -> Finding:
+    scenarios = f"only for {', '.join(users)}"
+    check = _program(program)
+    if check.level == "missing":
+        return Finding(program.name, "warning", f"not found ({program.purpose}; {scenarios})", program.remedy)
+    return Finding(program.name, "ok", f"{check.found}; {scenarios}")
+
+
+def _appium() -> Finding:
+    modules = programs.APPIUM_DIR / "node_modules"
+    wanted = ("appium", "appium-chromium-driver", "chrome-har")
+    missing = [name for name in wanted if not (modules / name / "package.json").exists()]
+    if missing:
+        return Finding("appium", "missing", f"not installed: {', '.join(missing)}", "make setup")
+    return Finding("appium", "ok", "server and Chromium driver are installed")
+
+
+def _attempt(name: str, what: str, action: Callable[[], object], level: Level = "missing") -> Finding:
+    try:
+        action()
+    except MplabError as error:
+        return Finding(name, level, str(error), "see the message")
+    return Finding(name, "ok", what)
+
+
+def _namespaces() -> Finding:
+    how = "as root" if os.geteuid() == 0 else "in a user namespace"
+    return _attempt("namespaces", f"private namespaces can be made {how}", check_namespaces)
+
+
+def _mptcp() -> Finding:
+    reason = missing_reason("mptcp")
+    if reason:
+        return Finding("mptcp", "warning", reason, "cells with Multipath TCP will be skipped; use a newer kernel")
+    enabled = Path("/proc/sys/net/mptcp/enabled").read_text().strip()
+    return Finding("mptcp", "ok", f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)")
+
+
+def _mptcp_sockets() -> Finding:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()  # type: ignore[attr-defined,unused-ignore]
+    except AttributeError:
+        return Finding("mptcp-sockets", "ok", "not checked: this Python has no name for them")
+    except OSError as error:
+        return Finding("mptcp-sockets", "warning", f"a socket cannot be opened: {error}", "sysctl net.mptcp.enabled=1")
+    return Finding("mptcp-sockets", "ok", "can be opened")
+
+
+_SYSCTL = Path("/proc/sys/net/ipv4")
+
+
+def _congestion_control(name: str) -> Finding:
+    available = (_SYSCTL / "tcp_available_congestion_control").read_text().split()
+    allowed = (_SYSCTL / "tcp_allowed_congestion_control").read_text().split()
+    if name in available and name not in allowed:
+        # A namespace takes no other default than the host allows; agent and proxy pin their own sockets.
+        problem = f"{name} is not among the allowed ones ({' '.join(allowed)}): the lab's origin will use reno"
+        remedy = f"as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
+        return Finding("congestion-control", "warning", problem, remedy)
+    if name in available:
+        return Finding("congestion-control", "ok", f"allowed: {' '.join(allowed)}")
+    remedy = f"modprobe tcp_{name}, or another congestion_control in the experiment"
+    return Finding("congestion-control", "warning", f"{name} is not among {' '.join(available)}", remedy)
+
+
+def _scenarios() -> Iterator[Finding]:
+    for name in scenario_names():
+        yield _attempt(
+            f"scenario {name}",
+            str(SCENARIOS[name].folder()),
+            partial(load_scenario, name),
+        )
+
+
+def _links() -> Finding:
+    count = len(list(LINKS_DIR.glob("*.yaml")))
+    if not count:
+        return Finding("links", "missing", f"no link condition in {LINKS_DIR}", "restore router-configs/links")
+    return Finding("links", "ok", f"{count} link conditions in {LINKS_DIR}")
+
+
+def _disk(runs_dir: Path) -> Finding:
+    existing = next(path for path in (runs_dir, *runs_dir.resolve().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    found = f"{free / 1e9:.1f} GB free for {runs_dir}"
+    if not os.access(existing, os.W_OK):
+        return Finding("disk", "missing", f"{existing} cannot be written", "choose another folder with --runs")
+    if free < _MIN_FREE_BYTES:
+        return Finding("disk", "warning", found, f"a run may need {_MIN_FREE_BYTES / 1e9:g} GB")
+    return Finding("disk", "ok", found)
+
+
+def _memory() -> Finding:
+    available = psutil.virtual_memory().available
+    found = f"{available / 1e9:.1f} GB available"
+    if available < _MIN_MEMORY_BYTES:
+        return Finding("memory", "warning", found, "browser scenarios need about 2 GB")
+    return Finding("memory", "ok", found)
+
+
+def _load() -> Finding:
+    cpus = os.cpu_count() or 1
+    load = os.getloadavg()[0]
+    found = f"load {load:.1f} on {cpus} CPUs"
+    if load > cpus * _BUSY_LOAD_PER_CPU:
+        return Finding("load", "warning", found, "a busy machine disturbs what is measured; let it become idle")
+    return Finding("load", "ok", found)

@@ -1,0 +1,101 @@
+"""Labs that run on this machine now, found by their processes: nothing is written down that could become stale."""
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from mplab.base.enter import IN_LAB_VARIABLE
+from mplab.base.errors import LabNotReadyError
+from mplab.base.nodes import NODE_VARIABLE
+from mplab.base.programs import NSENTER
+
+_HOLDER = "sleep"
+_NS_GET_OWNER_UID = 0xB704
+"""ioctl_ns(2): which user has made a user namespace."""
+
+
+@dataclass(frozen=True)
+class RunningNode:
+    """A node of a running lab, with its holder's process id as seen from here."""
+
+    lab: str
+    name: str
+    pid: int
+    started: float
+    """Unix time, seconds."""
+
+
+def running_nodes() -> Iterator[RunningNode]:
+    """Every node of the caller's own labs.
+
+    Any user can choose the name and environment of a process, and a shell in a node runs the node's ``/bin/sh``: so the
+    process must belong to the caller and be in a user namespace that `mplab.base.enter.unshare_argv` makes.
+    """
+    for process in psutil.process_iter(["name"]):
+        if process.info["name"] != _HOLDER:
+            continue
+        try:
+            if not _is_own(process):
+                continue
+            environment = process.environ()
+            started = process.create_time()
+        except psutil.Error:
+            continue
+        if NODE_VARIABLE in environment and IN_LAB_VARIABLE in environment:
+            yield RunningNode(environment[IN_LAB_VARIABLE], environment[NODE_VARIABLE], process.pid, started)
+
+
+def _is_own(process: psutil.Process) -> bool:
+    """Whether the caller owns a process: all its user ids, and its user namespace (of root: the same one)."""
+    caller = os.geteuid()
+    user_namespace = Path("/proc", str(process.pid), "ns", "user")
+    if set(process.uids()) != {caller}:
+        return False
+    try:
+        if caller == 0:
+            return user_namespace.samefile("/proc/self/ns/user")
+        with user_namespace.open("rb") as namespace:
+            owner = fcntl.ioctl(namespace, _NS_GET_OWNER_UID, struct.pack("I", 0))
+    except OSError:
+        return False
+    return bool(struct.unpack("I", owner)[0] == caller)
+
+
+def find_node(name: str, *, lab: str = "") -> RunningNode:
+    """The node `name` of the lab whose id begins with `lab`; of the youngest one by default.
+
+    Raises:
+        LabNotReadyError: no lab runs, or it has no such node.
+    """
+    nodes = [node for node in running_nodes() if node.lab.startswith(lab)]
+    if not nodes:
+        raise LabNotReadyError(
+            f"no lab{f' {lab}' if lab else ''} of this user is running: 'mplab lab up --keep' holds one open, "
+            "and every run has one of its own"
+        )
+    youngest = max(nodes, key=lambda node: node.started).lab
+    found = {node.name: node for node in nodes if node.lab == youngest}
+    if name not in found:
+        raise LabNotReadyError(f"lab {youngest}: no node {name!r}; it has {', '.join(sorted(found))}")
+    return found[name]
+
+
+def enter_argv(node: RunningNode, command: list[str]) -> list[str]:
+    """The command line that runs `command` in a node of another process's lab."""
+    user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+    return [
+        str(NSENTER.path()),
+        "--target",
+        str(node.pid),
+        *user,
+        "--net",
+        "--mount",
+        "--pid",
+        "--",
+        *command,
+    ]

@@ -1,0 +1,54 @@
+"""First process inside the lab's namespaces: starts the orchestrator, reaps, and dies with the process outside.
+
+Run as ``python -m mplab.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
+The lifeline is a pipe from the process outside: a byte on it is a signal number to pass on to COMMAND; its end means
+that the process outside is gone, and then this process exits. When this process exits, the kernel ends every process
+of the PID namespace, and with the last of them the namespaces, their interfaces and mounts.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+_LOST_EXIT_CODE = 137
+
+
+def _pass_on_signals(lifeline: int, child: subprocess.Popen[bytes]) -> None:
+    while data := os.read(lifeline, 1):
+        try:
+            child.send_signal(data[0])
+        except ProcessLookupError:
+            return
+    os._exit(_LOST_EXIT_CODE)
+
+
+def _prepare_mounts() -> None:
+    """Hide the host's sockets and temporary files: what the lab writes there goes with it."""
+    for target in ("/run", "/dev/shm"):  # noqa: S108 - mount points, not files
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab", target], check=True)
+
+
+def main(argv: list[str]) -> int:
+    """Run ``argv[2:]`` as a child; return its exit code (128 + n after signal n)."""
+    (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
+    os.set_inheritable(lifeline, False)
+    _prepare_mounts()
+    child = subprocess.Popen(command, pass_fds=descriptors)
+    for ignored in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+    ):  # only now: a child inherits what is ignored
+        signal.signal(ignored, signal.SIG_IGN)
+    threading.Thread(target=_pass_on_signals, args=(lifeline, child), daemon=True).start()
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == child.pid:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""A lab that is held open by hand: one link condition, one transport, everything running."""
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from mplab.base.undo import UndoStack
+from mplab.drivers.services import load_service
+from mplab.drivers.transport import transport_named
+from mplab.lab.catalog import LINKS_DIR
+from mplab.lab.make import make_lab
+from mplab.lab.virtual import SCRATCH
+from mplab.userfiles.check import Checker
+from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
+from mplab.userfiles.link import LinkCondition, load_link, read_inline_link
+from mplab.userfiles.yaml import parse_yaml
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What a lab is brought up with."""
+
+    link: str | Mapping[str, Any]
+    """As an experiment file would have it."""
+    transport: str
+    congestion_control: str
+    seed: int
+    keep: bool
+    services: tuple[str, ...] = ()
+    """Origin services beside web sites and files."""
+    lab_file: str = ""
+    """Its path; "": the virtual lab as it is."""
+    phone: str = ""
+    """Of the lab file."""
+
+    def use(self) -> LabUse:
+        """The lab."""
+        return use_lab(Path(self.lab_file), self.phone) if self.lab_file else VIRTUAL
+
+
+class LabSession:
+    """A lab with links applied and the agent running, for as long as its context."""
+
+    def __init__(self, settings: LabSettings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._facts: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Bring it up, probe the links and try the transport."""
+        settings = self._settings
+        with ExitStack() as stack:
+            use = settings.use()
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="mplab-logs-"))) if use.real else SCRATCH
+            logs = folder / "logs"
+            lab = stack.enter_context(
+                make_lab(
+                    use,
+                    seed=settings.seed,
+                    congestion_control=settings.congestion_control,
+                    logs=logs,
+                    services=[load_service(name) for name in settings.services],
+                )
+            )
+            undo = stack.enter_context(UndoStack())
+            condition = condition_of(settings.link)
+            paths = condition.paths()
+            lab.shaper.apply(paths, seed=settings.seed, core_rtt_ms=condition.core_rtt_ms)
+            measured = lab.shaper.probe(paths)
+            transport = transport_named(settings.transport, lab.phone.interfaces)
+            agent = lab.set_up_transport(transport, logs=logs, undo=undo)
+            agent.start()
+            active = agent.check(subflows=transport.expected_subflows)
+            self._facts = {
+                **lab.describe(),
+                "link": condition.name,
+                "transport": settings.transport,
+                "measured": {interface: vars(found) for interface, found in measured.items()},
+                "where": {interface: lab.shaper.where(interface) for interface in paths},
+                "active": dict(active),
+                "services": {name: dict(load_service(name).hosts) for name in settings.services},
+                "problems": transport.check_active(active),
+            }
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take it down."""
+        self._stack.__exit__(kind, error, trace)
+
+    def describe(self) -> dict[str, Any]:
+        """Nodes, link, transport, what was measured and proved."""
+        return self._facts
+
+
+def condition_of(link: str | Mapping[str, Any]) -> LinkCondition:
+    """The link condition that an experiment file would have so: by its name, or all of it.
+
+    Raises:
+        InputError: it is wrong.
+    """
+    if isinstance(link, str):
+        return load_link(link, LINKS_DIR)
+    checker = Checker(parse_yaml(json.dumps(link).encode(), str(link["name"])))
+    found = read_inline_link(checker, (), link, LINKS_DIR)
+    checker.raise_problems()
+    (condition,) = found
+    return condition

@@ -1,0 +1,170 @@
+"""Who is connected to whom in the virtual lab, and by which addresses.
+
+The table of ``docs/design.md`` as data; nothing here touches the system.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mplab.base.endpoints import Endpoints
+from mplab.base.paths import RMNET, WLAN
+from mplab.drivers.phone.routes import primary_command
+from mplab.format.sites import DNS_ADDRESS, ECHO_ADDRESS, NETWORK
+
+PHONE_WLAN: Final = "10.64.1.2"
+PHONE_RMNET: Final = "10.64.2.2"
+ROUTER_WLAN: Final = "10.64.1.1"
+ROUTER_RMNET: Final = "10.64.2.1"
+ROUTER_LAN: Final = "10.64.3.1"
+PROXY: Final = "10.64.3.2"
+PROXY_WAN: Final = "10.64.4.1"
+ORIGIN_WAN: Final = "10.64.4.2"
+_ORIGIN_HALVES: Final = ("10.65.0.0/17", "10.65.128.0/17")
+"""The origin's network, in routes that go before those that a container has already."""
+MANAGEMENT_LAB: Final = "10.67.0.1/30"
+MANAGEMENT_ROUTER: Final = "10.67.0.2/30"
+"""Between a virtual router and the orchestrator, which drives it over SSH; no traffic of phones passes here."""
+ORIGIN_PEER: Final = "10.66.0.1"
+PEER: Final = "10.66.0.2"
+
+PROXY_LAN: Final = "lan0"
+"""Towards the phone. Names that containers do not have: wires end in their namespaces, too."""
+PHONE_INTERFACES: Final = {WLAN: PHONE_WLAN, RMNET: PHONE_RMNET}
+GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
+SPARE_HOSTS: Final = range(3, 11)
+"""Last numbers of the addresses that the phone gets, one after the other, from new access points."""
+ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
+
+NODES: Final = ("phone", "air", "router", "proxy", "origin", "peer")
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A veth pair: one end in each of two nodes."""
+
+    node_a: str
+    interface_a: str
+    node_b: str
+    interface_b: str
+
+
+WIRES: Final = (
+    Wire("phone", WLAN, "air", "wlan-phone"),
+    Wire("air", "wlan-router", "router", "wlan"),
+    Wire("phone", RMNET, "air", "rmnet-phone"),
+    Wire("air", "rmnet-router", "router", "rmnet"),
+    Wire("router", "lan", "proxy", PROXY_LAN),
+    Wire("proxy", "wan0", "air", "wan-proxy"),
+    Wire("air", "wan-origin", "origin", "wan0"),
+    Wire("origin", "peer0", "peer", "eth0"),
+)
+
+ADDRESSES: Final = {
+    ("phone", WLAN): f"{PHONE_WLAN}/24",
+    ("phone", RMNET): f"{PHONE_RMNET}/24",
+    ("router", "wlan"): f"{ROUTER_WLAN}/24",
+    ("router", "rmnet"): f"{ROUTER_RMNET}/24",
+    ("router", "lan"): f"{ROUTER_LAN}/24",
+    ("proxy", PROXY_LAN): f"{PROXY}/24",
+    ("proxy", "wan0"): f"{PROXY_WAN}/30",
+    ("origin", "wan0"): f"{ORIGIN_WAN}/30",
+    ("origin", "peer0"): f"{ORIGIN_PEER}/30",
+    ("peer", "eth0"): f"{PEER}/30",
+}
+
+NEIGHBOURS: Final = (
+    # Both ends of every emulated link: no ARP exchange ever waits on an emulated delay.
+    (("phone", WLAN), ("router", "wlan")),
+    (("phone", RMNET), ("router", "rmnet")),
+    (("proxy", "wan0"), ("origin", "wan0")),
+)
+
+
+def spare_addresses(interface: str) -> list[str]:
+    """What new access points give to an interface of the phone."""
+    network = PHONE_INTERFACES[interface].rpartition(".")[0]
+    return [f"{network}.{host}" for host in SPARE_HOSTS]
+
+
+def endpoints() -> Endpoints:
+    """What phone, transports and proxy are told."""
+    return Endpoints(
+        proxy=PROXY,
+        dns=f"{DNS_ADDRESS}:53",
+        spare={interface: spare_addresses(interface) for interface in PHONE_INTERFACES},
+    )
+
+
+def mac(node: str, interface: str) -> str:
+    """The fixed hardware address of an interface (locally administered)."""
+    ends = [end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))]
+    return f"02:6d:70:00:00:{ends.index((node, interface)) + 1:02x}"
+
+
+def wire_commands(pids: dict[str, int]) -> list[str]:
+    """`ip` commands that make every veth pair between the namespaces of the processes `pids`."""
+    return [
+        f"link add {w.interface_a} address {mac(w.node_a, w.interface_a)} netns {pids[w.node_a]} type veth "
+        f"peer name {w.interface_b} address {mac(w.node_b, w.interface_b)} netns {pids[w.node_b]}"
+        for w in WIRES
+    ]
+
+
+def interfaces_of(node: str) -> list[str]:
+    """Interfaces of a node, without ``lo``."""
+    return [
+        interface
+        for wire in WIRES
+        for owner, interface in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))
+        if owner == node
+    ]
+
+
+def address_commands(node: str) -> list[str]:
+    """`ip` commands that bring a node's interfaces up with addresses and neighbours."""
+    commands = []
+    for interface in interfaces_of(node):
+        if address := ADDRESSES.get((node, interface)):
+            commands.append(f"addr add {address} dev {interface}")
+        commands.append(f"link set {interface} up")
+    return commands + [
+        f"neigh replace {address} lladdr {known} dev {interface} nud permanent"
+        for interface, address, known in neighbours_of(node)
+    ]
+
+
+def neighbours_of(node: str) -> list[tuple[str, str, str]]:
+    """What a node knows of others without asking: its interface, their address, their hardware address."""
+    found = []
+    for one, other in NEIGHBOURS:
+        for (owner, interface), peer in ((one, other), (other, one)):
+            if owner == node:
+                address = ADDRESSES[peer].split("/")[0]
+                spare = spare_addresses(peer[1]) if peer[0] == "phone" else []
+                found += [(interface, known, mac(*peer)) for known in (address, *spare)]
+    return found
+
+
+ROUTES: Final = {
+    # For the phone's own datagrams, when no transport carries them; everything else has no way past the proxy.
+    "router": (f"route add {ECHO_ADDRESS}/32 via {PROXY}",),
+    "proxy": (
+        f"route add 10.64.0.0/16 via {ROUTER_LAN}",
+        *(f"route add {half} via {ORIGIN_WAN}" for half in _ORIGIN_HALVES),
+    ),
+    "origin": (f"route replace local {NETWORK} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
+    "peer": (f"route add {NETWORK} via {ORIGIN_PEER}",),
+}
+
+
+def phone_route_commands(primary: str) -> list[str]:
+    """Policy routing of the phone: a table per interface, a default route by each, and one that is preferred."""
+    commands = []
+    for metric, (interface, address) in zip((100, 200), PHONE_INTERFACES.items(), strict=True):
+        gateway, table = GATEWAYS[interface], ROUTE_TABLES[interface]
+        commands += [
+            f"route replace default via {gateway} dev {interface} table {table}",
+            f"route add default via {gateway} dev {interface} metric {metric}",
+            f"rule add from {address} table {table} priority {table}",
+        ]
+    return [*commands, primary_command(primary, GATEWAYS[primary])]

@@ -1,0 +1,97 @@
+"""What is recorded of the machine that a run is made on, so that somebody else can make it again."""
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from mplab.base import programs
+from mplab.format.manifest import GitRecord, HostRecord
+
+_OPTIONAL = ("pesqc2",)
+"""Extras that scores use when they are there."""
+
+LOCKS = ("requirements/lock.txt", "go.mod", "go.sum", "tools/appium/package.json", "tools/appium/package-lock.json")
+"""What `make setup` installs, to the version and checksum."""
+
+
+def describe_host() -> HostRecord:
+    """Kernel, processors, memory, distribution, MPTCP settings."""
+    directory = Path("/proc/sys/net/mptcp")
+    return HostRecord(
+        kernel=platform.release(),
+        cpus=os.cpu_count() or 1,
+        memory_bytes=psutil.virtual_memory().total,
+        distribution=platform.freedesktop_os_release().get("PRETTY_NAME", "unknown"),
+        mptcp={path.name: _read(path) for path in sorted(directory.glob("*"))} if directory.exists() else {},
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str]:
+    """Name → version of mplab, Python, and everything that a run runs or imports; "" where it is not known.
+
+    Args:
+        further: programs of the run beside those that every lab needs.
+    """
+    versions = {"mplab": importlib.metadata.version("mplab"), "python": platform.python_version()}
+    versions |= programs.versions(further)
+    for name in json.loads((programs.APPIUM_DIR / "package.json").read_text())["dependencies"]:
+        package = programs.APPIUM_DIR / "node_modules" / name / "package.json"
+        versions[name] = json.loads(package.read_text())["version"] if package.exists() else ""
+    for name in _OPTIONAL:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    for requirement in sorted(importlib.metadata.requires("mplab") or []):
+        if "extra ==" not in requirement:
+            name = requirement.split(">=")[0].split("==")[0].split(";")[0].strip()
+            versions[name] = importlib.metadata.version(name)
+    return versions
+
+
+def describe_git() -> GitRecord:
+    """Commit of the checkout, and whether it has changes."""
+    commit = _git("rev-parse", "HEAD")
+    return GitRecord(commit=commit or None, dirty=bool(commit and _git("status", "--porcelain")))
+
+
+def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
+    """The files of the source tree that fix the versions of everything, and which ones these are, in words.
+
+    Args:
+        commit: of the tree that is meant; when this checkout has not got it, or it is None, the files are those here.
+    """
+    if commit and re.fullmatch(r"[0-9a-f]{7,64}", commit):
+        shown = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}
+        if all(shown.values()):
+            return shown, f"commit {commit}"
+    paths = {name: programs.CHECKOUT / name for name in LOCKS}
+    there = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    return there, "the checkout that the bundle was made with, since it has not got the commit of the run"
+
+
+def _git(*arguments: str) -> str:
+    return _git_output(*arguments).decode(errors="replace").strip()
+
+
+def _git_output(*arguments: str) -> bytes:
+    """What git writes; nothing when it fails."""
+    argv = ["git", "-C", str(programs.CHECKOUT), *arguments]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return b""
+    return done.stdout if done.returncode == 0 else b""

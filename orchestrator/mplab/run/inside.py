@@ -1,0 +1,55 @@
+"""What runs inside a lab, in its namespaces when it has some: ``python -m mplab.run.inside run DIR`` and ``… lab``.
+
+Started by `mplab.cli` through `mplab.base.enter`; not for people. Standard output carries JSON lines:
+``{"event": "up", …}`` of a lab, ``{"event": "error", "error": TEXT}`` when it ends with an error.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from mplab.base import logs
+from mplab.base.enter import in_lab
+from mplab.base.errors import LabNotReadyError, MplabError
+from mplab.lab.session import LabSession, LabSettings
+from mplab.run.run import Run
+
+
+def _lab(settings: LabSettings) -> None:
+    stop = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    with LabSession(settings) as session:
+        print(json.dumps({"event": "up", "lab": os.environ["MPLAB_LAB"], **session.describe()}), flush=True)
+        if settings.keep:
+            stop.wait()
+
+
+def main(argv: list[str]) -> int:
+    """Run one verb; its exit code."""
+    if not in_lab():
+        raise LabNotReadyError("this runs inside a lab only: use mplab run, or mplab lab up")
+    verb, argument = argv
+    logs.configure(for_people=False)
+    try:
+        if verb == "run":
+            Run(Path(argument)).execute()
+        else:
+            _lab(LabSettings(**json.loads(argument)))
+    except MplabError as error:
+        # On standard output, which is a pipe: the disk that the logs are on may be full.
+        print(json.dumps({"event": "error", "error": str(error)}), flush=True)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

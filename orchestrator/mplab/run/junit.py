@@ -1,0 +1,131 @@
+"""``junit.xml``: the outcomes of a run as continuous integration reads them."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from mplab.base.files import replace
+from mplab.format.events import Event
+from mplab.format.plan import CellSpec
+from mplab.run.progress import planned_cells
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
+
+
+@dataclass
+class _Run:
+    """What of the events goes into the file."""
+
+    cells: list[CellSpec] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    finished: dict[str, Event] = field(default_factory=dict)
+    started: float | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One check that is no cell: ``failure`` and ``skipped`` say why, "" when it is neither."""
+
+    classname: str
+    name: str
+    failure: str = ""
+    skipped: str = ""
+
+
+def junit_xml(name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> str:
+    """The events of run `name` as JUnit XML, and after its cells some further checks.
+
+    Every planned cell is a ``testcase``. A failed cell has a ``failure``, an invalid one an ``error`` (what
+    was measured is not what was asked), one that did not run is ``skipped``; so is every transport that the
+    lab cannot run.
+    """
+    run = _read(events)
+    cases = [_case(cell, run.finished.get(cell.id)) for cell in run.cells]
+    cases += [_skipped_transport(transport, reason) for transport, reason in run.skipped]
+    cases += map(_check, checks)
+    return _document(name, cases, run.started)
+
+
+def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
+    totals = {
+        "tests": str(len(cases)),
+        "failures": _count(cases, "failure"),
+        "errors": _count(cases, "error"),
+        "skipped": _count(cases, "skipped"),
+        "time": f"{sum(float(case.get('time', '0')) for case in cases):.3f}",
+    }
+    root = ET.Element("testsuites", {"name": "mplab", **totals})
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **totals})
+    if started is not None:
+        suite.set("timestamp", datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    suite.extend(cases)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def checks_xml(name: str, checks: Iterable[Case]) -> str:
+    """Checks as JUnit XML, one ``testcase`` each."""
+    return _document(name, list(map(_check, checks)), None)
+
+
+def _check(check: Case) -> ET.Element:
+    case = ET.Element("testcase", {"classname": _clean(check.classname), "name": _clean(check.name)})
+    if check.failure:
+        message = _clean(check.failure)
+        ET.SubElement(case, "failure", {"message": message, "type": "gate"}).text = message
+    elif check.skipped:
+        ET.SubElement(case, "skipped", {"message": _clean(check.skipped)})
+    return case
+
+
+def write_junit(path: Path, name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> None:
+    """Write `junit_xml` to `path`, in place of an earlier one. Raises MplabError."""
+    replace(path, junit_xml(name, events, checks).encode())
+
+
+def _read(events: Iterable[Event]) -> _Run:
+    run = _Run()
+    for event in events:
+        match event["event"]:
+            case "run_planned":
+                run.cells = planned_cells(event)
+                run.skipped = [(item["transport"], item["reason"]) for item in event.get("skipped", ())]
+            case "run_started":
+                run.started = float(event["t"])
+            case "cell_started":
+                run.finished.pop(event["cell"], None)
+            case "cell_finished":
+                run.finished[event["cell"]] = event
+    return run
+
+
+def _case(cell: CellSpec, finished: Event | None) -> ET.Element:
+    case = ET.Element("testcase", {"classname": f"{cell.scenario}.{cell.transport}.{cell.link}", "name": cell.id})
+    if finished is None:
+        ET.SubElement(case, "skipped", {"message": "the run ended before this cell"})
+        return case
+    case.set("time", f"{float(finished.get('duration_s', 0.0)):.3f}")
+    outcome = finished["outcome"]
+    if outcome != "ok":
+        reasons = [_clean(str(reason)) for reason in finished.get("reasons", ())] or ["no reason given"]
+        tag = "failure" if outcome == "failed" else "error"
+        ET.SubElement(case, tag, {"message": reasons[0], "type": outcome}).text = "\n".join(reasons)
+    return case
+
+
+def _skipped_transport(transport: str, reason: str) -> ET.Element:
+    case = ET.Element("testcase", {"classname": "transport", "name": transport})
+    ET.SubElement(case, "skipped", {"message": _clean(reason)})
+    return case
+
+
+def _count(cases: Iterable[ET.Element], tag: str) -> str:
+    return str(sum(case.find(tag) is not None for case in cases))
+
+
+def _clean(text: str) -> str:
+    """`text` without what XML cannot hold (terminal colours, broken UTF-8)."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,65 @@
+"""Lab files that come with a run or bundle: what they would use, and whether this user has used them before."""
+
+import hashlib
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from mplab.base.errors import InputError
+from mplab.base.files import explained
+from mplab.base.state import state_directory
+from mplab.userfiles.lab import LabFile
+from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.places import PhoneShellFile, SshFile
+
+
+def outside(lab: LabFile) -> Iterator[str]:
+    """Yield one phrase for each thing that a lab uses beyond the namespaces of a virtual lab."""
+    for name, place in lab.places().items():
+        if isinstance(place, PhoneShellFile):
+            yield f"phones.{name}.root_shell runs on this host: {shlex.join(place.command)}"
+        elif place.host:
+            yield f"logs in to {place.user}@{place.host}:{place.port} with {_key_of(place)}"
+        else:
+            yield f"servers.{name} shapes {place.interface} of this host"
+    for name, phone in lab.phones.items():
+        if phone.driver == "adb":
+            yield f"phones.{name} is the Android device {phone.serial or 'that is connected'}"
+    if lab.proxy is not None:
+        yield f"starts containers with the Docker engine {lab.proxy.engine or 'of this host, or of $DOCKER_HOST'}"
+
+
+def _key_of(place: SshFile) -> str:
+    return f"the key {place.key}" if place.key else "the keys of the SSH agent"
+
+
+def remember_lab(use: LabUse) -> None:
+    """Note that the user has started a run with this lab file. Raises MplabError when that cannot be written."""
+    if use.file is None or not (found := list(outside(use.file))):
+        return
+    path = _note(use.file)
+    with explained(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_text("\n".join([*found, ""]), encoding="utf-8")
+
+
+def check_lab(use: LabUse, whose: object) -> None:
+    """Check that a lab file from elsewhere uses nothing beyond the virtual lab, or was used by this user before.
+
+    Args:
+        use: the lab.
+        whose: the bundle or run directory that its file came with.
+
+    Raises:
+        InputError: neither; the message lists what the lab file would use.
+    """
+    if use.file is None or not (found := list(outside(use.file))) or _note(use.file).is_file():
+        return
+    raise InputError(
+        f"{whose}: lab.yaml: its lab would be used from this host: {'; '.join(found)}. Read lab.yaml; --allow-lab uses "
+        "it, --lab FILE another one"
+    )
+
+
+def _note(lab: LabFile) -> Path:
+    return state_directory() / "labs" / hashlib.sha256(lab.model_dump_json().encode()).hexdigest()[:32]

@@ -1,0 +1,67 @@
+"""How long cells took in earlier runs of an experiment: what its plan is taken to need."""
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import InputError
+from mplab.format.events import read_events
+from mplab.format.plan import CELL_OVERHEAD_S, CellSpec, Plan
+from mplab.run.progress import planned_cells
+from mplab.userfiles.experiment import Experiment
+
+_MOST_RUNS = 10
+_ID = "[0-9a-f]" * 6
+
+
+def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
+    """The plan with an estimate from earlier runs, and how many of their cells it is from; 0: as it was.
+
+    A cell is taken to need the median of the cells of its scenario, transport and link; without any, of its scenario
+    and transport; without any, what its scenario says. Cells whose scenario had other parameters do not count.
+
+    Args:
+        plan: as made of the experiment.
+        experiment: what is planned.
+        runs: folder of runs, of which the newest of the same name are read.
+    """
+    uses = {use.label: use.to_json() for use in experiment.scenarios}
+    exactly: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    roughly: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    count = 0
+    folders = sorted(runs.glob(f"*-{experiment.name}-{_ID}"), key=lambda path: path.name, reverse=True)
+    for folder in folders[:_MOST_RUNS]:
+        for cell, took_s in _finished(folder, uses):
+            exactly[cell.scenario, cell.transport, cell.link].append(took_s)
+            roughly[cell.scenario, cell.transport].append(took_s)
+            count += 1
+
+    def expected_s(cell: CellSpec) -> float:
+        found = exactly.get((cell.scenario, cell.transport, cell.link)) or roughly.get((cell.scenario, cell.transport))
+        return statistics.median(found) if found else experiment.scenario(cell.scenario).estimate_s + CELL_OVERHEAD_S
+
+    return (replace(plan, estimate_s=sum(map(expected_s, plan.cells))), count) if count else (plan, 0)
+
+
+def _finished(folder: Path, uses: dict[str, dict[str, Any]]) -> Iterator[tuple[CellSpec, float]]:
+    """Cells of a run, whose scenarios are the same, with the seconds that all their attempts took."""
+    with suppress(OSError, ValueError, KeyError, TypeError, InputError):
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        same = {use["label"] for use in manifest["experiment"]["scenarios"] if use == uses.get(use["label"])}
+        cells: dict[str, CellSpec] = {}
+        begun: dict[str, float] = {}
+        for event in read_events(folder / "events.jsonl"):
+            match event["event"]:
+                case "run_planned":
+                    cells = {cell.id: cell for cell in planned_cells(event) if cell.scenario in same}
+                case "run_started":
+                    begun.clear()
+                case "cell_started":
+                    begun.setdefault(event["cell"], event["t"])
+                case "cell_finished" if event["cell"] in begun and event["cell"] in cells:
+                    yield cells[event["cell"]], event["t"] - begun.pop(event["cell"])

@@ -1,0 +1,77 @@
+"""What others tell a run that goes on: to wait between two cells, and until when it may take."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mplab.format.events import EventLog, EventTail
+
+_POLL_S = 0.5
+
+
+class Orders:
+    """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
+
+    They last until the run is resumed: that takes them back.
+
+    Args:
+        events: the run's log, which it writes to.
+        sleep: waits so many seconds.
+    """
+
+    def __init__(self, events: EventLog, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._events = events
+        self._sleep = sleep
+        self._tail = EventTail(events.path)
+        self._paused = False
+        self.ends_by: datetime | None = None
+        """When the run is to have ended."""
+        self._read()
+
+    def __enter__(self) -> Self:
+        """The orders themselves."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Read no more."""
+        self._tail.close()
+
+    def obey(self) -> None:
+        """Wait as long as the run is to wait."""
+        if not self._waits():
+            return
+        self._events.append("run_paused")
+        while self._waits():
+            self._sleep(_POLL_S)
+        self._events.append("run_continued")
+
+    def _waits(self) -> bool:
+        self._read()
+        return self._paused
+
+    def _read(self) -> None:
+        for event in self._tail.poll():
+            match event["event"]:
+                case "pause_asked":
+                    self._paused = True
+                case "continue_asked":
+                    self._paused = False
+                case "deadline_set":
+                    self.ends_by = datetime.fromtimestamp(event["ends_by"]).astimezone()
+                case "run_resumed":
+                    self._paused, self.ends_by = False, None
+
+
+def order(events_file: Path, event: str) -> None:
+    """Append an order to the events of a run or campaign that another process writes to.
+
+    Raises:
+        MplabError: it cannot be written.
+    """
+    with EventLog(events_file, beside=True) as events:
+        events.append(event)

@@ -1,0 +1,175 @@
+"""How far a run is: a pure reading of its events, for ``mplab status`` and the live display."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mplab.format.events import Event
+from mplab.format.manifest import Outcome
+from mplab.format.plan import CellSpec, EstimateTracker
+
+RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """A run at the moment of its last event."""
+
+    state: RunState = "planned"
+    """A killed run stays "running": whether somebody still holds its lock tells."""
+    total: int = 0
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    """Of the cells that have finished, by id."""
+    skipped: tuple[tuple[str, str], ...] = ()
+    """Transports that this lab cannot run: label and reason."""
+    cut: str = ""
+    """What ended the run before its plan was done; "": nothing."""
+    left_out: int = 0
+    """Cells that it was ended before."""
+    retried: int = 0
+    """Attempts that failed and were made again."""
+    current_cell: str | None = None
+    current_step: str | None = None
+    attempt: int = 0
+    """Of the current cell, 1…"""
+    started: float | None = None
+    """Unix seconds: the first start."""
+    updated: float | None = None
+    """Unix seconds: the last event."""
+    eta_s: float = 0.0
+    """Time that the cells without outcome still need, seconds."""
+
+    @property
+    def done(self) -> int:
+        """Cells with an outcome."""
+        return len(self.outcomes)
+
+    @property
+    def ok(self) -> int:
+        """Cells that can be averaged."""
+        return self._count("ok")
+
+    @property
+    def invalid(self) -> int:
+        """Cells whose transport or link was not what was asked."""
+        return self._count("invalid")
+
+    @property
+    def failed(self) -> int:
+        """Cells that could not be completed."""
+        return self._count("failed")
+
+    @property
+    def remaining(self) -> int:
+        """Cells without an outcome, the current one among them."""
+        return self.total - self.done
+
+    @property
+    def good(self) -> bool:
+        """Every cell is ok that the run was not ended before by its own rules."""
+        return self.ok + self.left_out == self.total
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> "RunProgress":
+        """The state after `events`; names that it does not know change nothing."""
+        tracker = ProgressTracker()
+        for event in events:
+            tracker.feed(event)
+        return tracker.progress()
+
+    def _count(self, outcome: Outcome) -> int:
+        return sum(found == outcome for found in self.outcomes.values())
+
+
+class ProgressTracker:
+    """Follows a run event by event, for a display that is drawn again and again."""
+
+    def __init__(self) -> None:
+        """Before the first event."""
+        self._state: RunState = "planned"
+        self._total = 0
+        self._outcomes: dict[str, Outcome] = {}
+        self._skipped: tuple[tuple[str, str], ...] = ()
+        self._cut = ""
+        self._left_out = 0
+        self._retried = 0
+        self._cell: str | None = None
+        self._step: str | None = None
+        self._attempt = 0
+        self._started: float | None = None
+        self._updated: float | None = None
+        self._estimate = EstimateTracker((), 0.0)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event into account."""
+        self._updated = float(event["t"])
+        match event["event"]:
+            case "run_planned":
+                self._plan(event)
+            case "run_started" | "run_resumed":
+                self._state = "running"
+                self._cut, self._left_out = "", 0
+                for cell in event.get("again", ()):
+                    self._outcomes.pop(cell, None)
+                    self._estimate.reopened(cell)
+                self._started = self._started if self._started is not None else float(event["t"])
+                self._leave_cell()
+            case "cell_started":
+                self._cell, self._attempt = str(event["cell"]), int(event.get("attempt", 1))
+                self._step = None
+                self._outcomes.pop(self._cell, None)
+                self._estimate.reopened(self._cell)
+            case "cell_step":
+                self._step = str(event["step"])
+            case "cell_retried":
+                self._retried += 1
+            case "cell_finished":
+                self._outcomes[str(event["cell"])] = event["outcome"]
+                self._estimate.finished(str(event["cell"]), float(event.get("duration_s", 0.0)))
+                self._leave_cell()
+            case "run_cut":
+                self._cut, self._left_out = str(event["reason"]), len(event["cells"])
+            case "run_paused":
+                self._state = "paused"
+            case "run_continued":
+                self._state = "running"
+            case "run_interrupted":
+                self._state = "interrupted"
+                self._leave_cell()
+            case "run_finished":
+                self._state = "finished"
+                self._leave_cell()
+
+    def progress(self) -> RunProgress:
+        """The state after the last event."""
+        return RunProgress(
+            state=self._state,
+            total=self._total,
+            outcomes=dict(self._outcomes),
+            skipped=self._skipped,
+            cut=self._cut,
+            left_out=self._left_out,
+            retried=self._retried,
+            current_cell=self._cell,
+            current_step=self._step,
+            attempt=self._attempt,
+            started=self._started,
+            updated=self._updated,
+            eta_s=self._estimate.remaining_s(),
+        )
+
+    def _plan(self, event: Event) -> None:
+        cells = planned_cells(event)
+        self._total = len(cells)
+        self._estimate = EstimateTracker(cells, float(event.get("estimate_s", 0.0)))
+        self._skipped = tuple((item["transport"], item["reason"]) for item in event.get("skipped", ()))
+
+    def _leave_cell(self) -> None:
+        self._cell, self._step, self._attempt = None, None, 0
+
+
+def planned_cells(event: Event) -> list[CellSpec]:
+    """The cells in a ``run_planned`` event; keys of a later version are left out."""
+    names = CellSpec.__dataclass_fields__
+    cells: list[Mapping[str, Any]] = event["cells"]
+    return [CellSpec(**{key: value for key, value in cell.items() if key in names}) for cell in cells]

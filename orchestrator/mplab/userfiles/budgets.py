@@ -1,0 +1,161 @@
+"""Budgets of an experiment file: what a metric must keep to, for `mplab run` and `mplab compare` to end well."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from mplab.base.suggest import show, unknown
+from mplab.format.units import Percent
+from mplab.userfiles.check import Checker
+from mplab.userfiles.yaml import KeyPath
+
+Statistic = Literal["median", "mean", "p75", "p90", "p95", "worst"]
+
+_LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][A-Za-z/%]*)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A number in the unit that the file has; "" for a number alone."""
+
+    value: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """As a file would say it."""
+        return f"{self.value:g} {self.unit}".rstrip()
+
+
+def parse_limit(found: object) -> Limit:
+    """``"2 s"``, ``"4.1"`` or ``4.1`` → a limit; whether the unit is the metric's is checked with the metrics.
+
+    Raises:
+        ValueError: no number with a unit, or no number.
+    """
+    readable = isinstance(found, str | int | float) and not isinstance(found, bool)
+    match = _LIMIT.fullmatch(str(found).strip()) if readable else None
+    if match is None:
+        raise ValueError(f"limit {show(found)}: a number with the metric's unit is needed, like '2 s'")
+    return Limit(float(match["number"]), match["unit"] or "")
+
+
+LimitText = Annotated[
+    Any,  # a Limit
+    BeforeValidator(parse_limit),
+    PlainSerializer(lambda limit: limit and limit.text, when_used="json"),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["2 s", "5 Mbit/s", 4.1]}),
+]
+
+
+class BudgetFile(BaseModel):
+    """What one metric must keep to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    transport: str = Field("", description="Label of the transport that it is about; all by default.")
+    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
+    links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
+    labels: dict[str, str] = Field({}, description="Labels of the values that it is about: {size: 1 MB}.")
+    statistic: Statistic = Field("median", description="Of the values: what must keep to it.")
+    at_most: LimitText | None = Field(None, description="The most that is allowed.")
+    at_least: LimitText | None = Field(None, description="The least that is allowed.")
+    no_worse_than: Percent | None = Field(None, description="How much worse than the baseline, in mplab compare.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        limits = (self.at_most, self.at_least, self.no_worse_than)
+        if all(limit is None for limit in limits):
+            raise ValueError("a budget needs 'at_most', 'at_least' or 'no_worse_than'")
+        if self.no_worse_than is not None and self.statistic != "median":
+            raise ValueError(f"'no_worse_than' is about the median, not about '{self.statistic}'")
+        most, least = self.at_most, self.at_least
+        if most is not None and least is not None and most.unit == least.unit and least.value > most.value:
+            raise ValueError(f"at least {least.text} and at most {most.text}: nothing is both")
+        return self
+
+
+_BUDGET_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [BUDGET := BudgetFile.model_json_schema(), {"type": "array", "items": BUDGET}]},
+}
+
+BudgetsByMetric = Annotated[dict[str, Any], WithJsonSchema(_BUDGET_SCHEMA)]
+"""Metric → a budget, or a list of them; each is read by itself, so that its mistakes are named where they stand."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one metric must keep to; ``place`` is its file and line."""
+
+    metric: str
+    place: str
+    transport: str = ""
+    """Label; "": all."""
+    scenarios: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    labels: Mapping[str, str] | None = None
+    statistic: Statistic = "median"
+    at_most: Limit | None = None
+    at_least: Limit | None = None
+    no_worse_than_percent: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json."""
+        content = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        del content["place"]
+        return {**content, "labels": dict(self.labels or {})}
+
+
+def read_budgets(
+    checker: Checker, transports: Sequence[str], scenarios: Sequence[str], links: Sequence[str]
+) -> list[Budget]:
+    """The readable budgets of a document, in its order; what is wrong with the others is noted.
+
+    Args:
+        checker: of an experiment file.
+        transports: labels of its transports.
+        scenarios: labels of its scenarios.
+        links: names of its link conditions.
+    """
+    found = []
+    given = checker.document.data.get("budgets")
+    for metric, entry in given.items() if isinstance(given, dict) else ():
+        several = isinstance(entry, list)
+        if several and not entry:
+            checker.add(("budgets", metric), "empty: at least 1 needed")
+        for place, one in enumerate(entry if several else (entry,)):
+            path: KeyPath = ("budgets", metric, place) if several else ("budgets", metric)
+            file = checker.model(BudgetFile, one, path)
+            if file is None:
+                continue
+            _check_names(checker, (*path, "transport"), "transport label", file.transport, transports)
+            for index, label in enumerate(file.scenarios):
+                _check_names(checker, (*path, "scenarios", index), "scenario label", label, scenarios)
+            for index, name in enumerate(file.links):
+                _check_names(checker, (*path, "links", index), "link", name, links)
+            found.append(_budget(metric, checker.document.place(path), file))
+    return found
+
+
+def _check_names(checker: Checker, path: KeyPath, kind: str, name: str, known: Sequence[str]) -> None:
+    if name and name not in known:
+        checker.add(path, unknown(kind, name, known))
+
+
+def _budget(metric: str, place: str, file: BudgetFile) -> Budget:
+    return Budget(
+        metric=metric,
+        place=place,
+        transport=file.transport,
+        scenarios=file.scenarios,
+        links=file.links,
+        labels=file.labels,
+        statistic=file.statistic,
+        at_most=file.at_most,
+        at_least=file.at_least,
+        no_worse_than_percent=file.no_worse_than,
+    )

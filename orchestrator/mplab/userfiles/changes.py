@@ -1,0 +1,368 @@
+"""What happens to the paths while a scenario runs: ``changes`` of a link condition, as written and spread out in time.
+
+A file says a change once; `spread` makes single moments of it: repetitions and steps are counted out, and each
+moment has the whole condition that its path is under from then on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from mplab.base.paths import INTERFACES
+from mplab.format.direction import WAYS, Distribution, Queue, Way
+from mplab.format.path import PathCondition
+from mplab.format.units import DurationMs, DurationS, Percent, format_duration_ms, format_duration_s
+from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
+
+MAX_MOMENTS = 10_000
+"""Of one link condition."""
+
+LONGEST_S = 3600.0
+DEFAULT_GONE_S = 3.0
+"""How long no access point is heard between two that are not linked: scanning, association, DHCP."""
+
+PathName = Literal["wifi", "lte"]
+
+_VALUES = ("down", "up", *PATH_KEYS)
+_GRADUAL = ("down", "up", "rtt", "loss", "jitter", "reorder", "duplicate")
+_PRESENCE = ("interface", "radio", "access_point")
+
+
+def _within(time_s: float) -> float:
+    if time_s > LONGEST_S:
+        raise ValueError(f"time {format_duration_s(time_s)}: must be at most {format_duration_s(LONGEST_S)}")
+    return time_s
+
+
+_UNSAID: Any = ""
+"""What a file does not give; `ChangeFile.has` tells it from what it gives."""
+
+_Time = Annotated[DurationS, AfterValidator(_within)]
+
+
+class ChangeFile(BaseModel):
+    """One change as written in a file. What is left out stays as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: _Time = Field(description="When, from the beginning of the scenario.")
+    path: PathName = Field(description="Which path.")
+    down: DirectionKey = Field(default=None, description="New rate towards the phone, or what else is new that way.")
+    up: DirectionKey = Field(default=None, description="New rate from the phone, or what else is new that way.")
+    rtt: DurationMs = Field(default=0.0, description="New round-trip time.")
+    loss: LossKey = Field(default=0.0, description="New share of packets lost at random, or {p, r, good, bad}.")
+    jitter: DurationMs = Field(default=0.0, description="New variation of the one-way delay.")
+    distribution: Distribution = Field(default="uniform", description="New distribution of the jitter.")
+    reorder: Percent = Field(default=0.0, description="New share of packets that skip the delay.")
+    duplicate: Percent = Field(default=0.0, description="New share of packets that come twice.")
+    queue: QueueKey = Field(default=Queue(), description="New queue.")
+    interface: Literal["down", "up"] = Field(
+        default=_UNSAID, description="The phone's interface is switched off or on; its addresses and routes go with it."
+    )
+    radio: Literal["off", "on"] = Field(
+        default=_UNSAID, description="The path loses everything, while the phone's interface stays up."
+    )
+    access_point: Literal["new"] = Field(
+        default=_UNSAID, description="The access point is lost; another one gives the interface another address."
+    )
+    gone: _Time = Field(default=DEFAULT_GONE_S, description="Between the two access points.")
+    route: Literal["default"] = Field(
+        default=_UNSAID, description="The phone's default route goes over this path from now on."
+    )
+    multipath: Literal["on", "off", "backup"] = Field(
+        default=_UNSAID, description="What kernel Multipath TCP may use the interface for."
+    )
+    over: _Time = Field(default=0.0, description="The values are reached in steps, over so long.")
+    steps: int = Field(
+        default=0, ge=2, le=1000, description="How many steps; the first is at 'at', the last after 'over'."
+    )
+    every: _Time = Field(default=0.0, description="It happens again and again, at this distance.")
+    until: _Time = Field(default=0.0, description="When it happens last, at most.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        effects = [*_VALUES, *_PRESENCE, "route", "multipath"]
+        if not self.has(*effects):
+            yield f"changes nothing: one of {', '.join(effects)} is needed"
+        present = [name for name in _PRESENCE if self.has(name)]
+        if len(present) > 1:
+            yield f"{' and '.join(present)} in one change: one of them"
+        if self.has("gone") and not self.has("access_point"):
+            yield "'gone' says how long there is no access point: it needs 'access_point'"
+        for one, other in (("over", "steps"), ("every", "until")):
+            if self.has(one) != self.has(other):
+                there, lacking = (one, other) if self.has(one) else (other, one)
+                yield f"'{there}' without '{lacking}': give both or none"
+        yield from self._problems_of_steps()
+        yield from self._problems_of_repetition()
+
+    def _problems_of_steps(self) -> Iterator[str]:
+        if not self.has("over"):
+            return
+        if not self.over:
+            yield "over 0 s: must be more than 0"
+        sudden = [name for name in ("queue", "distribution", *_PRESENCE, "route", "multipath") if self.has(name)]
+        if sudden or not self.has(*_GRADUAL):
+            found = f"'{sudden[0]}' cannot" if sudden else "nothing here can"
+            yield f"{found} change in steps: only {', '.join(_GRADUAL)} can"
+
+    def _problems_of_repetition(self) -> Iterator[str]:
+        if not self.has("every"):
+            return
+        every = format_duration_s(self.every)
+        if not self.every:
+            yield "every 0 s: must be more than 0"
+        if self.until < self.at + self.every:
+            until, second = format_duration_s(self.until), format_duration_s(self.at + self.every)
+            yield f"until {until}: every {every} needs a second time, at {second}"
+        if self.every <= self.lasts_s:
+            yield f"every {every}, but one time lasts {format_duration_s(self.lasts_s)}: they overlap"
+
+    def has(self, *names: str) -> bool:
+        """Whether the file gives one of these keys."""
+        return not self.model_fields_set.isdisjoint(names)
+
+    @property
+    def lasts_s(self) -> float:
+        """From the beginning of the change to its end, once."""
+        return self.over if self.has("over") else self.gone if self.has("access_point") else 0.0
+
+    def times_s(self) -> list[float]:
+        """When it begins."""
+        if not self.has("every"):
+            return [self.at]
+        count = int((self.until - self.at) / self.every + 1e-9) + 1
+        return [round(self.at + place * self.every, 6) for place in range(count)]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What happens to one path at one time."""
+
+    at_s: float
+    """Since the scenario began."""
+    path: PathName
+    condition: PathCondition
+    """What the path is under from now on (while its radio is on)."""
+    reshaped: bool = False
+    """`condition` differs from the one before."""
+    interface: Literal["down", "up", ""] = ""
+    radio: Literal["off", "on", ""] = ""
+    access_point: Literal["lost", "new", ""] = ""
+    default_route: bool = False
+    multipath: Literal["on", "off", "backup", ""] = ""
+    text: str = ""
+    """For people: ``interface down``, ``loss 3 %``."""
+
+    @property
+    def device(self) -> str:
+        """The phone's interface."""
+        return INTERFACES[self.path]
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: what is not said does not change."""
+        said = {
+            "interface": self.interface,
+            "radio": self.radio,
+            "access_point": self.access_point,
+            "route": "default" if self.default_route else "",
+            "multipath": self.multipath,
+        }
+        ways: dict[str, Any] = {way: self.condition.way(way).to_json() for way in WAYS} if self.reshaped else {}
+        return {
+            "at_s": self.at_s,
+            "device": self.device,
+            "text": self.text,
+            **{name: value for name, value in said.items() if value},
+            **ways,
+        }
+
+
+@dataclass(frozen=True)
+class Misplaced:
+    """A change that cannot happen as it is written, where it stands."""
+
+    entry: int
+    text: str
+
+
+def spread(
+    paths: Mapping[PathName, PathCondition], changes: Sequence[ChangeFile], traces: Path
+) -> tuple[tuple[Moment, ...], list[Misplaced]]:
+    """Every moment of the changes, first one first, and which of them cannot happen.
+
+    Args:
+        paths: the conditions that the paths begin with.
+        changes: as written.
+        traces: folder of the traces.
+    """
+    count = sum(len(change.times_s()) * max(change.steps, 1) for change in changes)
+    if count > MAX_MOMENTS:
+        entry = max(range(len(changes)), key=lambda i: len(changes[i].times_s()) * max(changes[i].steps, 1))
+        return (), [Misplaced(entry, f"the changes are {count} moments: at most {MAX_MOMENTS} are allowed")]
+    given = [settings(change, traces) for change in changes]
+    overlaps = list(dict.fromkeys(_overlaps(changes, given)))
+    if overlaps:
+        return (), overlaps
+    states = {path: _PathState(path, condition) for path, condition in paths.items()}
+    moments: list[Moment] = []
+    misplaced: dict[int, Misplaced] = {}
+    for at_s, entry, stage in sorted(_stages(changes)):
+        try:
+            moments.append(states[changes[entry].path].happen(at_s, changes[entry], given[entry], stage))
+        except ValueError as error:
+            misplaced.setdefault(entry, Misplaced(entry, str(error)))  # its first time tells enough
+    return tuple(moments), list(misplaced.values())
+
+
+def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
+    """(time, entry, stage) of every moment; stages are the steps, or losing one access point and finding the other."""
+    for entry, change in enumerate(changes):
+        stages = change.steps if change.has("over") else 2 if change.has("access_point") else 1
+        for begin in change.times_s():
+            for stage in range(stages):
+                yield round(begin + change.lasts_s * stage / max(stages - 1, 1), 6), entry, stage
+
+
+def _overlaps(changes: Sequence[ChangeFile], given: Sequence[Sequence[Setting]]) -> Iterator[Misplaced]:
+    """Changes of the same thing at the same time."""
+    claims: dict[tuple[PathName, str], list[tuple[float, float, int, str]]] = {}
+    for entry, change in enumerate(changes):
+        things = {name: f"its {name}" for name in ("route", "multipath") if change.has(name)}
+        things |= {f"{one.way} {one.attribute}": f"its {one.key.replace('.', ' ')}" for one in given[entry]}
+        if change.has(*_PRESENCE):
+            things["presence"] = "whether it is there"
+        for thing, words in things.items():
+            spans = [(at_s, at_s + change.lasts_s, entry, words) for at_s in change.times_s()]
+            claims.setdefault((change.path, thing), []).extend(spans)
+    for (path, _), spans in claims.items():
+        spans.sort()
+        end, owner = -1.0, -1
+        for begin, last, entry, words in spans:
+            if begin <= end and entry != owner:
+                when, other = format_duration_s(begin), min(entry, owner)
+                text = f"overlaps with changes[{other}]: both change {path}, {words}, at {when}"
+                yield Misplaced(max(entry, owner), text)
+                break
+            if last >= end:
+                end, owner = last, entry
+
+
+@dataclass
+class _PathState:
+    """A path as it is at one time of the story."""
+
+    path: PathName
+    condition: PathCondition
+    up: bool = True
+    lit: bool = True
+    begun: dict[tuple[Way, str], Any] = field(default_factory=dict)
+    """The values with which the change in steps that goes on now began."""
+
+    def happen(self, at_s: float, change: ChangeFile, given: Sequence[Setting], stage: int) -> Moment:
+        """The next moment of a change. Raises ValueError: it cannot happen."""
+        when = format_duration_s(at_s)
+        self._check(change, when)
+        last = not change.has("access_point") or stage == 1
+        before = self.condition
+        if last:
+            self.condition = self._changed(change, given, stage, when)
+        access_point: Literal["lost", "new", ""] = ""
+        if change.has("access_point"):
+            access_point = "new" if last else "lost"
+        if change.has("interface"):
+            self.up = change.interface == "up"
+        if change.has("radio"):
+            self.lit = change.radio == "on"
+        if access_point == "new":
+            self.lit = True  # the new one is heard
+        reshaped = self.condition != before
+        return Moment(
+            at_s=at_s,
+            path=self.path,
+            condition=self.condition,
+            reshaped=reshaped,
+            interface=change.interface,
+            radio=change.radio,
+            access_point=access_point,
+            default_route=change.has("route") and last,
+            multipath=change.multipath if last else "",
+            text=_words(change, given, access_point, self.condition if last else None),
+        )
+
+    def _check(self, change: ChangeFile, when: str) -> None:
+        if change.has("interface") and (change.interface == "up") == self.up:
+            raise ValueError(
+                f"interface {change.interface} at {when}: the interface of {self.path} is {change.interface} already"
+            )
+        if change.has("radio") and (change.radio == "on") == self.lit:
+            raise ValueError(f"radio {change.radio} at {when}: the radio of {self.path} is {change.radio} already")
+        needs = next((n for n in ("access_point", "route", "multipath") if change.has(n)), "")
+        if needs and not self.up:
+            raise ValueError(f"{needs} at {when}: the interface of {self.path} is down then")
+
+    def _changed(self, change: ChangeFile, given: Sequence[Setting], stage: int, when: str) -> PathCondition:
+        values: dict[Way, dict[str, Any]] = {"down": {}, "up": {}}
+        for setting in given:
+            value = self._step(setting, change, stage, when) if change.has("over") else setting.value
+            values[setting.way][setting.attribute] = value
+        down, up = (replace(self.condition.way(way), **values[way]) for way in WAYS)
+        condition = PathCondition(down=down, up=up)
+        for problem in condition.problems():
+            raise ValueError(f"at {when}: {problem}")
+        return condition
+
+    def _step(self, setting: Setting, change: ChangeFile, stage: int, when: str) -> Any:  # noqa: ANN401 - as it has it
+        """The value of one step between that at the beginning and the setting's."""
+        place = (setting.way, setting.attribute)
+        if stage == 0:
+            self.begun[place] = getattr(self.condition.way(setting.way), setting.attribute)
+        begin, target = self.begun[place], setting.value
+        if begin == target:
+            return target
+        if setting.attribute == "rate_kbps" and (begin is None or target is None):
+            raise ValueError(f"at {when}: an unlimited rate cannot change in steps")
+        if not (isinstance(begin, float) and isinstance(target, float)):
+            text = f"at {when}: '{setting.key.replace('.', ' ')}' cannot change in steps: only numbers can"
+            raise ValueError(text)  # noqa: TRY004 - what the file says cannot happen
+        value = begin + (target - begin) * (stage + 1) / change.steps
+        if setting.attribute == "delay_ms":
+            return round(2 * value, 6) / 2  # half of a rounded RTT: a file says the RTT
+        return round(value, 6)
+
+
+def _words(change: ChangeFile, given: Sequence[Setting], access_point: str, condition: PathCondition | None) -> str:
+    words = [f"{name} {getattr(change, name)}" for name in ("interface", "radio", "multipath") if change.has(name)]
+    if access_point:
+        words.append("access point lost" if access_point == "lost" else "new access point")
+    if condition is not None:
+        if change.has("route"):
+            words.append("default route")
+        keys = sorted(dict.fromkeys(setting.key for setting in given), key=_place)
+        words += [_value_words(key, condition, keys) for key in keys]
+    return ", ".join(words)
+
+
+def _place(key: str) -> int:
+    """Where a key of a path, or the direction that a key is of, stands in a text."""
+    return _VALUES.index(key.partition(".")[0])
+
+
+def _value_words(key: str, condition: PathCondition, given: Sequence[str]) -> str:
+    """``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
+    way, dot, inner = key.partition(".")
+    if way not in WAYS:
+        other = condition.up if f"down.{key}" in given else condition.down
+        value = format_duration_ms(condition.rtt_ms) if key == "rtt" else other.text(key)
+        return f"{key} {value}"
+    direction = condition.down if way == "down" else condition.up
+    label = f"{way} {inner}" if dot and inner not in {"rate", "trace"} else way
+    return f"{label} {direction.text(inner or 'rate')}"

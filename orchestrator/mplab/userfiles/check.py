@@ -1,0 +1,197 @@
+"""From a document to models: one line for every problem: file, line, place, found, allowed."""
+
+import json
+import re
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from mplab.base.errors import InputError
+from mplab.base.suggest import describe, did_you_mean, unknown
+from mplab.userfiles.yaml import Document, KeyPath, Problem
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_MOST_LINES = 50
+_FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
+
+TEXT, MAPPING = "‹text›", "‹mapping›"
+"""Tags of the two ways to write a value, which are no keys of the file."""
+
+
+def tag_of(model: type[BaseModel]) -> str:
+    """The tag of a model that is one of several, chosen by what it says of itself."""
+    return f"‹{model.__name__}›"
+
+
+def _untagged(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    return tuple(part for part in loc if not (isinstance(part, str) and part.startswith("‹")))
+
+
+class Checker:
+    """Collects what is wrong in one document, so that a user sees all of it at once."""
+
+    def __init__(self, document: Document) -> None:
+        """Starts with the problems that reading the document has found."""
+        self.document = document
+        self._problems: set[Problem] = set(document.problems)
+
+    def add(self, path: KeyPath, text: str) -> None:
+        """Note that what stands at `path` is wrong."""
+        self._problems.add(self.document.problem(path, text))
+
+    def model(
+        self, model: type[Model], value: object, path: KeyPath = (), *, also: tuple[str, ...] = ()
+    ) -> Model | None:
+        """`value`, which stands at `path`, as `model`; None when it is wrong, which is then noted.
+
+        Keys in `also` are read elsewhere: they are no mistake here, and named among the allowed ones.
+        """
+        if not isinstance(value, Mapping):
+            allowed = ", ".join(sorted([*_keys(model), *also]))
+            self.add(path, f"found {describe(value)}, a mapping is needed; keys: {allowed}")
+            return None
+        given = {key: item for key, item in value.items() if key not in also}
+        try:
+            # Strict JSON mode: lists become tuples, but no text becomes a number and no number a truth.
+            return model.model_validate_json(json.dumps(given), strict=True)
+        except ValidationError as error:
+            self._note(model, path, also, error)
+            return None
+
+    def _note(self, model: type[BaseModel], base: KeyPath, also: tuple[str, ...], error: ValidationError) -> None:
+        values: dict[KeyPath, list[str]] = {}
+        for details in error.errors(include_url=False):
+            loc = tuple(part for part in details["loc"] if part not in {TEXT, MAPPING})
+            keys = _untagged(loc)
+            kind, found, path = details["type"], details["input"], (*base, *keys)
+            if kind == "missing":
+                add = f": write '{keys[-1]}: 1'" if keys[-1] in _FORMAT_KEYS else ""
+                self.add(path[:-1], f"key '{keys[-1]}' is missing{add}")
+            elif kind == "extra_forbidden":
+                allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(keys) == 1 else ())]
+                problem = unknown("key", str(keys[-1]), allowed)
+                self._problems.add(self.document.problem(path, problem, path[:-1]))
+            elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
+                continue  # too short only without its wrong items, which are named
+            else:
+                while len(path) > len(base) and not self.document.holds(path):
+                    path = path[:-1]  # pydantic names the branch of a union as if it were a key
+                values.setdefault(path, []).append(_explain(model, details, loc))
+        for path, texts in values.items():
+            self.add(path, "; or ".join(dict.fromkeys(texts)))
+
+    def lines(self) -> list[str]:
+        """The problems, first line first; those of other files after its own."""
+        ordered = sorted(self._problems, key=lambda problem: (problem.file != self.document.file, problem))
+        return [problem.render() for problem in ordered]
+
+    def raise_problems(self) -> None:
+        """Raises InputError with all problems, one a line, when there are any."""
+        raise_lines(self.lines())
+
+
+def raise_lines(lines: list[str]) -> None:
+    """Raises InputError with `lines`, the first 50 of them, when there are any."""
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more"]
+    if lines:
+        raise InputError("\n".join(lines))
+
+
+def _explain(model: type[BaseModel], details: ErrorDetails, loc: tuple[int | str, ...]) -> str:
+    """What is wrong with a value."""
+    kind, context, found = details["type"], details.get("ctx", {}), details["input"]
+    if kind in {"value_error", "assertion_error"}:
+        return str(context["error"])
+    if kind in {"literal_error", "enum"}:
+        quoted = re.findall(r"'([^']*)'|([^\s',]+)", str(context["expected"]))
+        names = [inner or bare for inner, bare in quoted if inner or bare != "or"]
+        hint = did_you_mean(found, names) if isinstance(found, str) else ""
+        return f"found {describe(found)}.{hint} Allowed: {', '.join(names)}"
+    if kind in _COMPARED:
+        return f"found {describe(found)}, {_bounds(_field_at(model, loc), kind, context)}"
+    if kind in {"too_short", "string_too_short", "too_long", "string_too_long"}:
+        bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
+        return f"found {len(found)}: {bound} needed" if found else f"empty: {bound} needed"
+    needed = _NEEDED.get(kind)
+    problem = f", {needed} is needed" if needed else f": {details['msg'][0].lower()}{details['msg'][1:]}"
+    return f"found {describe(found)}{problem}"
+
+
+_COMPARED = {
+    "greater_than_equal": "at least",
+    "less_than_equal": "at most",
+    "greater_than": "more than",
+    "less_than": "less than",
+}
+_NEEDED = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "none_required": "nothing",
+}
+
+
+def _bounds(field: FieldInfo | None, kind: str, context: Mapping[str, Any]) -> str:
+    limits: dict[str, object] = {}
+    for item in field.metadata if field else ():
+        limits |= {name: getattr(item, name) for name in ("ge", "le") if hasattr(item, name)}
+    if len(limits) == 2:
+        return f"allowed: {limits['ge']}…{limits['le']}"
+    return f"must be {_COMPARED[kind]} {next(iter(context.values())):g}"
+
+
+def _keys(model: type[BaseModel] | None) -> list[str]:
+    """The keys that a file may use for `model`."""
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
+def _field_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> FieldInfo | None:
+    owner = _model_at(model, loc[:-1]) if loc else None
+    if owner is None:
+        return None
+    return next((field for name, field in owner.model_fields.items() if (field.alias or name) == loc[-1]), None)
+
+
+def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The model that validates what stands at `loc`, or None when that is not a model."""
+    current: list[type[BaseModel]] = [model]
+    for part in loc:
+        below = [
+            inner
+            for owner in current
+            for name, field in owner.model_fields.items()
+            if (field.alias or name) == part
+            for inner in _models_in(field.annotation)
+        ]
+        if below:
+            current = below
+        elif isinstance(part, str):  # the branch of a union, by its name or its tag
+            current = [owner for owner in current if part in {owner.__name__, tag_of(owner)}] or current
+    return current[0] if current else None
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    origin = get_origin(annotation)
+    if isinstance(annotation, type) and origin is None and issubclass(annotation, BaseModel):
+        yield annotation
+    elif origin in {Annotated, Union, types.UnionType, tuple, list, dict, set, frozenset}:
+        for inner in get_args(annotation):
+            yield from _models_in(inner)

@@ -1,0 +1,320 @@
+"""The experiment file as written, and the experiment that it asks for."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
+
+from mplab.base.suggest import show
+from mplab.format.names import Name, VariableName
+from mplab.format.units import DurationS, Percent
+from mplab.userfiles.budgets import Budget, BudgetsByMetric
+from mplab.userfiles.ending import AT_THE_END, Ending, StopFile, TimeOfDay
+from mplab.userfiles.hooks import NO_HOOKS, Hooks, HooksFile
+from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.link import InlineLinkFile, LinkCondition
+from mplab.userfiles.matrix import EVERYTHING, CellsFile, Factor, Matrix
+
+FORMAT = 1
+MAX_CELLS = 100_000
+LEAST_DEFAULT_TIMEOUT_S = 120.0
+"""The default of ``cell_timeout``, unless a scenario may take longer."""
+
+CongestionControl = Literal["cubic", "reno", "bbr"]
+Capture = Literal["headers", "payload", "off"]
+
+
+def parse_format(found: object) -> int:
+    """The format of a file. Raises ValueError."""
+    if found is True or found != FORMAT:
+        raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
+    return FORMAT
+
+
+_USE_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": {
+                "type": ["object", "null"],
+                "properties": {"label": {"type": "string", "pattern": "^[a-z0-9-]{1,40}$"}},
+            },
+        },
+    ]
+}
+
+Use = Annotated[Any, WithJsonSchema(_USE_SCHEMA)]
+LinkUse = Annotated[str | InlineLinkFile, SkipValidation]
+
+
+class ToleranceFile(BaseModel):
+    """How far a probed link may be from what was asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
+    rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
+
+
+class ClaimFile(BaseModel):
+    """What a paper says; the report sets it beside what was found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1, description="The claim, in words.")
+    source: str = Field("", description="Where it stands.")
+    metric: str = Field(min_length=1, description="Name of the metric that it is about.")
+    transport: str = Field(min_length=1, description="Label of the transport that is said to be better.")
+    against: tuple[str, ...] = Field(min_length=1, description="Labels of the others; the best of them counts.")
+    gain: tuple[Percent, ...] = Field(
+        min_length=2, max_length=2, description="How much better: the least and the most that is claimed."
+    )
+    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
+    links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
+    against_link: str = Field("", description="Link condition of the others, where it is another one.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.gain[0] > self.gain[1]:
+            least, most = (f"{percent:g} %" for percent in self.gain)
+            raise ValueError(f"gain from {least} to {most}: the least comes first")
+        if len(set(self.against)) < len(self.against):
+            raise ValueError("'against' names a transport twice")
+        if self.transport in self.against and not self.against_link:
+            raise ValueError("'against' names the claim's own transport: that needs 'against_link', another condition")
+        return self
+
+
+class ExperimentFile(BaseModel):
+    """What is run: every scenario with every transport on every link condition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
+
+    mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
+        description="Format of this file."
+    )
+    name: Name = Field(description="Part of the run directory's name.")
+    title: str = Field("", description="For people; default: the name.")
+    extends: str | None = Field(
+        None, min_length=1, description="An experiment file, relative to this one, whose keys are inherited."
+    )
+    vars: dict[VariableName, Any] = Field(
+        {}, description="Variables, for ${name} in values; --set NAME=VALUE gives others. Null: it has to be set."
+    )
+    seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
+    repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
+    lab: str = Field("virtual", min_length=1, description="Where it runs: 'virtual', or the path of a lab file.")
+    transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
+    links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
+    scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
+    tolerance: ToleranceFile = Field(ToleranceFile(), description="Beyond it a cell is invalid.")
+    congestion_control: CongestionControl = Field("cubic", description="Of agent, proxy and origin.")
+    capture: Capture = Field("headers", description="What captures keep of each packet.")
+    retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
+    cell_timeout: DurationS | None = Field(
+        None,
+        description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
+    )
+    include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
+    exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
+    grouped_by: tuple[Factor, ...] = Field(
+        (), description="Within a block, what changes least often first: where it is expensive to switch."
+    )
+    max: Annotated[DurationS, Field(gt=0)] | None = Field(
+        None, description="So long it may take: no block is begun that would not end by then."
+    )
+    until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
+    stop: StopFile = Field(StopFile.model_validate({}), description="What ends the run at once.")
+    hooks: HooksFile = Field(
+        HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
+    )
+    notes: str = Field("", description="For the report.")
+    tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
+    claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
+    budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a probed link may be from what was asked, percent of what was asked."""
+
+    rtt_percent: float = 10.0
+    rate_percent: float = 10.0
+
+    def to_json(self) -> dict[str, float]:
+        """As in manifest.json: ``{rtt_percent, rate_percent}``."""
+        return {"rtt_percent": self.rtt_percent, "rate_percent": self.rate_percent}
+
+
+@dataclass(frozen=True)
+class ScenarioUse:
+    """A scenario with its parameters."""
+
+    label: str
+    name: str
+    parameters: BaseModel
+    """An instance of the scenario's own ``parameters`` model."""
+    time_limit_s: float
+    estimate_s: float
+    files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    """Files of this checkout that it is done by: path → content."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: ``{label, name, parameters}``; quantities as text with units."""
+        return {"label": self.label, "name": self.name, "parameters": self.parameters.model_dump(mode="json")}
+
+
+@dataclass(frozen=True)
+class TransportUse:
+    """A transport with its options, and how figures draw it."""
+
+    label: str
+    name: str
+    options: BaseModel | None
+    """An instance of the transport's options model; None when it has no options."""
+    colour: str
+    marker: str
+    title: str
+    files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    """Files that it reads: path in a run's folder ``experiment`` → content."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: ``{label, name, options, colour, marker, title}``."""
+        options = self.options.model_dump(mode="json") if self.options is not None else {}
+        return {
+            "label": self.label,
+            "name": self.name,
+            "options": options,
+            "colour": self.colour,
+            "marker": self.marker,
+            "title": self.title,
+        }
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says that a transport gains over the best of some others; labels of transports, percent."""
+
+    text: str
+    source: str
+    metric: str
+    transport: str
+    against: tuple[str, ...]
+    gain_percent: tuple[float, float]
+    scenarios: tuple[str, ...] = ()
+    """Labels; empty: all."""
+    links: tuple[str, ...] = ()
+    """Empty: all."""
+    against_link: str = ""
+    """Under which link condition the others are meant; "": under the same."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class ParentFile:
+    """A file that an experiment file extends: its name without folder, and what is in it, byte for byte."""
+
+    name: str
+    source: bytes
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is to be run, every name resolved and every default filled in."""
+
+    path: Path
+    source: bytes
+    """The file, byte for byte."""
+    name: str
+    title: str
+    seed: int
+    repetitions: int
+    lab: LabUse
+    transports: tuple[TransportUse, ...]
+    links: tuple[LinkCondition, ...]
+    scenarios: tuple[ScenarioUse, ...]
+    tolerance: Tolerance = Tolerance()
+    congestion_control: CongestionControl = "cubic"
+    capture: Capture = "headers"
+    retries: int = 1
+    cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
+    matrix: Matrix = EVERYTHING
+    grouped_by: tuple[Factor, ...] = ()
+    ending: Ending = AT_THE_END
+    hooks: Hooks = NO_HOOKS
+    notes: str = ""
+    tags: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    parents: tuple[ParentFile, ...] = ()
+    """The files that were extended, the nearest one first."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """With their values in force."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Those of them that were set from outside of the file."""
+
+    def scenario(self, label: str) -> ScenarioUse:
+        """The scenario of that label. Raises KeyError."""
+        return {use.label: use for use in self.scenarios}[label]
+
+    def transport(self, label: str) -> TransportUse:
+        """The transport of that label. Raises KeyError."""
+        return {use.label: use for use in self.transports}[label]
+
+    def link(self, name: str) -> LinkCondition:
+        """The link condition of that name. Raises KeyError."""
+        return {link.name: link for link in self.links}[name]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Files that its cells depend on, in addition to `to_json`: path → content."""
+        uses: tuple[ScenarioUse | TransportUse, ...] = (*self.scenarios, *self.transports)
+        return {path: content for use in uses for path, content in use.files.items()}
+
+    @property
+    def kept(self) -> dict[str, bytes]:
+        """Of these, what a run keeps in its folder ``experiment`` and is resumed with."""
+        return {path: content for use in self.transports for path, content in use.files.items()}
+
+    def without_files(self) -> Self:
+        """As planned by an mplab that did not look at these files."""
+        scenarios = tuple(replace(use, files={}) for use in self.scenarios)
+        return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
+
+    def to_json(self) -> dict[str, Any]:
+        """``experiment`` in manifest.json."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "seed": self.seed,
+            "repetitions": self.repetitions,
+            "scenarios": [use.to_json() for use in self.scenarios],
+            "transports": [use.to_json() for use in self.transports],
+            "links": [link.to_json() for link in self.links],
+            "tolerance": self.tolerance.to_json(),
+            "capture": self.capture,
+            "congestion_control": self.congestion_control,
+            "retries": self.retries,
+            "cell_timeout_s": self.cell_timeout_s,
+            "matrix": self.matrix.to_json(),
+            "grouped_by": list(self.grouped_by),
+            "ending": self.ending.to_json(),
+            "hooks": self.hooks.to_json(),
+            "notes": self.notes,
+            "tags": list(self.tags),
+            "claims": [claim.to_json() for claim in self.claims],
+            "budgets": [budget.to_json() for budget in self.budgets],
+            "extends": [parent.name for parent in self.parents],
+            "variables": dict(self.variables),
+            "given": sorted(self.given),
+            "files": {path: hashlib.sha256(content).hexdigest() for path, content in sorted(self.files.items())},
+        }

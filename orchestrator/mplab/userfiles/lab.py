@@ -1,0 +1,322 @@
+"""Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from mplab.base.paths import INTERFACES
+from mplab.base.programs import CHECKOUT
+from mplab.base.suggest import unknown
+from mplab.format.names import Name
+from mplab.userfiles.adbfile import ADB_KEYS, AdbPhoneFile
+from mplab.userfiles.appuse import AppOf, UiName
+from mplab.userfiles.check import Checker
+from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.places import (
+    AnyRouterFile,
+    InterfaceName,
+    Ip,
+    Mac,
+    PhoneShellFile,
+    PlaceFile,
+    RadioFile,
+    RouterFile,
+    ServerFile,
+    SshFile,
+    VirtualRouterFile,
+    interface_of,
+)
+from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.yaml import Document, load_yaml
+
+__all__ = [
+    "AttachmentFile",
+    "LabFile",
+    "PhoneFile",
+    "PhoneShellFile",
+    "PlaceFile",
+    "RadioFile",
+    "RouterFile",
+    "ServerFile",
+    "SshFile",
+    "VirtualRouterFile",
+    "interface_of",
+    "load_lab",
+    "read_lab",
+]
+
+INSIDE = ("virtual", "emulated")
+"""Drivers of phones that are a node of the virtual lab."""
+
+
+def _models() -> list[str]:
+    """The ready phones, without the modules of the device, which import this one."""
+    return sorted(path.stem for path in (CHECKOUT / "orchestrator" / "mplab" / "device" / "phones").glob("*.yaml"))
+
+
+def _parse_model(found: object) -> str:
+    names = _models()
+    if isinstance(found, str) and found in names:
+        return found
+    raise ValueError(unknown("phone", str(found), names))
+
+
+ModelName = Annotated[str, BeforeValidator(_parse_model), WithJsonSchema({"type": "string", "enum": _models()})]
+
+
+class AttachmentFile(BaseModel):
+    """Where one path of a phone is shaped."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    router: Name | None = Field(None, description="One of the routers.")
+    server: Name | None = Field(None, description="One of the servers.")
+    at: Literal["phone"] | None = Field(None, description="On the phone itself, by its root_shell, or in runs by adb.")
+    mac: Mac | None = Field(None, description="The phone's address at the router or server.")
+    ip: Ip | None = Field(None, description="The phone's address as the router or server sees it.")
+    interface: InterfaceName | None = Field(
+        None, description="Of the router or server, when it is another one; of the phone."
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if sum(given is not None for given in (self.router, self.server, self.at)) != 1:
+            raise ValueError("one of 'router: NAME', 'server: NAME' and 'at: phone' says where it is shaped")
+        if self.mac and self.ip:
+            raise ValueError("mac and ip: one of them says which packets are the phone's")
+        if self.at and (self.mac or self.ip):
+            raise ValueError("mac, ip: not with 'at: phone', where everything at the interface is the phone's")
+        if self.at and not self.interface:
+            raise ValueError("'at: phone' needs the phone's interface; see 'ip link' there, like 'rmnet_data0'")
+        return self
+
+    def place(self, phone: str) -> str:
+        """Name of what shapes, when this is a path of `phone`."""
+        return self.router or self.server or phone
+
+    def full_name(self, phone: str) -> str:
+        """``router wifi``, ``server proxy``, ``phone phone-1``."""
+        kind = "router" if self.router else "server" if self.server else "phone"
+        return f"{kind} {self.place(phone)}"
+
+    @property
+    def whose(self) -> str:
+        """``10.0.0.2``, ``02:…``, or "" for everything at the interface."""
+        return self.mac or self.ip or ""
+
+
+class PhoneFile(AdbPhoneFile):
+    """One phone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    driver: Literal["virtual", "emulated", "adb"] | None = Field(
+        None,
+        description="How runs use it: 'virtual' is the virtual phone, 'emulated' an emulated Android device, by adb, "
+        "'adb' one on a cable. Without: shaped by hand.",
+    )
+    model: ModelName | None = Field(
+        None, description="Which phone an emulated one is (mplab lab device list); android-13 when left out."
+    )
+    ui: UiName | None = Field(
+        None,
+        description="What drives the screen of an Android phone; uiautomator2 when left out.",
+    )
+    app_of: AppOf | None = Field(
+        None, description="Scenario → Android app of its app.yaml; the first there when left out."
+    )
+    wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
+    lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
+    root_shell: PhoneShellFile | None = Field(
+        None, description="How a root shell is had on it; runs with 'driver: adb' need none."
+    )
+
+    @property
+    def inside(self) -> bool:
+        """It is a node of the virtual lab: its packets stay in there."""
+        return self.driver in INSIDE
+
+    @property
+    def android(self) -> bool:
+        """It is reached by adb, and has apps of its own."""
+        return self.driver in ("emulated", "adb")
+
+    @property
+    def unrooted(self) -> bool:
+        """No root is used on it, although it may be there: apps alone can send their traffic to the agent."""
+        return self.root == "none"
+
+    @property
+    def shapes_itself(self) -> bool:
+        """A root shell can be had on it: by what `root_shell` says, or, in runs, by adb."""
+        return self.root_shell is not None or (self.driver == "adb" and not self.unrooted)
+
+    def attachments(self) -> dict[str, AttachmentFile]:
+        """By the phone's interface: ``wlan0``, ``rmnet0``."""
+        return {INTERFACES[path]: found for path in INTERFACES if (found := getattr(self, path)) is not None}
+
+
+class LabFile(BaseModel):
+    """A lab as written in a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab lab")
+
+    mplab: Literal[1] = Field(description="Format of this file.")
+    name: Name = Field(description="Of the lab.")
+    routers: dict[Name, AnyRouterFile] = Field(default_factory=dict, description="The routers, by name.")
+    servers: dict[Name, ServerFile] = Field(default_factory=dict, description="The servers, by name.")
+    phones: dict[Name, PhoneFile] = Field(default_factory=dict, description="The phones, by name.")
+    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
+
+    def places(self) -> dict[str, PlaceFile]:
+        """Everything that shapes and can be reached, by name: virtual routers are there inside a lab alone."""
+        real = {name: router for name, router in self.routers.items() if isinstance(router, RouterFile)}
+        shells = {name: phone.root_shell for name, phone in self.phones.items() if phone.root_shell is not None}
+        return {**real, **self.servers, **shells}
+
+    def virtual_routers(self) -> dict[str, VirtualRouterFile]:
+        """Those that a lab boots for itself, by name."""
+        return {name: router for name, router in self.routers.items() if isinstance(router, VirtualRouterFile)}
+
+
+def load_lab(path: Path) -> LabFile:
+    """Read a lab file.
+
+    Raises:
+        InputError: it is wrong: all problems, each with file, line, what was found and what is allowed.
+    """
+    return read_lab(path)[0]
+
+
+def read_lab(path: Path) -> tuple[LabFile, Document]:
+    """Read a lab file; the lab, and the document that it was read from. Raises InputError."""
+    document = load_yaml(path)
+    check_kind(document, "lab")
+    checker = Checker(document)
+    lab = checker.model(LabFile, document.data)
+    if lab is not None:
+        _check(lab, checker)
+    checker.raise_problems()
+    assert lab is not None  # noqa: S101 - raise_problems has raised otherwise
+    return lab, document
+
+
+def _check(lab: LabFile, checker: Checker) -> None:
+    virtual = [name for name, phone in lab.phones.items() if phone.inside]
+    driven = [name for name, phone in lab.phones.items() if phone.driver is not None]
+    if not lab.places() and not driven and lab.proxy is None:
+        checker.add(
+            (),
+            "nothing shapes: at least one of 'routers', 'servers', a phone's 'root_shell', or a phone with "
+            "a 'driver' is needed",
+        )
+    for name in lab.servers:
+        if name in lab.routers:
+            checker.add(("servers", name), f"{name!r} is the name of a router already")
+    first, *others = lab.virtual_routers() or [""]
+    for name in others:
+        checker.add(("routers", name), f"a lab has one virtual router, and {first!r} is one already")
+    for name, phone in lab.phones.items():
+        if phone.root_shell is not None and (name in lab.routers or name in lab.servers):
+            checker.add(("phones", name), f"{name!r} is the name of a router or server already")
+        if not phone.attachments() and name not in driven:
+            checker.add(("phones", name), "no path: 'wifi', 'lte' or both say where it is shaped")
+        if phone.root_shell is not None and name in virtual:
+            checker.add(("phones", name, "root_shell"), "of a real phone: a virtual one has no use for it")
+        _check_keys(name, phone, checker)
+    _check_serials(lab, checker)
+    _check_attachments(lab, checker)
+
+
+def _check_keys(name: str, phone: PhoneFile, checker: Checker) -> None:
+    """What the other drivers have no use for."""
+    for key in ("ui", "app_of"):
+        if getattr(phone, key) and not phone.android:
+            checker.add(("phones", name, key), "of phones with 'driver: emulated' or 'driver: adb' alone")
+    if phone.model is not None and phone.driver != "emulated":
+        checker.add(("phones", name, "model"), "of phones with 'driver: emulated' alone")
+    if phone.driver != "adb":
+        for key in ADB_KEYS if phone.driver != "emulated" else ("serial", "interfaces"):
+            if getattr(phone, key) is not None:
+                checker.add(("phones", name, key), "of phones with 'driver: adb' alone")
+
+
+def _check_serials(lab: LabFile, checker: Checker) -> None:
+    by_adb = {name: phone.serial for name, phone in lab.phones.items() if phone.driver == "adb"}
+    taken: dict[str, str] = {}
+    for name, serial in by_adb.items():
+        if serial is None and len(by_adb) > 1:
+            checker.add(("phones", name), "key 'serial' is missing: there are several phones with 'driver: adb'")
+        elif serial in taken:
+            checker.add(("phones", name, "serial"), f"'{serial}' is that of {taken[serial]} already")
+        elif serial is not None:
+            taken[serial] = name
+
+
+def _check_attachments(lab: LabFile, checker: Checker) -> None:
+    taken: dict[tuple[str, str], dict[str, str]] = {}
+    for name, phone in lab.phones.items():
+        for path, interface in INTERFACES.items():
+            attachment = phone.attachments().get(interface)
+            if attachment is None or not _place_is_there(lab, name, path, attachment, checker):
+                continue
+            where = ("phones", name, path)
+            if phone.inside:
+                _check_virtual(lab, where, attachment, checker)
+            elif attachment.router in lab.virtual_routers():
+                text = f"router '{attachment.router}' is a virtual one, which only virtual and emulated phones pass"
+                checker.add((*where, "router"), text)
+            else:
+                _check_shared(lab, where, attachment, taken, checker)
+
+
+def _check_virtual(lab: LabFile, where: tuple[str, str, str], attachment: AttachmentFile, checker: Checker) -> None:
+    """A virtual phone's packets stay inside the lab."""
+    _, phone, path = where
+    kind = "router" if attachment.router else "server" if attachment.server else "at"
+    if attachment.router not in lab.virtual_routers():
+        text = (
+            f"the packets of the virtual phone {phone} pass a router with 'driver: virtual' alone; "
+            f"without '{path}', the link emulator shapes this path"
+        )
+        checker.add((*where, kind), text)
+        return
+    for key in ("mac", "ip", "interface"):
+        if getattr(attachment, key) is not None:
+            checker.add((*where, key), "at a virtual router the lab knows it: leave it out")
+
+
+def _check_shared(
+    lab: LabFile,
+    where: tuple[str, str, str],
+    attachment: AttachmentFile,
+    taken: dict[tuple[str, str], dict[str, str]],
+    checker: Checker,
+) -> None:
+    """Paths at one interface must be told apart; `taken` has those of before."""
+    _, phone, path = where
+    place = attachment.place(phone)
+    at = attachment.interface or interface_of(lab.places()[place])
+    others = taken.setdefault((place, at), {})
+    if attachment.whose in others:
+        whose = attachment.whose or "everything"
+        checker.add(where, f"{whose} at {at} is that of {others[attachment.whose]} already")
+    elif others and ("" in others or not attachment.whose):
+        checker.add(where, f"shares {at} with {next(iter(others.values()))}: give each of them mac or ip")
+    others.setdefault(attachment.whose, f"{phone}.{path}")
+
+
+def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentFile, checker: Checker) -> bool:
+    at = ("phones", phone, path)
+    if attachment.router is not None and attachment.router not in lab.routers:
+        checker.add((*at, "router"), unknown("router", attachment.router, lab.routers))
+    elif attachment.server is not None and attachment.server not in lab.servers:
+        checker.add((*at, "server"), unknown("server", attachment.server, lab.servers))
+    elif attachment.at is not None and not lab.phones[phone].shapes_itself:
+        there = "is used without root" if lab.phones[phone].unrooted else "no 'driver: adb'"
+        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and {there}"
+        checker.add((*at, "at"), text)
+    else:
+        return True
+    return False

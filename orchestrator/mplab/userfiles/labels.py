@@ -1,0 +1,77 @@
+"""What an experiment file says by the names of its own entries: combinations, claims, stop rules."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mplab.base.suggest import unknown
+from mplab.userfiles.check import Checker
+from mplab.userfiles.experiment import ExperimentFile
+from mplab.userfiles.matrix import Factor, Matrix, problems
+from mplab.userfiles.yaml import KeyPath
+
+
+@dataclass(frozen=True)
+class Names:
+    """What an experiment's entries are called."""
+
+    transports: Sequence[str]
+    scenarios: Sequence[str]
+    links: Sequence[str]
+
+
+def check_names(checker: Checker, file: ExperimentFile, matrix: Matrix, names: Names) -> None:
+    """Note what names nothing of the experiment, or names it twice."""
+    _check_matrix(checker, file, matrix, names)
+    _check_claims(checker, file, names)
+    _check_interval(checker, file, names)
+
+
+def _check_matrix(checker: Checker, file: ExperimentFile, matrix: Matrix, names: Names) -> None:
+    labels: dict[Factor, Sequence[str]] = {
+        "scenario": names.scenarios,
+        "transport": names.transports,
+        "link": names.links,
+    }
+    for path, text in problems(matrix, labels):
+        checker.add(path, text)
+    for key, given in (("grouped_by", file.grouped_by), ("tags", file.tags)):
+        for index, word in enumerate(given):
+            if word in given[:index]:
+                checker.add((key, index), f"'{word}' is there twice")
+
+
+def _check_claims(checker: Checker, file: ExperimentFile, names: Names) -> None:
+    for index, claim in enumerate(file.claims):
+        path: KeyPath = ("claims", index)
+        _check_label(checker, (*path, "transport"), "transport label", claim.transport, names.transports)
+        if claim.against_link:
+            _check_label(checker, (*path, "against_link"), "link", claim.against_link, names.links)
+        _check_labels(checker, (*path, "against"), "transport label", claim.against, names.transports)
+        _check_labels(checker, (*path, "scenarios"), "scenario label", claim.scenarios, names.scenarios)
+        _check_labels(checker, (*path, "links"), "link", claim.links, names.links)
+
+
+def _check_interval(checker: Checker, file: ExperimentFile, names: Names) -> None:
+    asked, path = file.stop.interval, ("stop", "interval")
+    if asked is None:
+        return
+    _check_labels(checker, (*path, "scenarios"), "scenario label", asked.scenarios, names.scenarios)
+    _check_labels(checker, (*path, "links"), "link", asked.links, names.links)
+    if asked.after >= file.repetitions:
+        text = (
+            f"{asked.after} blocks of {file.repetitions} 'repetitions': the rule can never end the run. "
+            "Give fewer blocks, or more 'repetitions'"
+        )
+        checker.add((*path, "after"), text)
+    if asked.of == "differences" and len(names.transports) == 1:
+        checker.add(path, "'of: differences' compares transports, and there is only one. Use 'of: medians'")
+
+
+def _check_labels(checker: Checker, path: KeyPath, kind: str, labels: Sequence[str], known: Sequence[str]) -> None:
+    for index, label in enumerate(labels):
+        _check_label(checker, (*path, index), kind, label, known)
+
+
+def _check_label(checker: Checker, path: KeyPath, kind: str, label: str, known: Sequence[str]) -> None:
+    if label not in known:
+        checker.add(path, unknown(kind, label, known))

@@ -1,0 +1,205 @@
+"""The lab that a run is made in: this machine alone, or one phone of a lab file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import InputError
+from mplab.base.paths import INTERFACES
+from mplab.base.suggest import unknown
+from mplab.format.abilities import Abilities, refusals
+from mplab.userfiles.check import Checker
+from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
+from mplab.userfiles.link import LinkCondition
+from mplab.userfiles.proxyfile import LOCAL_ENGINE, ProxyFile
+from mplab.userfiles.realphone import check_real_lab, real_refusals, unrooted_refusals
+
+VIRTUAL_NAME = "virtual"
+"""What an experiment file calls the lab that needs no lab file."""
+
+LINKEM, TC = "linkem", "tc"
+"""What shapes a path: the link emulator, or a router's traffic control."""
+NOT_SHAPED = "not shaped"
+"""Where a real phone's path is shaped that the lab file attaches to nothing."""
+
+
+@dataclass(frozen=True)
+class LabUse:
+    """A lab with the phone that is used.
+
+    Attributes:
+        file: as written; None: the virtual lab as it is.
+        source: the file, byte for byte.
+        phone: its name in the file.
+    """
+
+    file: LabFile | None = None
+    source: bytes = b""
+    phone: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The phone's driver, which makes the lab."""
+        return (self.file.phones[self.phone].driver or "") if self.file is not None else VIRTUAL_NAME
+
+    @property
+    def android(self) -> PhoneFile | None:
+        """The phone, when it is reached by adb and has apps of its own."""
+        phone = self.file.phones[self.phone] if self.file is not None else None
+        return phone if phone is not None and phone.android else None
+
+    @property
+    def proxy(self) -> ProxyFile | None:
+        """Proxy and origin as containers; None: as processes of the lab."""
+        return self.file.proxy if self.file is not None else None
+
+    @property
+    def internet(self) -> tuple[str, ...]:
+        """Destinations outside of the lab, in the form of the proxy's allow list."""
+        allowed = self.proxy.internet if self.proxy is not None else None
+        return tuple(allowed.proxy_rules()) if allowed is not None else ()
+
+    @property
+    def unrooted(self) -> bool:
+        """The phone is used without root: what it sends can be led to the agent by its apps alone."""
+        return self.android is not None and self.android.unrooted
+
+    @property
+    def real(self) -> bool:
+        """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
+        return self.kind == "adb"
+
+    def _attachments(self) -> dict[str, AttachmentFile]:
+        return self.file.phones[self.phone].attachments() if self.file is not None else {}
+
+    def places(self) -> dict[str, str]:
+        """The phone's interface → what shapes it beside the link emulator: ``{"wlan0": "router wifi"}``."""
+        return {interface: place.full_name(self.phone) for interface, place in self._attachments().items()}
+
+    def where(self) -> dict[str, str]:
+        """Interface → where its path is shaped, as in ``cell.json``: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`."""
+        places, otherwise = self.places(), NOT_SHAPED if self.real else LINKEM
+        return {i: f"{places[i]} ({TC})" if i in places else otherwise for i in INTERFACES.values()}
+
+    def virtual_routers(self) -> dict[str, VirtualRouterFile]:
+        """Those that the lab boots: the ones that the phone is behind."""
+        routers = self.file.virtual_routers() if self.file is not None else {}
+        used = {place.router for place in self._attachments().values()}
+        return {name: router for name, router in routers.items() if name in used}
+
+    def abilities(self, shapers: Mapping[str, Abilities]) -> dict[str, Abilities]:
+        """Path (``wifi``, ``lte``) → what its shaper can do; of a kind that is not in `shapers`, nothing is known."""
+        found = {}
+        for path, interface in INTERFACES.items():
+            place = self.places().get(interface, "")
+            kind = TC if place else LINKEM
+            if self.real and not place:
+                found[path] = _nothing(self.phone, path)
+            elif kind in shapers:
+                found[path] = replace(shapers[kind], title=self.where()[interface]) if place else shapers[kind]
+        return found
+
+    def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
+        """What of a link condition this lab cannot make, each thing once; `shapers` as of `abilities`."""
+        shaped = [path for path, interface in INTERFACES.items() if interface in self.places()]
+        more = [*real_refusals(link, self.phone, shaped)] if self.real else []
+        more += unrooted_refusals(link, self.phone) if self.unrooted else []
+        return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
+
+    def determinants(self) -> str | dict[str, Any]:
+        """What of the lab a cell's result may depend on."""
+        if self.file is None:
+            return VIRTUAL_NAME
+        routers = {name: router.model_dump(mode="json") for name, router in self.virtual_routers().items()}
+        phone = self.file.phones[self.phone].model_dump(mode="json", exclude_none=True)
+        proxy = {"proxy": self.proxy.driver} if self.proxy is not None else {}
+        return {"phone": phone, "routers": routers, **proxy}
+
+    def to_json(self) -> dict[str, Any]:
+        """``lab`` in manifest.json: kind, and with a lab file its content, the phone, and where each path is shaped."""
+        if self.file is None:
+            return {"kind": self.kind}
+        content = self.file.model_dump(mode="json", exclude_none=True)
+        return {"kind": self.kind, "phone": self.phone, "paths": self.where(), "file": content}
+
+
+VIRTUAL = LabUse()
+"""What there is on this machine alone."""
+
+
+def _nothing(phone: str, path: str) -> Abilities:
+    title = f"nothing shapes this path of {phone}, since the lab file has no '{path}' for it"
+    return Abilities(title, disciplines=(), traces=False, shapes=False)
+
+
+class NoSuchLabError(InputError):
+    """No lab of that name, no file at that path."""
+
+
+def use_lab(path: Path, phone: str = "") -> LabUse:
+    """One phone of a lab file.
+
+    Args:
+        path: of the file.
+        phone: its name; "": the only one.
+
+    Raises:
+        InputError: the file is wrong, has no such phone, or several and none was chosen; runs cannot use the phone.
+    """
+    lab, document = read_lab(path)
+    checker = Checker(document)
+    if phone and phone not in lab.phones:
+        checker.add(("phones",), unknown("phone", phone, lab.phones))
+    elif not lab.phones:
+        checker.add((), "no phone: a run needs one, below 'phones'")
+    elif not phone and len(lab.phones) > 1:
+        checker.add(("phones",), f"several phones: choose one, --phone {' or --phone '.join(lab.phones)}")
+    chosen = phone or next(iter(lab.phones), "")
+    if not checker.lines() and lab.phones[chosen].driver is None:
+        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual, emulated, adb")
+    elif not checker.lines() and lab.phones[chosen].driver == "adb":
+        check_real_lab(lab, chosen, checker)
+    elif not checker.lines() and lab.proxy is not None and lab.phones[chosen].driver == "emulated":
+        text = f"a run with the emulated phone {chosen} cannot use containers yet: leave it out"
+        checker.add(("proxy",), text)
+    elif not checker.lines() and lab.proxy is not None:
+        _check_wires(lab.proxy, chosen, checker)
+    checker.raise_problems()
+    return LabUse(lab, document.source, chosen)
+
+
+def _check_wires(proxy: ProxyFile, phone: str, checker: Checker) -> None:
+    """Note an engine whose containers no wire of this machine's kernel can end in."""
+    if proxy.engine is not None and not proxy.engine.startswith(LOCAL_ENGINE):
+        text = (
+            f"engine '{proxy.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
+            "which are those of this machine's engine alone: 'unix:///…'; a phone with 'driver: adb' can use any"
+        )
+        checker.add(("proxy", "engine"), text)
+
+
+def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
+    """The lab that an experiment file or an option means: ``virtual``, or the path of a lab file.
+
+    Args:
+        name: as given.
+        folder: that a relative path begins at.
+        phone: see `use_lab`.
+
+    Raises:
+        NoSuchLabError: there is no such file.
+        InputError: see `use_lab`.
+    """
+    if name == VIRTUAL_NAME:
+        if phone:
+            raise InputError(f"--phone {phone}: the virtual lab has one phone, without a name. Add --lab FILE")
+        return VIRTUAL
+    path = Path(name).expanduser()
+    path = path if path.is_absolute() else folder / path
+    if not path.is_file():
+        raise NoSuchLabError(
+            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine alone), or the path "
+            "of a lab file"
+        )
+    return use_lab(path, phone)

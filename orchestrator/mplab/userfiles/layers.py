@@ -1,0 +1,154 @@
+"""Experiment files that extend others: read as one document, in which everything keeps its file and line.
+
+A run directory keeps the files that were extended as ``experiment/1-NAME.yaml`` (that of the experiment file itself),
+``experiment/2-NAME.yaml`` (that of the first one), …: its experiment is read with these and no others, wherever the
+directory lies and whatever the paths in the files lead to there.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import InputError
+from mplab.base.suggest import describe, file_hint
+from mplab.userfiles.experiment import ParentFile, parse_format
+from mplab.userfiles.inherit import merge
+from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.variables import GIVEN_FILE, render_given
+from mplab.userfiles.yaml import Document, KeyPath, load_yaml
+
+_OWN = ("mplab", "name", "title", "extends")
+"""Keys that are not inherited."""
+
+_MOST = 20
+_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
+    """The document in `path`, the one that it extends, the one that this extends, and so on.
+
+    Args:
+        path: of an experiment file.
+        kept: folder with the files that are extended, by their number; None: they are where the files say.
+
+    Raises:
+        InputError: one of them is missing or cannot be read, or they extend each other in a circle.
+    """
+    found = [load_yaml(path)]
+    check_kind(found[0], "experiment")
+    chain = [path]
+    while (asked := _extended(found[-1])) is not None:
+        try:
+            parent = _kept(kept, len(found)) if kept is not None else _parent(chain, asked)
+        except InputError as error:
+            raise InputError(found[-1].problem(("extends",), str(error)).render()) from None
+        document = load_yaml(parent)
+        check_kind(document, "experiment")
+        _check_parent(document)
+        found.append(document)
+        chain.append(parent)
+    return found
+
+
+def _extended(document: Document) -> str | None:
+    """What a file says that it extends. Raises InputError."""
+    if not isinstance(document.data, Mapping) or "extends" not in document.data:
+        return None
+    asked = document.data["extends"]
+    if not isinstance(asked, str) or not asked:
+        text = f"found {describe(asked)}: the path of one experiment file is needed, relative to this one"
+        raise InputError(document.problem(("extends",), text).render())
+    return asked
+
+
+def _parent(chain: Sequence[Path], asked: str) -> Path:
+    """The file that the last one of a chain extends. Raises InputError without a place."""
+    given = chain[-1].parent / Path(asked).expanduser()
+    short = Path(os.path.normpath(given))
+    path = short if short.resolve() == given.resolve() else given
+    before = [one.resolve() for one in chain]
+    if path.resolve() in before:
+        circle = [one.name for one in chain[before.index(path.resolve()) :]]
+        raise InputError(f"'{asked}' extends itself: {' → '.join((*circle, path.name))}")
+    if len(chain) > _MOST:
+        raise InputError(f"more than {_MOST} files extend each other")
+    if not path.is_file():
+        siblings = sorted(one.name for one in path.parent.glob("*.yaml") if one.resolve() not in before)
+        raise InputError(_no_file(asked, path, siblings))
+    return path
+
+
+def _no_file(asked: str, path: Path, siblings: Sequence[str]) -> str:
+    hint = file_hint(path.name, siblings)
+    return f"'{asked}': no such file: {path}.{hint} Allowed: the path of an experiment file, relative to this one"
+
+
+def _kept(folder: Path, number: int) -> Path:
+    """What a run directory has kept. Raises InputError without a place."""
+    found = sorted(folder.glob(f"{number}-*.yaml"))
+    if len(found) != 1:
+        raise InputError(f"{folder}: the file that was extended is not there: one '{number}-….yaml' is needed")
+    return found[0]
+
+
+def _check_parent(document: Document) -> None:
+    """What is asked of a file that is extended before it is one with another; raises InputError."""
+    if not isinstance(document.data, Mapping):
+        text = f"found {describe(document.data)}: the keys of an experiment file are needed"
+        raise InputError(document.problem((), text).render())
+    if "mplab" not in document.data:
+        raise InputError(document.problem((), "key 'mplab' is missing").render())
+    try:
+        parse_format(document.data["mplab"])
+    except ValueError as error:
+        raise InputError(document.problem(("mplab",), str(error)).render()) from None
+
+
+def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
+    """The files below the first one, without the numbers of a run directory's names when they are `kept` there."""
+    names = [Path(layer.file).name for layer in layers[1:]]
+    plain = [name.partition("-")[2] for name in names] if kept else names
+    return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))
+
+
+def kept_files(parents: Sequence[ParentFile], given: Mapping[str, Any]) -> dict[str, bytes]:
+    """What a run directory keeps beside the experiment file, by name: see `read_layers` and `given_of`."""
+    found = {f"{number}-{_plain(parent.name)}.yaml": parent.source for number, parent in enumerate(parents, 1)}
+    return {**found, **({GIVEN_FILE: render_given(given)} if given else {})}
+
+
+def _plain(name: str) -> str:
+    return _PLAIN.sub("_", name).removesuffix(".yaml").removesuffix(".yml")
+
+
+def merged(layers: Sequence[Document]) -> Document:
+    """Several documents as one, each on top of the next: mappings are merged, lists and values replaced."""
+    *over, document = layers
+    for own in reversed(over):
+        if isinstance(own.data, Mapping):
+            document = _on_top(own, document)
+    return document
+
+
+def _on_top(own: Document, base: Document) -> Document:
+    inherited = {key: value for key, value in base.data.items() if key not in _OWN}
+    lines, files = dict(own.lines), dict(own.files)
+    for path, line in base.lines.items():
+        if path and path[0] in inherited and _from_base(own.data, inherited, path):
+            lines[path], files[path] = line, base.file_of(path)
+    problems = (*own.problems, *base.problems)
+    return replace(own, data=merge(inherited, own.data), lines=lines, files=files, problems=problems)
+
+
+def _from_base(own: Any, base: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML values
+    """Whether what stands at a path of the base is inherited."""
+    for part in path:
+        if not isinstance(own, Mapping) or not isinstance(base, Mapping):
+            return False
+        if part not in own:
+            return True
+        own, base = own[part], base.get(part)
+    return False

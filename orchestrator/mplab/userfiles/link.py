@@ -1,0 +1,335 @@
+"""Link conditions: what the path over WiFi and the path over LTE are like, and what happens to them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mplab.base.errors import InputError
+from mplab.base.suggest import describe, unknown
+from mplab.format.direction import UNLIMITED, WAYS
+from mplab.format.names import Name, is_name, parse_name
+from mplab.format.path import PathCondition
+from mplab.format.trace import TRACES_FOLDER, Trace, is_trace_name
+from mplab.format.units import DurationMs
+from mplab.userfiles.changes import ChangeFile, Moment, spread
+from mplab.userfiles.check import Checker
+from mplab.userfiles.inherit import PATHS, inherit
+from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.pathfile import PathFile
+from mplab.userfiles.sweep import SweepFile, Variant, variants
+from mplab.userfiles.yaml import Document, KeyPath, load_yaml
+
+
+@dataclass(frozen=True)
+class LinkCondition:
+    """Both paths of a phone."""
+
+    name: str
+    title: str
+    source: str
+    """Where the numbers come from: a paper with its table, a measurement."""
+    wifi: PathCondition
+    lte: PathCondition
+    core_rtt_ms: float = 0.0
+    """Between the proxy and every server, beside what each server has of its own."""
+    changes: tuple[Moment, ...] = ()
+    """What happens while a scenario runs, first one first."""
+    extends: str = ""
+    """The condition that it is made from; "": none."""
+
+    def paths(self) -> dict[str, PathCondition]:
+        """The paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
+        return {"wlan0": self.wifi, "rmnet0": self.lte}
+
+    def conditions(self) -> Iterator[tuple[str, PathCondition]]:
+        """Every condition that a path comes to: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
+        yield "wifi", self.wifi
+        yield "lte", self.lte
+        for moment in self.changes:
+            if moment.reshaped:
+                yield f"{moment.path} at {moment.at_s:g} s", moment.condition
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json: ``{name, title, source, paths: {wlan0: {down, up}, rmnet0: {down, up}}}``.
+
+        Where there are any, ``core_rtt_ms`` and ``changes`` (`Moment.to_json`), too.
+        """
+        paths = {interface: {way: path.way(way).to_json() for way in WAYS} for interface, path in self.paths().items()}
+        more: dict[str, Any] = {"core_rtt_ms": self.core_rtt_ms} if self.core_rtt_ms else {}
+        if self.changes:
+            more["changes"] = [moment.to_json() for moment in self.changes]
+        return {"name": self.name, "title": self.title, "source": self.source, "paths": paths, **more}
+
+
+class LinkFile(BaseModel):
+    """A link condition as written in ``router-configs/links/<name>.yaml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab link condition")
+
+    title: str = Field("", description="For people; default: the name.")
+    source: str = Field("", description="Where the numbers come from.")
+    extends: str = Field("", description="Name of the condition that this one changes; it inherits the rest.")
+    wifi: PathFile
+    lte: PathFile
+    core_rtt: DurationMs = Field(
+        0.0, description="Round-trip time between the proxy and every server, beside what each server has of its own."
+    )
+    changes: tuple[ChangeFile, ...] = Field((), description="What happens to the paths while a scenario runs.")
+    sweep: SweepFile | None = Field(None, description="Keys of the paths with several values: one condition for each.")
+
+
+class InlineLinkFile(LinkFile):
+    """A link condition written in the experiment file itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="inline link condition")
+
+    name: Name = Field(description="Its name in the results.")
+
+
+class NoSuchLinkError(InputError):
+    """A name stands for no link condition, or for several."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A condition, and all that its file says, what it inherits included."""
+
+    condition: LinkCondition
+    keys: Mapping[str, Any]
+
+
+def list_links(links_dir: Path) -> list[str]:
+    """The names of the files of link conditions in a folder, sorted; one of a sweep makes several conditions."""
+    return sorted(path.stem for path in links_dir.glob("*.yaml") if is_name(path.stem))
+
+
+def load_links(name: str, links_dir: Path) -> tuple[LinkCondition, ...]:
+    """The conditions of ``<links_dir>/<name>.yaml``: several where it is a sweep; or the one of a sweep called so.
+
+    Raises:
+        NoSuchLinkError: no such condition.
+        InputError: its file is wrong.
+    """
+    return tuple(found.condition for found in _load(name, links_dir, ()))
+
+
+def load_link(name: str, links_dir: Path) -> LinkCondition:
+    """The link condition of that name: a file, or one of a sweep (``rtt-sweep-50``).
+
+    Raises:
+        NoSuchLinkError: no such condition, or a sweep as a whole.
+        InputError: its file is wrong.
+    """
+    return _one(name, _load(name, links_dir, ())).condition
+
+
+def link_names(links_dir: Path) -> list[str]:
+    """The names of all conditions of a folder, those of sweeps one by one; of a file that is wrong, its own name."""
+    names: list[str] = []
+    for name in list_links(links_dir):
+        try:
+            names += [link.name for link in load_links(name, links_dir)] if _sweeps(name, links_dir) else [name]
+        except InputError:
+            names.append(name)
+    return names
+
+
+def _sweeps(name: str, links_dir: Path) -> bool:
+    """Whether a file may be a sweep, at a glance: reading all files takes long for a shell that completes a name."""
+    return b"sweep" in (links_dir / f"{name}.yaml").read_bytes()
+
+
+def file_of(name: str, links_dir: Path) -> Path:
+    """The file that the condition of that name is in, which may be a sweep. Raises NoSuchLinkError."""
+    names = list_links(links_dir)
+    families = [name, *(family for family in names if name.startswith(f"{family}-") and _sweeps(family, links_dir))]
+    found = next((family for family in families if family in names), None)
+    if found is None:
+        raise NoSuchLinkError(unknown("link", name, names))
+    return links_dir / f"{found}.yaml"
+
+
+def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
+    """The conditions of any file.
+
+    Args:
+        file: its name is that of the condition.
+        links_dir: where the conditions are that it extends, and, beside it, the traces.
+
+    Raises:
+        InputError: one line for every problem.
+    """
+    document = load_yaml(file)
+    check_kind(document, "link")
+    checker = Checker(document)
+    try:
+        parse_name(file.stem)
+    except ValueError as error:
+        checker.add((), f"the file's name is the condition's: {error}")
+    own = file.resolve() == (links_dir / file.name).resolve()
+    found = _Reader(checker, (), file.stem, links_dir, (file.stem,) if own else ()).read(document.data)
+    checker.raise_problems()
+    return tuple(one.condition for one in found)
+
+
+def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: Path) -> list[LinkCondition]:
+    """The conditions of an entry of an experiment file, which stands at `path`; what is wrong is noted.
+
+    Raises:
+        InputError: the file of a condition that it extends is wrong.
+    """
+    name = entry.get("name") if isinstance(entry, dict) else None
+    known = name if isinstance(name, str) and is_name(name) else ""
+    reader = _Reader(checker, path, known, links_dir, model=InlineLinkFile)
+    return [found.condition for found in reader.read(entry)]
+
+
+def _load(name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
+    """What the file of that name holds, or the member of a sweep called so. Raises InputError."""
+    names = list_links(links_dir)
+    if name in names:
+        return _load_file(load_yaml(links_dir / f"{name}.yaml"), name, links_dir, chain)
+    for family in (family for family in names if name.startswith(f"{family}-")):
+        document = load_yaml(links_dir / f"{family}.yaml")
+        if isinstance(document.data, dict) and "sweep" in document.data and family not in chain:
+            members = _load_file(document, family, links_dir, chain)
+            found = [member for member in members if member.condition.name == name]
+            if not found:
+                raise NoSuchLinkError(unknown("link", name, [member.condition.name for member in members]))
+            return found
+    raise NoSuchLinkError(unknown("link", name, names))
+
+
+def _load_file(document: Document, name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
+    checker = Checker(document)
+    found = _Reader(checker, (), name, links_dir, (*chain, name)).read(document.data)
+    checker.raise_problems()
+    return found
+
+
+def _one(name: str, found: list[_Found]) -> _Found:
+    if len(found) == 1:
+        return found[0]
+    first, last = found[0].condition.name, found[-1].condition.name
+    raise NoSuchLinkError(f"link '{name}' is a sweep of {len(found)} conditions: name one of them, {first} … {last}")
+
+
+_ANY_PATH = {"down": UNLIMITED, "up": UNLIMITED, "rtt": "1 h"}
+_ANY = dict.fromkeys(PATHS, _ANY_PATH)
+"""Stands for what cannot be inherited: nothing is missing in it, and nothing is too much for it."""
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads one description of a condition, or of a sweep; what is wrong is noted.
+
+    Attributes:
+        path: where in the document it stands.
+        name: of the condition; "" where the document gives no good one.
+        chain: names of the files that are being read because one extends the next.
+        model: what the description has to be.
+    """
+
+    checker: Checker
+    path: KeyPath
+    name: str
+    links_dir: Path
+    chain: tuple[str, ...] = ()
+    model: type[LinkFile] = LinkFile
+
+    def read(self, data: object) -> list[_Found]:
+        """The conditions that `data` describes. Raises InputError: a file that it extends is wrong."""
+        if not isinstance(data, dict):
+            self.checker.model(self.model, data, self.path)
+            return []
+        keys = self._inherited(data)
+        if keys is None:
+            return []
+        if "sweep" not in keys or not self.name:
+            return self._build(keys, self.name)
+        sweep = self.checker.model(SweepFile, keys.pop("sweep"), (*self.path, "sweep"))
+        return self._members(keys, sweep) if sweep is not None else []
+
+    def _members(self, keys: Mapping[str, Any], sweep: SweepFile) -> list[_Found]:
+        """One condition for each value."""
+        members: list[_Found] = []
+        for variant in variants(sweep):
+            own = {key: keys[key] for key in ("name", "extends") if key in keys}
+            title = f"{keys.get('title') or self.name} ({variant.words})"
+            name = self._member_name(variant, [member.condition.name for member in members])
+            made = self._build({**inherit(keys, variant.keys), **own, "title": title}, name)
+            if not made:
+                return []  # the others have the same problem
+            members += made
+        return members
+
+    def _member_name(self, variant: Variant, taken: list[str]) -> str:
+        name = f"{self.name}-{variant.suffix}"
+        if not is_name(name):
+            self.checker.add((*self.path, "sweep"), f"name '{name}': 1 to 40 of a-z, 0-9 and '-'")
+        elif name in taken:
+            self.checker.add((*self.path, "sweep"), f"two of its conditions would be called '{name}'")
+        return name
+
+    def _inherited(self, data: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The keys of `data` on top of those that it inherits; None when that is wrong, which is then noted."""
+        if "extends" not in data:
+            return dict(data)
+        parent, place = data["extends"], (*self.path, "extends")
+        if not isinstance(parent, str):
+            self.checker.add(place, f"found {describe(parent)}: the name of a link is needed")
+        elif parent in self.chain:
+            circle = " → ".join((*self.chain[self.chain.index(parent) :], parent))
+            self.checker.add(place, f"link '{parent}' extends itself: {circle}")
+        else:
+            try:
+                return inherit(_one(parent, _load(parent, self.links_dir, self.chain)).keys, data)
+            except NoSuchLinkError as error:
+                self.checker.add(place, str(error))
+        own = {key: value for key, value in data.items() if key != "extends"}
+        self._build(inherit(_ANY, own), self.name)  # what is wrong in its own keys
+        return None
+
+    def _build(self, keys: Mapping[str, Any], name: str) -> list[_Found]:
+        traces = self.links_dir.parent / TRACES_FOLDER
+        readable = self._check_traces(keys, traces)
+        file = self.checker.model(self.model, keys, self.path)
+        if file is None or not readable:
+            return []
+        wifi, lte = file.wifi.condition(traces), file.lte.condition(traces)
+        moments, misplaced = spread({"wifi": wifi, "lte": lte}, file.changes, traces)
+        for problem in misplaced:
+            self.checker.add((*self.path, "changes", problem.entry), problem.text)
+        condition = LinkCondition(
+            name,
+            file.title or name,
+            file.source,
+            wifi,
+            lte,
+            core_rtt_ms=file.core_rtt,
+            changes=moments,
+            extends=file.extends,
+        )
+        return [_Found(condition, keys)]
+
+    def _check_traces(self, keys: Mapping[str, Any], traces: Path) -> bool:
+        """Whether every trace that is named is there and can be read."""
+        changes = found if isinstance(found := keys.get("changes"), list) else []
+        owners: list[tuple[KeyPath, object]] = [((path,), keys.get(path)) for path in PATHS]
+        owners += [(("changes", place), change) for place, change in enumerate(changes)]
+        good = True
+        for place, owner in owners:
+            for way in WAYS:
+                given = owner.get(way) if isinstance(owner, dict) else None
+                name = given.get("trace") if isinstance(given, dict) else None
+                if not isinstance(name, str) or not is_trace_name(name):
+                    continue
+                try:
+                    Trace(traces / name).check()
+                except ValueError as error:
+                    self.checker.add((*self.path, *place, way, "trace"), str(error))
+                    good = False
+        return good

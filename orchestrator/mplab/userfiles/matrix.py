@@ -1,0 +1,123 @@
+"""Which combinations of scenario, transport and link condition an experiment has: all, some of them, all but some."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from mplab.base.suggest import unknown
+
+Factor = Literal["scenario", "transport", "link"]
+FACTORS: tuple[Factor, ...] = ("scenario", "transport", "link")
+
+
+def _one_or_more(found: object) -> object:
+    """Return one pattern, or a list of them, as a tuple: strict validation takes no list from a validator."""
+    if isinstance(found, str):
+        return (found,)
+    return tuple(found) if isinstance(found, list) else found
+
+
+_PATTERN = {"type": "string", "minLength": 1}
+Patterns = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [_PATTERN, {"type": "array", "items": _PATTERN}]}),
+]
+
+
+class CellsFile(BaseModel):
+    """Some combinations: those that have one of each factor that is given; ``*`` and ``?`` stand for any letters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scenario: Patterns = Field((), description="Labels of scenarios; all by default.")
+    transport: Patterns = Field((), description="Labels of transports; all by default.")
+    link: Patterns = Field((), description="Names of link conditions; all by default.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "CellsFile":
+        if not (self.scenario or self.transport or self.link):
+            raise ValueError("says nothing: one of 'scenario', 'transport' and 'link' is needed")
+        return self
+
+    def to_cells(self) -> "Cells":
+        """As an experiment has it."""
+        return Cells(self.scenario, self.transport, self.link)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Some combinations, by patterns of labels; no pattern of a factor: all of it."""
+
+    scenario: tuple[str, ...] = ()
+    transport: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+
+    def have(self, combination: Sequence[str]) -> bool:
+        """Whether (scenario, transport, link) is one of them."""
+        factors = zip((self.scenario, self.transport, self.link), combination, strict=True)
+        return all(not patterns or _matches(label, patterns) for patterns, label in factors)
+
+    def to_json(self) -> dict[str, list[str]]:
+        """Factor → patterns, of those that are given."""
+        return {factor: list(patterns) for factor, patterns in asdict(self).items() if patterns}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The combinations of an experiment: what `include` has, all when it has nothing, without what `exclude` has."""
+
+    include: tuple[Cells, ...] = ()
+    exclude: tuple[Cells, ...] = ()
+
+    def has(self, combination: Sequence[str]) -> bool:
+        """Whether (scenario, transport, link) is run."""
+        wanted = not self.include or any(cells.have(combination) for cells in self.include)
+        return wanted and not any(cells.have(combination) for cells in self.exclude)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in manifest.json; empty when everything is run."""
+        both = {"include": self.include, "exclude": self.exclude}
+        return {name: [cells.to_json() for cells in given] for name, given in both.items() if given}
+
+
+EVERYTHING = Matrix()
+
+
+def problems(matrix: Matrix, labels: Mapping[Factor, Sequence[str]]) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with it, and where: names that nothing has, and names that are left without any cell.
+
+    Args:
+        matrix: as in the file.
+        labels: what the experiment has of each factor.
+    """
+    found = False
+    for key, given in (("include", matrix.include), ("exclude", matrix.exclude)):
+        for index, cells in enumerate(given):
+            for factor in FACTORS:
+                for pattern in getattr(cells, factor):
+                    if not any(fnmatchcase(label, pattern) for label in labels[factor]):
+                        found = True
+                        yield (key, index, factor), unknown(f"{factor} of this experiment", pattern, labels[factor])
+    if found or not all(labels[factor] for factor in FACTORS):
+        return
+    combinations = [
+        (scenario, transport, link)
+        for scenario in labels["scenario"]
+        for transport in labels["transport"]
+        for link in labels["link"]
+    ]
+    left = [combination for combination in combinations if matrix.has(combination)]
+    key = "exclude" if matrix.exclude else "include"
+    for place, factor in enumerate(FACTORS):
+        there = {combination[place] for combination in left}
+        for label in labels[factor]:
+            if label not in there:
+                yield (key,), f"{factor} '{label}' is left without any cell: take it out of '{factor}s'"
+
+
+def _matches(label: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(label, pattern) for pattern in patterns)

@@ -1,0 +1,323 @@
+"""A path as written in a link file: keys of the path, keys of one direction, and what they set."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from mplab.base.suggest import show
+from mplab.format.direction import (
+    CONTROLLED,
+    UNLIMITED,
+    WAYS,
+    Direction,
+    Discipline,
+    Distribution,
+    GilbertElliott,
+    Queue,
+    Way,
+)
+from mplab.format.path import PathCondition
+from mplab.format.trace import Trace, parse_trace_name
+from mplab.format.units import DurationMs, Percent, format_duration_ms, format_rate, parse_rate_kbps, parse_size_bytes
+from mplab.userfiles.check import MAPPING, TEXT
+
+SMALLEST_QUEUE_BYTES = 1514
+"""One full Ethernet frame: a smaller queue lets no full packet pass."""
+
+_RATE_PATTERN = r"^\s*(unlimited|\+?[0-9]+(\.[0-9]+)?\s*[kMG]bit\/s)\s*$"
+_QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\s*$"
+
+
+def _kind(found: object) -> str:
+    """Which of the two ways to write a value: the value alone, or a mapping."""
+    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
+
+
+def _parse_rate(found: object) -> float | None:
+    if found == UNLIMITED:
+        return None
+    try:
+        return parse_rate_kbps(found)
+    except ValueError as error:
+        raise ValueError(f"{error}; or {UNLIMITED!r}") from None
+
+
+def parse_queue(found: object) -> Queue:
+    """``"150 kB"``, ``"100 packets"``. Raises ValueError."""
+    if isinstance(found, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", found, re.ASCII)):
+        packets = int(match[1])
+        if packets == 0:
+            raise ValueError(f"queue {show(found)}: must hold at least 1 packet")
+        return Queue("packets", packets)
+    try:
+        size = parse_size_bytes(found)
+    except ValueError as error:
+        raise ValueError(f"queue: {error}; or packets, like '100 packets'") from None
+    if size < SMALLEST_QUEUE_BYTES:
+        raise ValueError(f"queue {show(found)}: no full packet fits: at least {SMALLEST_QUEUE_BYTES} B")
+    return Queue("bytes", size)
+
+
+LinkRate = Annotated[
+    float | None,
+    BeforeValidator(_parse_rate),
+    PlainSerializer(lambda kbps: UNLIMITED if kbps is None else format_rate(kbps), return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": _RATE_PATTERN, "examples": ["7040 kbit/s", UNLIMITED]}),
+]
+QueueLength = Annotated[
+    Queue,
+    BeforeValidator(parse_queue),
+    PlainSerializer(str, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": _QUEUE_PATTERN, "examples": ["150 kB", "100 packets"]}),
+]
+TraceName = Annotated[
+    str,
+    BeforeValidator(parse_trace_name),
+    WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"}),
+]
+
+
+class BurstLossFile(BaseModel):
+    """Losses in bursts, Gilbert-Elliott."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    p: Annotated[Percent, Field(gt=0)] = Field(description="Chance of each packet that the bad state follows.")
+    r: Annotated[Percent, Field(gt=0)] = Field(description="In the bad state: that the good one follows.")
+    good: Percent = Field(0.0, description="Share lost in the good state.")
+    bad: Percent = Field(100.0, description="Share lost in the bad state.")
+
+    def model(self) -> GilbertElliott:
+        """With units in the names."""
+        return GilbertElliott(self.p, self.r, self.good, self.bad)
+
+
+class QueueFile(BaseModel):
+    """A queue with its discipline."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    length: QueueLength = Field(Queue(), description="Bytes or 'N packets'.")
+    discipline: Discipline = Field("drop-tail", description="How it is kept short.")
+    target: DurationMs = Field(5.0, description="Of codel and fq_codel: the delay that may stand.")
+    interval: DurationMs = Field(100.0, description="Of codel and fq_codel: how long more is let pass.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        given = [key for key in ("target", "interval") if key in self.model_fields_set]
+        if given and self.discipline not in CONTROLLED:
+            raise ValueError(f"{self.discipline} has no '{given[0]}': only {' and '.join(CONTROLLED)} have")
+        if not 0 < self.target < self.interval:
+            target, interval = format_duration_ms(self.target), format_duration_ms(self.interval)
+            raise ValueError(f"target {target}, interval {interval}: the target must be more than 0 ms and the shorter")
+        return self
+
+    def queue(self) -> Queue:
+        """As one value."""
+        return replace(self.length, discipline=self.discipline, target_ms=self.target, interval_ms=self.interval)
+
+
+LossKey = Annotated[
+    Annotated[Percent, Tag(TEXT)] | Annotated[BurstLossFile, Tag(MAPPING)],
+    Discriminator(_kind),
+]
+QueueKey = Annotated[
+    Annotated[QueueLength, Tag(TEXT)] | Annotated[QueueFile, Tag(MAPPING)],
+    Discriminator(_kind),
+]
+
+
+class DirectionFile(BaseModel):
+    """One direction of a path. What is left out is as the path says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rate: LinkRate = Field(default=None, description="IP bytes; 'unlimited' for none.")
+    delay: DurationMs = Field(default=0.0, description="One way.")
+    jitter: DurationMs = Field(default=0.0, description="Variation of the delay.")
+    distribution: Distribution = Field(default="uniform", description="Of the jitter.")
+    loss: LossKey = Field(default=0.0, description="Share of packets lost at random, or {p, r, good, bad}.")
+    reorder: Percent = Field(default=0.0, description="Share of packets that skip the delay.")
+    duplicate: Percent = Field(default=0.0, description="Share of packets that come twice.")
+    queue: QueueKey = Field(default=Queue(), description="Bytes, 'N packets', or with a discipline.")
+    trace: TraceName = Field(default="", description="File in router-configs/traces, instead of a rate.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError(f"says nothing: one of {', '.join(type(self).model_fields)} is needed")
+        if {"rate", "trace"} <= self.model_fields_set:
+            raise ValueError("'rate' and 'trace': a trace takes the place of the rate, give one of them")
+        return self
+
+
+DirectionKey = Annotated[
+    Annotated[LinkRate, Tag(TEXT)] | Annotated[DirectionFile, Tag(MAPPING)],
+    Discriminator(_kind),
+]
+
+ATTRIBUTES: Mapping[str, str] = {
+    "rate": "rate_kbps",
+    "delay": "delay_ms",
+    "jitter": "jitter_ms",
+    "distribution": "distribution",
+    "loss": "loss",
+    "reorder": "reorder_percent",
+    "duplicate": "duplicate_percent",
+    "queue": "queue",
+    "trace": "trace",
+}
+"""Key of a direction in a file → attribute of `Direction`."""
+
+PATH_KEYS = ("rtt", "loss", "jitter", "queue", "distribution", "reorder", "duplicate")
+"""Keys of a path that hold for both directions."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value that a file gives to one direction.
+
+    Attributes:
+        key: where it stands: ``loss`` of the path, ``down``, ``down.loss``.
+    """
+
+    way: Way
+    attribute: str
+    value: Any
+    key: str
+
+
+def settings(file: BaseModel, traces: Path) -> list[Setting]:
+    """What the keys of a path give, those of the path first: what a direction says itself comes after it and counts.
+
+    Args:
+        file: a `PathFile`, or another model with the same keys; those that are not given set nothing.
+        traces: folder of the traces.
+    """
+    found = []
+    for key in PATH_KEYS:
+        if key not in file.model_fields_set:
+            continue
+        value = _value(key, getattr(file, key), traces)
+        if key == "rtt":
+            value /= 2
+        attribute = "delay_ms" if key == "rtt" else ATTRIBUTES[key]
+        found += [Setting("down", attribute, value, key), Setting("up", attribute, value, key)]
+    for way in ("down", "up"):
+        if way in file.model_fields_set:
+            found += _of_direction("down" if way == "down" else "up", getattr(file, way), traces)
+    return found
+
+
+def _of_direction(way: Way, given: float | DirectionFile | None, traces: Path) -> Iterator[Setting]:
+    if not isinstance(given, DirectionFile):
+        yield Setting(way, "rate_kbps", given, way)
+        yield Setting(way, "trace", None, way)
+        return
+    for key in type(given).model_fields:
+        if key in given.model_fields_set:
+            yield Setting(way, ATTRIBUTES[key], _value(key, getattr(given, key), traces), f"{way}.{key}")
+    for one, other in (("rate", "trace"), ("trace", "rate_kbps")):
+        if one in given.model_fields_set:
+            yield Setting(way, other, None, f"{way}.{one}")
+
+
+def _value(key: str, given: Any, traces: Path) -> Any:  # noqa: ANN401 - as the key has it
+    if isinstance(given, BurstLossFile):
+        return given.model()
+    if isinstance(given, QueueFile):
+        return given.queue()
+    return Trace(traces / given) if key == "trace" else given
+
+
+_NO_RTT = -1.0
+"""What no file can say."""
+
+
+class PathFile(BaseModel):
+    """One path as written in a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    down: DirectionKey = Field(description="Towards the phone: the rate (IP bytes), 'unlimited', or a direction.")
+    up: DirectionKey = Field(description="From the phone, likewise.")
+    rtt: DurationMs = Field(
+        default=_NO_RTT,
+        validate_default=True,
+        description="Round-trip time of an idle path; half of it in each direction.",
+    )
+    loss: LossKey = Field(0.0, description="Share of packets lost at random, or {p, r, good, bad}; each direction.")
+    jitter: DurationMs = Field(0.0, description="Variation of the one-way delay, in each direction.")
+    distribution: Distribution = Field("uniform", description="Of the jitter, in each direction.")
+    reorder: Percent = Field(0.0, description="Share of packets that skip the delay, in each direction.")
+    duplicate: Percent = Field(0.0, description="Share of packets that come twice, in each direction.")
+    queue: QueueKey = Field(Queue(), description="Bytes, 'N packets', or with a discipline; in each direction.")
+
+    @field_validator("rtt", mode="wrap")
+    @classmethod
+    def _needed(cls, given: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+        """There is an RTT, or both directions have a delay. One that could not be read may have one."""
+        if given != _NO_RTT:
+            return read(given)
+        ways = [info.data[way] for way in WAYS if way in info.data]
+        if any(not isinstance(way, DirectionFile) or "delay" not in way.model_fields_set for way in ways):
+            raise ValueError("key 'rtt' is missing")
+        return 0.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        for way, given in (("down", self.down), ("up", self.up)):
+            if isinstance(given, DirectionFile) and not given.model_fields_set & {"rate", "trace"}:
+                yield f"{way}: key 'rate' is missing (or 'trace')"
+        delays = self._delays()
+        if "rtt" in self.model_fields_set and sum(delays.values()) > self.rtt:
+            yield f"the delay of {' and '.join(delays)} is more than the rtt {format_duration_ms(self.rtt)}"
+        elif "rtt" in self.model_fields_set and len(delays) == 2 and sum(delays.values()) != self.rtt:
+            total = format_duration_ms(sum(delays.values()))
+            yield f"both delays together are {total}, the rtt is {format_duration_ms(self.rtt)}: leave 'rtt' out"
+        condition = self.condition(Path())
+        for direction in dict.fromkeys((condition.down, condition.up)):
+            if direction.distribution != "uniform" and not direction.jitter_ms:
+                yield f"distribution {direction.distribution} of no jitter: give 'jitter', too"
+        yield from condition.problems()
+
+    def _delays(self) -> dict[str, float]:
+        """The delays that directions say themselves."""
+        ways = (("down", self.down), ("up", self.up))
+        return {
+            way: given.delay
+            for way, given in ways
+            if isinstance(given, DirectionFile) and "delay" in given.model_fields_set
+        }
+
+    def condition(self, traces: Path) -> PathCondition:
+        """With units in the names; where one direction alone gives its delay, the other has what is left of the RTT."""
+        values: dict[Way, dict[str, Any]] = {"down": {}, "up": {}}
+        for setting in settings(self, traces):
+            values[setting.way][setting.attribute] = setting.value
+        delays = self._delays()
+        if len(delays) == 1:
+            values["up" if "down" in delays else "down"]["delay_ms"] = max(self.rtt - sum(delays.values()), 0.0)
+        return PathCondition(down=Direction(**values["down"]), up=Direction(**values["up"]))

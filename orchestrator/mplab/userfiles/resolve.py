@@ -1,0 +1,476 @@
+"""From an experiment file to an experiment: names looked up, parameters read, combinations checked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from mplab.base.errors import InputError
+from mplab.base.programs import CHECKOUT
+from mplab.base.suggest import describe, unknown
+from mplab.format.abilities import Abilities
+from mplab.format.names import parse_name
+from mplab.format.palette import distinct_styles
+from mplab.format.units import format_duration_s
+from mplab.scenarios.base import Scenario, takes_socks
+from mplab.userfiles.appuse import app_files, chosen_app
+from mplab.userfiles.budgets import read_budgets
+from mplab.userfiles.check import Checker, raise_lines
+from mplab.userfiles.ending import Ending, enough_rule
+from mplab.userfiles.experiment import (
+    LEAST_DEFAULT_TIMEOUT_S,
+    MAX_CELLS,
+    Claim,
+    ClaimFile,
+    Experiment,
+    ExperimentFile,
+    ScenarioUse,
+    Tolerance,
+    TransportUse,
+)
+from mplab.userfiles.hooks import Hooks
+from mplab.userfiles.labels import Names, check_names
+from mplab.userfiles.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
+from mplab.userfiles.layers import merged, parents_of, read_layers
+from mplab.userfiles.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
+from mplab.userfiles.matrix import Matrix
+from mplab.userfiles.variables import fill, read_given
+from mplab.userfiles.yaml import KeyPath
+
+
+@dataclass(frozen=True)
+class Look:
+    """How figures draw a transport."""
+
+    title: str
+    colour: str
+    marker: str
+
+
+@dataclass(frozen=True)
+class TransportInfo:
+    """A transport that this mplab has."""
+
+    name: str
+    title: str
+    colour: str
+    marker: str
+    options_model: type[BaseModel] | None = None
+    """Its options, with defaults; strict. None: it has no options."""
+    variant_option: str = ""
+    """The option whose value may follow the name after a colon (``mpflex:minrtt``); "": none may."""
+    variants: Mapping[str, Look] = field(default_factory=dict)
+    """Each value of that option, and how it is drawn."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """An option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`."""
+
+    def look(self, options: BaseModel) -> Look:
+        """How it is drawn with `options`."""
+        own = Look(self.title, self.colour, self.marker)
+        return self.variants.get(getattr(options, self.variant_option, ""), own)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What the names in an experiment file may stand for."""
+
+    transports: Mapping[str, TransportInfo]
+    scenarios: Mapping[str, Scenario]
+    links_dir: Path
+    shapers: Mapping[str, Abilities] = field(default_factory=dict)
+    """What makes links, ``linkem`` or ``tc``, and what it can do; nothing is refused for others."""
+    android: Mapping[str, Scenario] = field(default_factory=dict)
+    """The scenarios that can be done on a phone on adb, as they are done there."""
+
+    def on(self, lab: LabUse) -> Mapping[str, Scenario]:
+        """The scenarios of a lab, as they are done with its phone."""
+        return self.android if lab.android else self.scenarios
+
+
+class _NoOptions(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class _Use:
+    """One entry of a list in the file: a name with a label and options."""
+
+    path: KeyPath
+    name: str
+    label: str
+    options: Mapping[str, Any]
+    options_path: KeyPath
+
+
+def load_experiment(
+    path: Path,
+    *,
+    catalog: Catalog,
+    lab: LabUse | None = None,
+    phone: str = "",
+    given: Mapping[str, Any] | None = None,
+    kept: Path | None = None,
+) -> Experiment:
+    """The experiment that the file at `path` asks for.
+
+    Args:
+        path: of the file.
+        catalog: what its names may stand for.
+        lab: where it is run, whatever the file says; None: where the file says.
+        phone: of the lab file that the file names; see `mplab.userfiles.labuse.use_lab`.
+        given: values of its variables that go before its own.
+        kept: of a run directory: the folder with the files that the experiment file extends, and with its variables
+            that were given.
+
+    Raises:
+        InputError: with one line for every problem, first line of the file first.
+    """
+    layers = read_layers(path, kept)
+    given = {**(read_given(kept) if kept is not None else {}), **(given or {})}
+    filled = fill(merged(layers), layers, given)
+    document = filled.document
+    checker = Checker(document)
+    file = checker.model(ExperimentFile, document.data)
+    resolver = _Resolver(catalog, checker, document.data if isinstance(document.data, dict) else {}, kept)
+    transports = resolver.transports()
+    links = resolver.links()
+    lab = lab if lab is not None else resolver.lab(phone)
+    scenarios = resolver.scenarios(lab)
+    if file is not None:
+        timeout_s = _cell_timeout_s(file, [use for _, use in scenarios])
+        resolver.check_combinations(file, timeout_s, scenarios, links)
+        resolver.check_changes(timeout_s, links)
+        resolver.check_shapers(lab, links)
+        names = Names(
+            [use.label for use in transports], [use.label for _, use in scenarios], [link.name for link in links]
+        )
+        matrix = Matrix(
+            tuple(cells.to_cells() for cells in file.include), tuple(cells.to_cells() for cells in file.exclude)
+        )
+        check_names(checker, file, matrix, names)
+        budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
+    raise_lines([*checker.lines(), *resolver.file_problems])
+    assert file is not None  # noqa: S101 - raise_lines has raised otherwise
+    return Experiment(
+        path=path,
+        source=document.source,
+        name=file.name,
+        title=file.title or file.name,
+        seed=file.seed,
+        repetitions=file.repetitions,
+        lab=lab,
+        transports=tuple(transports),
+        links=tuple(links),
+        scenarios=tuple(use for _, use in scenarios),
+        tolerance=Tolerance(file.tolerance.rtt, file.tolerance.rate),
+        congestion_control=file.congestion_control,
+        capture=file.capture,
+        retries=file.retries,
+        cell_timeout_s=timeout_s,
+        matrix=matrix,
+        grouped_by=file.grouped_by,
+        ending=Ending(file.max, file.until, file.stop.failures, enough_rule(file.stop.interval, document)),
+        hooks=Hooks.of(file.hooks),
+        notes=file.notes,
+        tags=file.tags,
+        claims=tuple(_claim(claim) for claim in file.claims),
+        budgets=tuple(budgets),
+        parents=parents_of(layers, kept=kept is not None),
+        variables=filled.values,
+        given=given,
+    )
+
+
+class _Resolver:
+    """Looks up names; works on the raw data, so that one wrong key hides no other problem."""
+
+    def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any], kept: Path | None = None) -> None:
+        self._catalog = catalog
+        self._kept = kept
+        self._checker = checker
+        self._data = data
+        self.file_problems: list[str] = []
+        """Of link and lab files that it names."""
+        self._link_places: dict[str, KeyPath] = {}
+
+    def transports(self) -> list[TransportUse]:
+        found = []
+        for use in self._uses("transports", "transport", "options"):
+            name, colon, variant = use.name.partition(":")
+            info = self._catalog.transports.get(name)
+            if info is None or (colon and not info.variant_option):
+                self._unknown(use, "transport", self._catalog.transports)
+                continue
+            given = dict(use.options)
+            if colon:
+                if not self._check_variant(use, info, variant):
+                    continue
+                given[info.variant_option] = variant
+            model = info.options_model or _NoOptions
+            options = self._checker.model(model, given, use.options_path, also=("label",))
+            if options is not None:
+                found.append((use, info, options))
+        looks = [info.look(options) for _, info, options in found]
+        styles = distinct_styles([(look.title, look.colour, look.marker) for look in looks])
+        return [
+            TransportUse(
+                label=use.label,
+                name=info.name,
+                options=options if info.options_model else None,
+                colour=colour,
+                marker=marker,
+                title=look.title if use.label == _default_label(use.name) else f"{look.title} ({use.label})",
+                files=self._files(use, info, options),
+            )
+            for (use, info, options), look, (colour, marker) in zip(found, looks, styles, strict=True)
+        ]
+
+    def _files(self, use: _Use, info: TransportInfo, options: BaseModel) -> dict[str, bytes]:
+        """The files that options name: those that the run directory has kept, else those of this checkout."""
+        found = {}
+        for option, folder in info.files.items():
+            name = getattr(options, option)
+            if name is None:
+                continue
+            path = f"{folder.name}/{name}.yaml"
+            places = [*([self._kept / path] if self._kept is not None else []), folder / f"{name}.yaml"]
+            try:
+                found[path] = next(place for place in places if place.is_file()).read_bytes()
+            except StopIteration:
+                names = sorted(file.stem for file in folder.glob("*.yaml"))
+                text = f"{unknown(option, name, names)} (files in {folder.relative_to(CHECKOUT)})"
+                self._checker.add((*use.options_path, option), text)
+        return found
+
+    def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
+        """Whether the value after the colon is one of the transport's, and is not given below the name, too."""
+        if variant not in info.variants:
+            self._checker.add(use.path, unknown(f"{info.variant_option} of {info.name}", variant, info.variants))
+        elif info.variant_option in use.options:
+            text = f"{use.name!r} says the {info.variant_option} already: give it once"
+            self._checker.add((*use.options_path, info.variant_option), text)
+        else:
+            return True
+        return False
+
+    def scenarios(self, lab: LabUse) -> list[tuple[KeyPath, ScenarioUse]]:
+        found = []
+        there = self._catalog.on(lab)
+        for use in self._uses("scenarios", "scenario", "parameters"):
+            if use.name not in self._catalog.scenarios:
+                self._unknown(use, "scenario", self._catalog.scenarios)
+                continue
+            scenario = there.get(use.name)
+            if scenario is None:
+                text = f"scenario '{use.name}' has no Android app, which phone '{lab.phone}' would need"
+                self._checker.add(use.path, f"{text}. Allowed there: {', '.join(there)}")
+                continue
+            if lab.unrooted and not _takes_proxy(lab, use.name, scenario):
+                text = (
+                    f"scenario '{use.name}' cannot be told a proxy, and phone '{lab.phone}' is used without root: "
+                    f"its traffic would go past the transport. Allowed there: {', '.join(_taking_proxy(lab, there))}"
+                )
+                self._checker.add(use.path, text)
+                continue
+            if missing := _missing_internet(lab, use.name):
+                self._checker.add(use.path, f"scenario '{use.name}': {missing}")
+                continue
+            parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
+            if parameters is not None:
+                limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
+                files = app_files(use.name) if lab.android is not None else {}
+                found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s, files)))
+        return found
+
+    def links(self) -> list[LinkCondition]:
+        """Every condition, those of sweeps one by one."""
+        found: dict[str, LinkCondition] = {}
+        lines: dict[str, int] = {}
+        for index, entry in enumerate(self._entries("links")):
+            path: KeyPath = ("links", index)
+            links = self._links(path, entry)
+            names = [link.name for link in links] or ([entry] if isinstance(entry, str) else [])
+            for name in names:
+                if name in lines:
+                    self._checker.add(path, f"link '{name}' is listed twice (first in line {lines[name]})")
+                else:
+                    lines[name] = self._checker.document.line(path)
+            for link in links:
+                found.setdefault(link.name, link)
+                self._link_places.setdefault(link.name, path)
+        return list(found.values())
+
+    def lab(self, phone: str) -> LabUse:
+        """The lab that is named, relative to the file that names it; what is wrong with it is noted."""
+        name = self._data.get("lab", VIRTUAL_NAME)
+        folder = Path(self._checker.document.file_of(("lab",))).parent
+        try:
+            return find_lab(name, folder, phone) if isinstance(name, str) and name else VIRTUAL
+        except NoSuchLabError as error:
+            self._checker.add(("lab",), str(error))
+        except InputError as error:
+            self.file_problems += str(error).splitlines()
+            self._checker.add(("lab",), f"lab file {name!r} cannot be used. What is wrong follows")
+        return VIRTUAL
+
+    def check_combinations(
+        self,
+        file: ExperimentFile,
+        timeout_s: float,
+        scenarios: list[tuple[KeyPath, ScenarioUse]],
+        links: Sequence[LinkCondition],
+    ) -> None:
+        for _, use in scenarios:
+            if use.time_limit_s > timeout_s:
+                timeout, limit = format_duration_s(timeout_s), format_duration_s(use.time_limit_s)
+                text = f"{timeout} is shorter than what scenario '{use.label}' may take: at least {limit} is needed"
+                self._checker.add(("cell_timeout",), text)
+        cells = len(file.transports) * len(links) * len(file.scenarios) * file.repetitions
+        if cells > MAX_CELLS:
+            factors = (
+                f"{len(file.scenarios)} scenarios, {len(file.transports)} transports, "
+                f"{len(links)} links and {file.repetitions} repetitions"
+            )
+            self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
+
+    def check_changes(self, timeout_s: float, links: Sequence[LinkCondition]) -> None:
+        """A change after the longest time that a cell may take would never happen."""
+        for link in links:
+            late = next((moment for moment in link.changes if moment.at_s >= timeout_s), None)
+            if late is not None:
+                when, timeout = format_duration_s(late.at_s), format_duration_s(timeout_s)
+                text = (
+                    f"link '{link.name}' changes at {when} ({late.path}: {late.text}): "
+                    f"'cell_timeout' must be longer than that, not {timeout}"
+                )
+                self._checker.add(self._link_places[link.name], text)
+
+    def check_shapers(self, lab: LabUse, links: Sequence[LinkCondition]) -> None:
+        """What the shapers of the lab cannot do is said before anything is touched."""
+        for link in links:
+            for problem in lab.refusals(link, self._catalog.shapers):
+                self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
+
+    def _links(self, path: KeyPath, entry: object) -> Sequence[LinkCondition]:
+        if not isinstance(entry, dict | str):
+            self._checker.add(path, f"found {describe(entry)}: the name of a link, or a condition, is needed")
+            return ()
+        try:
+            if isinstance(entry, dict):
+                return read_inline_link(self._checker, path, entry, self._catalog.links_dir)
+            return load_links(entry, self._catalog.links_dir)
+        except NoSuchLinkError as error:
+            self._checker.add(path, str(error))
+        except InputError as error:
+            self.file_problems += [line for line in str(error).splitlines() if line not in self.file_problems]
+        return ()
+
+    def _uses(self, key: str, kind: str, options_word: str) -> Iterator[_Use]:
+        """The readable entries of a list; what is wrong with the others, and labels given twice, is noted."""
+        lines: dict[str, int] = {}
+        for index, entry in enumerate(self._entries(key)):
+            use = self._use((key, index), entry, kind, options_word)
+            if use is None:
+                continue
+            if use.label in lines:
+                unlabelled = use.label == _default_label(use.name)
+                hint = f": give each a label, {{{use.name}: {{label: …}}}}" if unlabelled else ""
+                text = f"{kind} label '{use.label}' is used twice (first in line {lines[use.label]}){hint}"
+                self._checker.add(use.path, text)
+            lines.setdefault(use.label, self._checker.document.line(use.path))
+            yield use
+
+    def _use(self, path: KeyPath, entry: object, kind: str, options_word: str) -> _Use | None:
+        if isinstance(entry, str):
+            return _Use(path, entry, _default_label(entry), {}, path)
+        if not isinstance(entry, dict):
+            self._checker.add(path, f"found {describe(entry)}: a name, or a name with {options_word}, is needed")
+            return None
+        if len(entry) != 1:
+            keys = ", ".join(entry) or "none"
+            self._checker.add(
+                path,
+                f"found {len(entry)} keys ({keys}): one {kind} with its {options_word} below it is needed",
+            )
+            return None
+        name, options = next(iter(entry.items()))
+        inner = (*path, name)
+        if options is None:
+            options = {}
+        if not isinstance(options, dict):
+            self._checker.add(inner, f"found {describe(options)}: a mapping of {options_word} is needed")
+            return None
+        label = _default_label(name)
+        if "label" in options:
+            try:
+                label = parse_name(options["label"])
+            except ValueError as error:
+                self._checker.add((*inner, "label"), str(error))
+        return _Use(path, name, label, {k: v for k, v in options.items() if k != "label"}, inner)
+
+    def _unknown(self, use: _Use, kind: str, allowed: Mapping[str, object]) -> None:
+        self._checker.add(use.path, unknown(kind, use.name, allowed))
+
+    def _entries(self, key: str) -> Sequence[Any]:
+        entries = self._data.get(key)
+        return entries if isinstance(entries, list) else []
+
+
+def _claim(file: ClaimFile) -> Claim:
+    least, most = file.gain
+    return Claim(
+        text=file.text,
+        source=file.source,
+        metric=file.metric,
+        transport=file.transport,
+        against=file.against,
+        gain_percent=(least, most),
+        scenarios=file.scenarios,
+        links=file.links,
+        against_link=file.against_link,
+    )
+
+
+def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
+    """Return the longest time for one attempt: what the file says, or what every scenario of it may need."""
+    if file.cell_timeout is not None:
+        return file.cell_timeout
+    return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])
+
+
+def _default_label(name: str) -> str:
+    """What an entry is called that has no label: the name, as a name may be written."""
+    return name.replace(":", "-")
+
+
+def _missing_internet(lab: LabUse, name: str) -> str:
+    """Return which destinations a scenario's app needs and the lab's proxy does not permit, and the remedy; "": none.
+
+    Only a real phone has real apps: those of an emulated one talk to the lab's own servers.
+    """
+    app = chosen_app(name, lab.android.app_of) if lab.real and lab.android is not None else None
+    if app is None or not app.internet:
+        return ""
+    internet = lab.proxy.internet if lab.proxy is not None else None
+    missing = internet.missing_ports(app.internet) if internet is not None else app.internet
+    if not missing and internet is not None and internet.names == "upstream":
+        return ""
+    lacking = f"allows no public address at TCP port {', '.join(map(str, missing))}" if missing else "resolves no names"
+    ports = ",".join(map(str, app.internet))
+    return (
+        f"the app {app.package} needs the Internet, and the lab's proxy {lacking}. Add to the lab file, below 'proxy': "
+        f"internet: {{allow: ['public:{ports}'], names: upstream}}"
+    )
+
+
+def _takes_proxy(lab: LabUse, name: str, scenario: Scenario) -> bool:
+    """Whether what a scenario runs, or its app in this lab, can be told a proxy."""
+    app = chosen_app(name, lab.android.app_of if lab.android is not None else None)
+    return takes_socks(scenario) or (app is not None and app.proxy != "")
+
+
+def _taking_proxy(lab: LabUse, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    """The names of those that phones without root can run."""
+    return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

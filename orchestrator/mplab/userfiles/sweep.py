@@ -1,0 +1,263 @@
+"""Sweeps: one condition in several variants, as ``sweep: {lte: {rtt: 50..500 ms step 50 ms}}`` asks for them."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Self, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from mplab.base.suggest import describe, show
+from mplab.format.direction import UNLIMITED, WAYS, Distribution
+from mplab.format.trace import parse_trace_name
+from mplab.format.units import parse_duration_ms, parse_percent, parse_rate_kbps
+from mplab.userfiles.check import MAPPING, TEXT
+from mplab.userfiles.inherit import PATHS
+from mplab.userfiles.pathfile import parse_queue
+
+MOST = 1000
+"""Conditions that one sweep may make."""
+
+_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
+_UNIT = r"[^\s0-9.][^\s.]*"
+_RANGE = re.compile(
+    rf"\s*({_NUMBER})\s*({_UNIT})?\s*\.\.\s*({_NUMBER})\s*({_UNIT})?\s+step\s+({_NUMBER})\s*({_UNIT})?\s*", re.ASCII
+)
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*({_UNIT})\s*", re.ASCII)
+_TITLES = {"wifi": "WiFi", "lte": "LTE"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a sweep: as a file would say it, by its number, and by its unit ("" for words)."""
+
+    text: str
+    number: str = ""
+    unit: str = ""
+
+
+def _values(check: Callable[[object], object]) -> Callable[[object], tuple[Value, ...]]:
+    """Reads a range, or a list of values and ranges; `check` raises ValueError for a value that cannot be."""
+
+    def parse(found: object) -> tuple[Value, ...]:
+        entries = found if isinstance(found, list) else [found]
+        values = tuple(value for entry in entries for value in _entry(entry, check))
+        texts = [value.text for value in values]
+        twice = next((text for text in texts if texts.count(text) > 1), None)
+        if twice is not None:
+            raise ValueError(f"{show(twice)} is there twice")
+        if not values:
+            raise ValueError("found an empty list: at least one value is needed")
+        return values
+
+    return parse
+
+
+def _entry(found: object, check: Callable[[object], object]) -> Iterator[Value]:
+    if not isinstance(found, str):
+        raise ValueError(  # noqa: TRY004 - pydantic takes this one for a message
+            f"found {describe(found)}: values like '50 ms', or a range like '50..500 ms step 50 ms', are needed"
+        )
+    if ".." in found:
+        values: Iterator[Value] = iter(_range(found))
+    elif match := _QUANTITY.fullmatch(found):
+        values = iter([Value(f"{match[1]} {match[2]}", match[1], match[2])])
+    else:
+        values = iter([Value(found.strip())])
+    for value in values:
+        check(value.text)
+        yield value
+
+
+def _range(text: str) -> list[Value]:
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"range {show(text)}: must be like '50..500 ms step 50 ms'")
+    units = {unit for unit in match.group(2, 4, 6) if unit}
+    if len(units) != 1:
+        found = f"found {' and '.join(sorted(units))}" if units else "like '50..500 ms step 50 ms'"
+        raise ValueError(f"range {show(text)}: one unit for all its numbers is needed, {found}")
+    (unit,) = units
+    first, last, step = (Decimal(match[group]) for group in (1, 3, 5))
+    if step <= 0 or last < first:
+        raise ValueError(f"range {show(text)}: must go up, by a step of more than 0")
+    count = (last - first) / step
+    if count != int(count):
+        reached = first + int(count) * step
+        raise ValueError(f"range {show(text)}: does not reach its end: {reached:f} {unit} would be the last one")
+    if count >= MOST:
+        raise ValueError(f"range {show(text)}: {int(count) + 1} values, at most {MOST} are allowed")
+    numbers = [f"{first + place * step:f}" for place in range(int(count) + 1)]
+    return [Value(f"{number} {unit}", number, unit) for number in map(_plain, numbers)]
+
+
+def _plain(number: str) -> str:
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+def _rate(found: object) -> object:
+    return None if found == UNLIMITED else parse_rate_kbps(found)
+
+
+def _distribution(found: object) -> object:
+    if found not in get_args(Distribution):
+        raise ValueError(f"found {describe(found)}. Allowed: {', '.join(get_args(Distribution))}")
+    return found
+
+
+def _schema(example: str) -> WithJsonSchema:
+    text = {"type": "string", "examples": [example]}
+    return WithJsonSchema({"anyOf": [text, {"type": "array", "minItems": 1, "items": text}]})
+
+
+Durations = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_duration_ms)), _schema("50..500 ms step 50 ms")]
+Percents = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_percent)), _schema("0.5..10 % step 0.5 %")]
+Rates = Annotated[tuple[Value, ...], BeforeValidator(_values(_rate)), _schema("1..10 Mbit/s step 1 Mbit/s")]
+Queues = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_queue)), _schema("100 packets")]
+Traces = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_trace_name)), _schema("Some-LTE.down")]
+Distributions = Annotated[tuple[Value, ...], BeforeValidator(_values(_distribution)), _schema("normal")]
+
+
+def _kind(found: object) -> str:
+    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
+
+
+class SweptDirection(BaseModel):
+    """Values of one direction."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rate: Rates = ()
+    delay: Durations = ()
+    jitter: Durations = ()
+    distribution: Distributions = ()
+    loss: Percents = ()
+    reorder: Percents = ()
+    duplicate: Percents = ()
+    queue: Queues = ()
+    trace: Traces = ()
+
+
+SweptWay = Annotated[
+    Annotated[Rates, Tag(TEXT)] | Annotated[SweptDirection, Tag(MAPPING)],
+    Discriminator(_kind),
+]
+
+
+class SweptPath(BaseModel):
+    """Values of one path, or of both alike."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    down: SweptWay = ()
+    up: SweptWay = ()
+    rtt: Durations = ()
+    loss: Percents = ()
+    jitter: Durations = ()
+    distribution: Distributions = ()
+    reorder: Percents = ()
+    duplicate: Percents = ()
+    queue: Queues = ()
+
+
+class SweepFile(SweptPath):
+    """What is varied: keys of a path, below ``wifi`` or ``lte`` or, for both paths alike, by themselves."""
+
+    wifi: SweptPath = Field(default_factory=SweptPath)
+    lte: SweptPath = Field(default_factory=SweptPath)
+    core_rtt: Durations = ()
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        axes = list(_axes(self))
+        if not axes:
+            raise ValueError("varies nothing: like {lte: {rtt: 50..500 ms step 50 ms}} is needed")
+        count = math.prod(len(axis.values) for axis in axes)
+        if count > MOST:
+            raise ValueError(f"{count} conditions: at most {MOST} are allowed")
+        return self
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One key that is varied, and where it stands: ``("lte", "down", "loss")``."""
+
+    place: tuple[str, ...]
+    values: tuple[Value, ...]
+
+    def names(self) -> list[str]:
+        """What each value is called in a condition's name: ``50``, ``0p5``; with its unit where units differ."""
+        alike = len({value.unit for value in self.values}) == 1
+        return [_slug(value, with_unit=not alike) for value in self.values]
+
+    def words(self, value: Value) -> str:
+        """``LTE rtt 50 ms``."""
+        return " ".join([*(_TITLES.get(part, part) for part in self.place), value.text])
+
+
+def _slug(value: Value, *, with_unit: bool) -> str:
+    if not value.number:
+        return re.sub(r"[^a-z0-9]+", "-", value.text.lower()).strip("-")
+    unit = re.sub(r"[^a-z0-9]+", "", value.unit.lower().replace("%", "percent")) if with_unit else ""
+    return _plain(value.number).lstrip("+").replace(".", "p") + unit
+
+
+def _axes(model: BaseModel, place: tuple[str, ...] = ()) -> Iterator[_Axis]:
+    for key in type(model).model_fields:
+        if key not in model.model_fields_set:
+            continue
+        given = getattr(model, key)
+        if isinstance(given, BaseModel):
+            yield from _axes(given, (*place, key))
+        else:
+            yield _Axis((*place, key), given)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One condition of a sweep.
+
+    Attributes:
+        suffix: of its name, after a hyphen.
+        words: what is different, for its title.
+        keys: what it says, as a file would.
+    """
+
+    suffix: str
+    words: str
+    keys: Mapping[str, Any]
+
+
+def variants(sweep: SweepFile) -> list[Variant]:
+    """Every combination of the values, the last key the fastest."""
+    axes = list(_axes(sweep))
+    found = []
+    for chosen in itertools.product(*(zip(axis.values, axis.names(), strict=True) for axis in axes)):
+        keys: dict[str, Any] = {}
+        for axis, (value, _) in zip(axes, chosen, strict=True):
+            for place in _places(axis.place):
+                _put(keys, place, value.text)
+        words = ", ".join(axis.words(value) for axis, (value, _) in zip(axes, chosen, strict=True))
+        found.append(Variant("-".join(name for _, name in chosen), words, keys))
+    return found
+
+
+def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Where a swept key stands in a condition: one of a path by itself stands in both."""
+    return [place] if place[0] in {*PATHS, "core_rtt"} else [(path, *place) for path in PATHS]
+
+
+def _put(keys: dict[str, Any], place: tuple[str, ...], text: str) -> None:
+    *above, last = place
+    for part in above:
+        below = keys.setdefault(part, {})
+        if not isinstance(below, dict):
+            below = keys[part] = {"rate": below}
+        keys = below
+    if last in WAYS and isinstance(keys.get(last), dict):
+        keys[last]["rate"] = text
+    else:
+        keys[last] = text

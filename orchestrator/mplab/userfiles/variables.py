@@ -1,0 +1,215 @@
+"""Variables of an experiment file: ``vars: {size: 10 MB}`` and ``${size}`` in values.
+
+A value that is ``${size}`` alone becomes the variable's value, whatever that is; within longer text, the variable's
+text or number takes its place. ``$${`` stands for ``${``. Variables are filled in once, and hold no other ones: a file
+cannot grow beyond what is read of any file.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import InputError
+from mplab.base.suggest import describe, unknown
+from mplab.userfiles.yaml import SIZE_LIMIT_BYTES, Document, KeyPath, Problem, load_yaml, parse_yaml
+
+KEY = "vars"
+GIVEN_FILE = "set.yaml"
+"""What a run directory keeps of the variables that were set from outside of the file."""
+
+_USE = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
+
+
+def parse_given(texts: Sequence[str]) -> dict[str, Any]:
+    """Variables as given on a command line, each ``NAME=VALUE``; values are YAML. Raises InputError."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not value.strip():
+            raise InputError(f"--set {text}: NAME=VALUE is needed, like 'size=10 MB'")
+        if name in found:
+            raise InputError(f"--set {name}: is given twice")
+        document = parse_yaml(value.encode(), f"--set {name}")
+        if document.problems:
+            raise InputError(document.problems[0].render())
+        found[name] = document.data
+    return found
+
+
+def render_given(given: Mapping[str, Any]) -> bytes:
+    """Variables as `read_given` reads them: JSON, which is YAML."""
+    return (json.dumps(given, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def read_given(folder: Path) -> dict[str, Any]:
+    """The variables that a run directory has kept in a folder. Raises InputError."""
+    path = folder / GIVEN_FILE
+    if not path.is_file():
+        return {}
+    data = load_yaml(path).data
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: found {describe(data)}: a mapping of variables is needed")
+    return data
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A document with its variables filled in, and the values in force of those that it has."""
+
+    document: Document
+    values: Mapping[str, Any]
+
+
+def fill(document: Document, layers: Sequence[Document], given: Mapping[str, Any]) -> Filled:
+    """Fill in the variables of a document.
+
+    Args:
+        document: the whole experiment file.
+        layers: the files that it is made of: a variable that one of them uses is of use.
+        given: values from outside, which go before those of the file.
+
+    Raises:
+        InputError: one line for each: a variable is unknown, not used, or of no use where it stands.
+    """
+    own = document.data.get(KEY) if isinstance(document.data, Mapping) else None
+    declared: Mapping[str, Any] = own if isinstance(own, Mapping) else {}
+    filler = _Filler(document, {**declared, **{name: given[name] for name in given if name in declared}}, given)
+    data = filler.fill_all()
+    problems = [*document.problems, *filler.problems, *_unfit(document, declared)]
+    everywhere = {name for layer in layers for name in _names_in(_without_variables(layer.data))}
+    for name in declared:
+        if name not in everywhere:
+            text = f"variable '{name}' is not used: write ${{{name}}} where it is meant, or leave it out"
+            problems.append(document.problem((KEY, name), text))
+    lines = [problem.render() for problem in sorted(problems, key=lambda one: (one.file != document.file, one))]
+    for name in given:
+        if name not in declared:
+            lines.append(f"{document.file}: --set {name}: {unknown('variable', name, declared)}")
+        elif name not in filler.used and name in everywhere:
+            lines.append(f"{document.file}: --set {name}: what uses the variable is replaced by a file that extends it")
+    if len(lines) > len(document.problems):
+        raise InputError("\n".join(lines))
+    made = replace(document, data=data, lines=filler.lines, files=filler.files, notes=filler.notes)
+    return Filled(made, {name: filler.values[name] for name in declared})
+
+
+def _unfit(document: Document, declared: Mapping[str, Any]) -> Iterator[Problem]:
+    """Variables with others in their values."""
+    for name, value in declared.items():
+        for inner in _names_in(value):
+            yield document.problem((KEY, name), f"'${{{inner}}}' in a variable: variables hold no other ones")
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """The variables that are used in a value."""
+    if isinstance(value, str):
+        yield from (found[2] for found in _USE.finditer(value) if found[1] is None)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _names_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _names_in(item)
+
+
+def _without_variables(data: object) -> object:
+    return {key: value for key, value in data.items() if key != KEY} if isinstance(data, Mapping) else data
+
+
+@dataclass
+class _Filler:
+    """Copies a document's data with its variables filled in."""
+
+    document: Document
+    values: Mapping[str, Any]
+    given: Mapping[str, Any]
+    problems: list[Problem] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        self.lines, self.files = dict(self.document.lines), dict(self.document.files)
+        self.notes = dict(self.document.notes)
+        self._inner: dict[object, list[KeyPath]] = {}
+        for place in self.lines:
+            if len(place) > len((KEY, "name")) and place[0] == KEY:
+                self._inner.setdefault(place[1], []).append(place)
+
+    def fill_all(self) -> Any:  # noqa: ANN401 - any YAML value
+        data = self.document.data
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value if key == KEY else self._fill(value, (key,)) for key, value in data.items()}
+
+    def _fill(self, value: Any, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
+        if isinstance(value, str):
+            return self._text(value, path)
+        if isinstance(value, Mapping):
+            return {key: self._fill(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._fill(item, (*path, index)) for index, item in enumerate(value)]
+        return value
+
+    def _text(self, text: str, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
+        whole = _USE.fullmatch(text)
+        if whole is not None and whole[1] is None:
+            return self._whole(text, whole[2], path)
+        return _USE.sub(lambda found: "${" if found[1] else self._part(found[0], found[2], path), text)
+
+    def _whole(self, text: str, name: str, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
+        if not self._known(name, path):
+            return text
+        value = self._sized(self.values[name], path)
+        self._note(name, path)
+        if name not in self.given:
+            self._place_inner(name, path)
+        return value
+
+    def _part(self, text: str, name: str, path: KeyPath) -> str:
+        if not self._known(name, path):
+            return text
+        value = self.values[name]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            kind = "true or false" if isinstance(value, bool) else describe(value)
+            self.problems.append(self.document.problem(path, f"variable '{name}' is {kind}: no part of a text"))
+            return text
+        self._note(name, path)
+        return str(self._sized(value if isinstance(value, str) else json.dumps(value), path))
+
+    def _known(self, name: str, path: KeyPath) -> bool:
+        """Whether there is such a variable, with a value; else that is noted."""
+        self.used.add(name)
+        if name not in self.values:
+            self.problems.append(self.document.problem(path, unknown("variable", name, self.values)))
+        elif self.values[name] is None:
+            text = f"variable '{name}' has no value: give one, --set {name}=VALUE"
+            self.problems.append(self.document.problem(path, text))
+        else:
+            return True
+        return False
+
+    def _note(self, name: str, path: KeyPath) -> None:
+        """Where the value is from, for messages about it."""
+        place = (KEY, name)
+        file, line = self.document.file_of(place), self.document.line(place)
+        where = f"line {line}" if file == self.document.file_of(path) else f"{file}:{line}"
+        note = f"${{{name}}} is " + ("from --set" if name in self.given else f"in {where}")
+        self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
+
+    def _place_inner(self, name: str, path: KeyPath) -> None:
+        """What is inside of the value stands where the variable is."""
+        for place in self._inner.get(name, ()):
+            target = (*path, *place[2:])
+            self.lines[target] = self.document.line(place)
+            if (file := self.document.file_of(place)) != self.document.file:
+                self.files[target] = file
+
+    def _sized(self, value: Any, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
+        self.size += len(json.dumps(value))
+        if self.size > SIZE_LIMIT_BYTES:
+            text = f"with its variables larger than {SIZE_LIMIT_BYTES // 1_000_000} MB: not an mplab file"
+            raise InputError(self.document.problem(path, text).render())
+        return value

@@ -1,0 +1,287 @@
+"""YAML 1.2 files read strictly, with the line of every key and value.
+
+Only what an experiment needs is read: one document of mappings, lists, text, numbers, true, false and null.
+Anchors, aliases, tags, duplicate keys, and files beyond 1 MB or 20 levels are refused: a file can neither
+grow in memory nor build objects.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
+from ruamel.yaml.events import CollectionEndEvent as EndEvent
+from ruamel.yaml.reader import ReaderError
+
+from mplab.base.errors import InputError
+from mplab.base.suggest import file_hint, show
+
+SIZE_LIMIT_BYTES = 1_000_000
+DEPTH_LIMIT = 20
+
+KeyPath = tuple[str | int, ...]
+"""Where in a file: ``("transports", 1, "mptcp")``."""
+
+# YAML 1.2.2 §10.3.2, core schema. Infinities and numbers nobody writes stay text, to be refused as such.
+_NULL = re.compile(r"~|null|Null|NULL|")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that is wrong in a file."""
+
+    file: str
+    line: int
+    path: str
+    text: str
+
+    def render(self) -> str:
+        """``experiments/x.yaml:12: transports[1]: unknown transport …``."""
+        where = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}: {where}{self.text}"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML file: its data as plain Python values, and where each of them stands."""
+
+    file: str
+    """As the user named it."""
+    source: bytes
+    data: Any
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    """Path → line (1…) of the key, or of the item of a list."""
+    problems: tuple[Problem, ...] = ()
+    """Keys given twice; the first one counts in `data`."""
+    files: dict[KeyPath, str] = field(default_factory=dict)
+    """Path → the file that it stands in, as far as that is another one (``extends``)."""
+    notes: dict[KeyPath, str] = field(default_factory=dict)
+    """Path → how its value came about, for messages (variables)."""
+
+    def line(self, path: KeyPath) -> int:
+        """The line of what stands at `path`, or of the nearest thing around it."""
+        return self.lines.get(self._nearest(path), 1)
+
+    def file_of(self, path: KeyPath) -> str:
+        """The file that this line is in."""
+        return self.files.get(self._nearest(path), self.file)
+
+    def place(self, path: KeyPath) -> str:
+        """``experiments/x.yaml:12: stop.interval``."""
+        return f"{self.file_of(path)}:{self.line(path)}: {path_text(path)}"
+
+    def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
+        """What is wrong with what stands at `path`; the message calls the place `shown`, when given."""
+        note = self.notes.get(self._nearest(path), "")
+        said = f"{text} ({note})" if note else text
+        return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), said)
+
+    def _nearest(self, path: KeyPath) -> KeyPath:
+        while path and path not in self.lines:
+            path = path[:-1]
+        return path
+
+    def holds(self, path: KeyPath) -> bool:
+        """True when the file has a key or an item at `path`."""
+        return path in self.lines
+
+
+def path_text(path: KeyPath) -> str:
+    """``("transports", 1, "mptcp")`` → ``transports[1].mptcp``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def load_yaml(path: Path) -> Document:
+    """The YAML document in `path`.
+
+    Raises:
+        InputError: no such file, not a file, too large, not UTF-8, or not YAML as described above.
+    """
+    return parse_yaml(_read(path), str(path))
+
+
+def parse_yaml(source: bytes, file: str) -> Document:
+    """The YAML document in `source`; `file` is its name in messages. Raises InputError."""
+    try:
+        text = source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        found = source[error.start]
+        raise InputError(f"{file}:{line}: not UTF-8 text (byte 0x{found:02x}): save the file as UTF-8") from None
+    builder = _Builder(file)
+    try:
+        for event in _events(text):
+            builder.feed(event)
+    except ReaderError as error:
+        line = text.count("\n", 0, text.find(chr(error.character))) + 1
+        raise InputError(f"{file}:{line}: control character U+{error.character:04X} in the text") from None
+    except MarkedYAMLError as error:
+        raise InputError(_explain(error, file, text)) from None
+    except YAMLError as error:
+        raise InputError(f"{file}:1: not YAML: {' '.join(str(error).split())}") from None
+    if not builder.documents:
+        raise InputError(f"{file}:1: the file is empty; see docs/experiment-files.md for what goes in")
+    return Document(file, source, builder.data, builder.lines, tuple(builder.problems))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a directory: name a file in it{_files_in(path)}")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: not a regular file")
+        with path.open("rb") as file:
+            source = file.read(SIZE_LIMIT_BYTES + 1)
+    except FileNotFoundError:
+        siblings = [sibling.name for sibling in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
+        raise InputError(f"{path}: no such file.{file_hint(path.name, siblings)}".removesuffix(".")) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    if len(source) > SIZE_LIMIT_BYTES:
+        raise InputError(f"{path}: larger than {SIZE_LIMIT_BYTES // 1_000_000} MB: not an mplab file")
+    return source
+
+
+def _files_in(path: Path) -> str:
+    names = sorted(file.name for file in path.glob("*.yaml"))
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _events(text: str) -> Iterator[Event]:
+    yaml = YAML(typ="safe", pure=True)
+    yield from yaml.parse(text)
+
+
+def _explain(error: MarkedYAMLError, file: str, text: str) -> str:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 1
+    lines = text.splitlines()
+    here = lines[line - 1] if line <= len(lines) else ""
+    problem = error.problem or error.context or "not YAML"
+    indentation = here[: len(here) - len(here.lstrip())]
+    if "\t" in indentation:
+        return f"{file}:{line}: a tab in the indentation: YAML allows spaces alone"
+    if "'\\t'" in problem:
+        return f"{file}:{line}: a tab between words: use spaces"
+    if error.context_mark and error.context_mark.line + 1 != line:
+        problem += f" ({error.context}, begun in line {error.context_mark.line + 1})"
+    return f"{file}:{line}: not YAML: {' '.join(problem.split())}"
+
+
+@dataclass
+class _Open:
+    """A mapping or list that has begun and not ended."""
+
+    value: dict[str, Any] | list[Any]
+    path: KeyPath
+    key: str | None = None
+    key_path: KeyPath = ()
+
+
+class _Builder:
+    """Makes data from the parser's events: no recursion, nothing that the file could call."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.data: Any = None
+        self.documents = 0
+        self.lines: dict[KeyPath, int] = {}
+        self.problems: list[Problem] = []
+        self._open: list[_Open] = []
+
+    def feed(self, event: Event) -> None:
+        line = event.start_mark.line + 1
+        if isinstance(event, DocumentStartEvent):
+            self.documents += 1
+            if self.documents > 1:
+                raise InputError(f"{self.file}:{line}: a second document ('---'): one file holds one")
+        elif isinstance(event, EndEvent):
+            self._open.pop()
+        elif getattr(event, "anchor", None):
+            mark = "*" if isinstance(event, AliasEvent) else "&"
+            name = show(f"{mark}{getattr(event, 'anchor', None)}")
+            raise InputError(f"{self.file}:{line}: {name}: anchors and aliases are not allowed: write the value out")
+        elif tag := getattr(event, "tag", None):
+            raise InputError(f"{self.file}:{line}: {show(tag)}: tags are not allowed: write the value alone")
+        elif isinstance(event, ScalarEvent):
+            self._scalar(event, line)
+        elif isinstance(event, MappingStartEvent | SequenceStartEvent):
+            value: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
+            path = self._add(value, line)
+            self._open.append(_Open(value, path))
+            if len(self._open) > DEPTH_LIMIT:
+                raise InputError(f"{self.file}:{line}: more than {DEPTH_LIMIT} levels deep")
+
+    def _scalar(self, event: ScalarEvent, line: int) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in event.value):
+            raise InputError(f"{self.file}:{line}: {show(event.value)}: half of a surrogate pair is no character")
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, dict) and top.key is None:
+            self._key(top, str(event.value), line)
+        else:
+            plain = event.implicit[0] and event.style is None
+            self._add(_resolve(event.value) if plain else event.value, line)
+
+    def _key(self, top: _Open, key: str, line: int) -> None:
+        path = (*top.path, key)
+        if path in self.lines:
+            text = f"key {show(key)} is given twice (first in line {self.lines[path]})"
+            self.problems.append(Problem(self.file, line, path_text(top.path), text))
+            path = (
+                *top.path,
+                f"{key} (line {line})",
+                len(self.problems),
+            )  # what is below it is not the first one's
+        else:
+            self.lines[path] = line
+        top.key, top.key_path = key, path
+
+    def _add(self, value: Any, line: int) -> KeyPath:  # noqa: ANN401 - any YAML value
+        if not self._open:
+            self.data = value
+            self.lines[()] = line
+            return ()
+        top = self._open[-1]
+        if isinstance(top.value, list):
+            path = (*top.path, len(top.value))
+            top.value.append(value)
+            self.lines[path] = line
+            return path
+        if top.key is None:
+            found = "a list" if isinstance(value, list) else "a mapping"
+            raise InputError(f"{self.file}:{line}: {found} as a key: a key is one word")
+        top.value.setdefault(top.key, value)
+        top.key = None
+        return top.key_path
+
+
+def _resolve(text: str) -> Any:  # noqa: ANN401 - a YAML scalar
+    if _NULL.fullmatch(text):
+        return None
+    if _TRUE.fullmatch(text) or _FALSE.fullmatch(text):
+        return text[0] in "tT"
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text) and math.isfinite(float(text)):
+        return float(text)
+    return text

@@ -1,5 +1,0 @@
-"""Phones: what the orchestrator can ask of one, whatever it is made of."""
-
-from orchestrator.phone.protocol import CommandResult, Phone, PhoneIdentity
-
-__all__ = ["CommandResult", "Phone", "PhoneIdentity"]

@@ -1,5 +1,0 @@
-"""Shapers: what makes a link condition real, and what proves that it is."""
-
-from orchestrator.shaper.protocol import PathMeasurement, ProbeError, Shaper
-
-__all__ = ["PathMeasurement", "ProbeError", "Shaper"]

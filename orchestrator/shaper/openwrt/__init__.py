@@ -1,5 +1,0 @@
-"""A real router: OpenWrt over SSH, with the kernel's own traffic control."""
-
-from orchestrator.shaper.openwrt.router import Router
-
-__all__ = ["Router"]

@@ -1,5 +1,0 @@
-"""User interfaces: what a scenario can do to an app's screen, whatever drives it."""
-
-from orchestrator.ui.protocol import AppState, Selector, Ui, UiFactory
-
-__all__ = ["AppState", "Selector", "Ui", "UiFactory"]

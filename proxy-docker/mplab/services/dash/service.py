@@ -1,0 +1,79 @@
+"""Adaptive video: two sites with pages, dash.js, and clips in segments."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mplab.base.configs import render
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.programs import APPIUM_DIR, NGINX, Program
+from mplab.drivers.origin.config import has_http2_directive
+from mplab.drivers.services import ServiceContext, fetch
+
+from .content import FFMPEG, SITES, build_content
+
+HERE = Path(__file__).parent
+LIBRARY = APPIUM_DIR / "node_modules" / "dashjs" / "dist" / "modern" / "umd" / "dash.mediaplayer.min.js"
+
+
+class DashService:
+    """`Service`: MPEG-DASH over HTTP/2 and TLS."""
+
+    name = "dash"
+    title = "Adaptive video (MPEG-DASH)"
+    network = "10.65.101.0/24"
+    rtt_ms = 9.5
+    """The median of han2015 table 1."""
+    hosts: Mapping[str, str] = {
+        "www.tube.lab": "10.65.101.1",
+        "media.tube.lab": "10.65.101.2",
+        "www.motion.lab": "10.65.101.3",
+        "media.motion.lab": "10.65.101.4",
+    }
+    ports: tuple[int, ...] = ()
+    programs: tuple[Program, ...] = (FFMPEG,)
+
+    def prepare(self, context: ServiceContext) -> None:
+        """Make the clips, unless they are there, and the certificate."""
+        if not LIBRARY.is_file():
+            raise LabNotReadyError(f"dash.js was not found at {LIBRARY}; install it: make setup")
+        build_content(context.cache)
+        context.authority.issue(self.name, list(self.hosts))
+
+    def nginx(self, context: ServiceContext) -> str:
+        """Two hosts for each site."""
+        return render(
+            HERE,
+            "nginx.conf.j2",
+            sites=[site.name for site in SITES],
+            addresses=self.hosts,
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            www=context.installed.path(HERE / "www"),
+            library=context.installed.path(LIBRARY),
+            content=context.installed.path(build_content(context.cache)),
+            http2_directive=has_http2_directive(context.installed.version(NGINX)),
+        )
+
+    def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
+        """None: nginx does it all."""
+        return {}
+
+    def check(self, context: ServiceContext) -> None:
+        """Every page has its player, and the first clip of every site its manifest."""
+        asked = {"https://www.{}.lab/": "player.js", "https://media.{}.lab/clip-1/manifest.mpd": "</MPD>"}
+        for site in SITES:
+            for url, expected in asked.items():
+                self._check(context, url.format(site.name), expected)
+
+    def facts(self, context: ServiceContext) -> Mapping[str, str]:
+        """``tube`` and ``motion``: the URLs of the pages; ``tube_media`` and ``motion_media``: of the clips."""
+        pages = {site.name: f"https://www.{site.name}.lab/" for site in SITES}
+        return pages | {f"{site.name}_media": f"https://media.{site.name}.lab/" for site in SITES}
+
+    def _check(self, context: ServiceContext, url: str, expected: str) -> None:
+        answer = fetch(self, context, url, "--fail")
+        if answer.exit_code != 0 or expected not in answer.stdout:
+            found = answer.stderr.strip() or f"{len(answer.stdout)} characters without {expected}"
+            raise DeviceError(self.name, f"{url} does not answer as it should: {found}")
+
+
+SERVICE = DashService()

@@ -1,0 +1,94 @@
+"""Music that tells where in it one is: notes at random, without a rest, the same each time."""
+
+import random
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import Program
+
+FFMPEG = Program("ffmpeg", ("ffmpeg",), ("-version",), "ffmpeg", "encodes sound and sends it as a radio station does")
+NOTE_S = 0.12
+"""Length of a note: five MP3 frames at 48 kHz, so that every melody is a whole number of frames."""
+TONES_HZ = tuple(round(440.0 * 2 ** (step / 6), 2) for step in range(16))
+"""A whole-tone scale from a' on: neighbours are 50 Hz apart or more, the highest is below 2.5 kHz."""
+RATE_HZ = 48_000
+AMPLITUDE = 0.3
+"""Of full scale: −13.5 dB RMS all the time."""
+_FRAME_SAMPLES = 1152
+_MARGIN_FRAMES = 50
+_ENCODE_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Melody:
+    """Which tone each note has, as a hexadecimal digit: an index of `TONES_HZ`."""
+
+    notes: str
+
+    @classmethod
+    def composed(cls, seed: int, duration_s: float) -> "Melody":
+        """A melody of about this length; no note is the same as the one before it, also from end to start."""
+        rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        notes: list[int] = []
+        count = round(duration_s / NOTE_S)
+        for number in range(count):
+            taken = {notes[-1]} if notes else set()
+            if number == count - 1:
+                taken.add(notes[0])
+            notes.append(rng.choice([tone for tone in range(len(TONES_HZ)) if tone not in taken]))
+        return cls("".join(f"{tone:x}" for tone in notes))
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes."""
+        return len(self.notes) * NOTE_S
+
+    def describe(self) -> dict[str, Any]:
+        """For `mplab.analysis.sound`, which finds its way in a recording by it."""
+        return {"note_s": NOTE_S, "tones_hz": list(TONES_HZ), "notes": self.notes}
+
+    def samples(self) -> NDArray[np.int16]:
+        """16 bit, mono, at `RATE_HZ`. The phase goes on from note to note, so nothing clicks."""
+        per_note = round(NOTE_S * RATE_HZ)
+        tones = np.array(TONES_HZ)[[int(note, 16) for note in self.notes]]
+        phase = np.cumsum(np.repeat(2 * np.pi * tones / RATE_HZ, per_note))
+        return np.asarray(np.round(AMPLITUDE * 32767 * np.sin(phase)), dtype=np.int16)
+
+
+def write_mp3(melody: Melody, path: Path, *, kbps: int) -> None:
+    """Encode a melody so that its end joins its start, and that of any other, without a gap.
+
+    Constant bit rate, each frame by itself (no bit reservoir, no header frame): the melody is encoded with some of its
+    end before and of its start behind it, and the frames of these are cut off.
+
+    Raises:
+        DeviceError: ffmpeg failed.
+    """
+    samples = melody.samples()
+    margin = _MARGIN_FRAMES * _FRAME_SAMPLES
+    padded = np.concatenate([samples[-margin:], samples, samples[:margin]])
+    argv = [
+        *(str(FFMPEG.path()), "-v", "error", "-f", "s16le", "-ar", str(RATE_HZ), "-ac", "1", "-i", "pipe:0"),
+        *("-c:a", "libmp3lame", "-b:a", f"{kbps}k", "-reservoir", "0", "-ac", "2", "-write_xing", "0"),
+        *("-id3v2_version", "0", "-f", "mp3", "pipe:1"),
+    ]
+    done = subprocess.run(argv, input=padded.tobytes(), capture_output=True, timeout=_ENCODE_TIMEOUT_S, check=False)
+    frame_bytes = kbps * 1000 // 8 * _FRAME_SAMPLES // RATE_HZ
+    first, count = _MARGIN_FRAMES * frame_bytes, len(samples) // _FRAME_SAMPLES * frame_bytes
+    if done.returncode != 0 or len(done.stdout) < first + count:
+        raise DeviceError(
+            "ffmpeg",
+            f"{path.name} was not encoded",
+            command=tuple(argv),
+            exit_code_found=done.returncode,
+            stderr=done.stderr.decode(errors="replace"),
+        )
+    temporary = path.with_suffix(".new")
+    temporary.write_bytes(done.stdout[first : first + count])
+    temporary.replace(path)

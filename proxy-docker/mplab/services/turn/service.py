@@ -1,0 +1,90 @@
+"""Calls: coturn, the page of the call app behind the origin's web server, and recorded speech."""
+
+import json
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mplab.base.configs import render, write_private
+from mplab.base.errors import DeviceError
+from mplab.base.programs import Program
+from mplab.drivers.services import ServiceContext
+
+from .speech import ESPEAK, make_recording
+
+HERE = Path(__file__).parent
+HOST, TURN_HOST = "call.lab", "turn.lab"
+PORT = 3478
+USER = "mplab"
+
+TURNSERVER = Program("turnserver", ("turnserver",), ("--version",), "coturn", "relays calls")
+
+_PASSWORD_BYTES = 16
+_CHECK_TIMEOUT_S = 5.0
+
+
+class TurnService:
+    """`Service`: a TURN server that is reached by TCP alone, and the page of caller and callee."""
+
+    name = "turn"
+    title = "Calls (WebRTC over TURN)"
+    network = "10.65.102.0/24"
+    rtt_ms = 4.0
+    hosts: Mapping[str, str] = {TURN_HOST: "10.65.102.1", HOST: "10.65.102.2"}
+    ports: tuple[int, ...] = (PORT,)
+    programs = (TURNSERVER, ESPEAK)
+
+    def prepare(self, context: ServiceContext) -> None:
+        """Make the speech if it is not there, a new password, the certificate and the configurations."""
+        make_recording(context.cache)
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        context.authority.issue(self.name, [HOST])
+        (context.directory / "rooms").mkdir(exist_ok=True)
+        values = {"user": USER, "password": password, "realm": TURN_HOST, "port": self.ports[0]}
+        directory = context.installed.path(context.directory)
+        text = render(HERE, "turnserver.conf.j2", directory=directory, address=self.hosts[TURN_HOST], **values)
+        write_private(context.directory / "turnserver.conf", text)
+        server = {
+            "urls": f"turn:{TURN_HOST}:{self.ports[0]}?transport=tcp",
+            "username": USER,
+            "credential": password,
+        }
+        # Served to the page, so that no automation and no log ever sees it.
+        write_private(
+            context.directory / "config.json", json.dumps({"iceServers": [server], "iceTransportPolicy": "relay"})
+        )
+
+    def nginx(self, context: ServiceContext) -> str:
+        """The page and its mailbox."""
+        return render(
+            HERE,
+            "nginx.conf.j2",
+            host=HOST,
+            address=self.hosts[HOST],
+            certificate=context.installed.path(context.authority.issued(self.name)),
+            www=context.installed.path(HERE / "www"),
+            directory=context.installed.path(context.directory),
+        )
+
+    def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
+        """coturn."""
+        where = context.installed
+        return {"turn": [where.program(TURNSERVER), "-c", where.path(context.directory / "turnserver.conf")]}
+
+    def check(self, context: ServiceContext) -> None:
+        """It answers by TCP, and wants credentials."""
+        argv = [sys.executable, "-I", "-S", str(HERE / "probe.py"), self.hosts[TURN_HOST], str(self.ports[0])]
+        answer = context.host.run(argv, timeout_s=_CHECK_TIMEOUT_S, check=False)
+        if answer.exit_code != 0:
+            problem = answer.stderr.strip() or f"exit code {answer.exit_code}"
+            raise DeviceError(self.name, f"coturn does not answer as it should: {problem}")
+
+    def facts(self, context: ServiceContext) -> Mapping[str, str]:
+        """``url`` of the page; files (`Recording`): ``sent``, ``reference``, ``utterances``, ``quiet``."""
+        recording = make_recording(context.cache)
+        files = ("sent", "reference", "utterances", "quiet")
+        return {"url": f"https://{HOST}/", **{name: str(getattr(recording, name)) for name in files}}
+
+
+SERVICE = TurnService()

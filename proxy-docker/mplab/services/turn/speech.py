@@ -1,0 +1,141 @@
+"""The recorded speech of a call: made once by espeak-ng, always the same, with known bounds of every utterance."""
+
+import hashlib
+import json
+import subprocess
+import wave
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from math import gcd
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from ruamel.yaml import YAML
+from scipy.signal import resample_poly
+
+from mplab.base.errors import DeviceError
+from mplab.base.programs import Program
+
+ESPEAK = Program("espeak-ng", ("espeak-ng",), ("--version",), "espeak-ng", "makes the speech of calls")
+
+SENT_HZ, SCORED_HZ = 48_000, 16_000
+"""Sampling rates of what is played into the call (that of Opus) and of what it is compared with (that of PESQ)."""
+LEAD_S, GAP_S = 1.0, 0.7
+"""Silence before the first utterance and after each one."""
+UTTERANCE_S = (8.0, 12.0)
+"""How long an utterance lasts (ITU-T P.862.3)."""
+_LEVEL_DBOV = -26.0
+"""Level of each utterance, that of ITU-T P.830."""
+_QUIET_DBOV, _QUIET_S = -75.0, 5.0
+_TEXTS = Path(__file__).with_name("speech.yaml")
+_VERSION = 1
+_TIMEOUT_S = 30.0
+
+Samples = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One utterance in the recording; times in seconds since its start."""
+
+    voice: str
+    text: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Files of the recorded speech.
+
+    Attributes:
+        sent: WAV, 48 kHz, 16 bit, mono: what the caller says.
+        reference: the same at 16 kHz: what recordings are compared with.
+        utterances: JSON list of `Utterance`.
+        quiet: WAV, 48 kHz: the microphone of somebody who only listens.
+    """
+
+    sent: Path
+    reference: Path
+    utterances: Path
+    quiet: Path
+
+    @classmethod
+    def within(cls, directory: Path) -> "Recording":
+        """The files of a recording in `directory`."""
+        names = ("speech-48k.wav", "speech-16k.wav", "utterances.json", "quiet.wav")
+        return cls(*(directory / name for name in names))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all files are there."""
+        return all(path.is_file() for path in (self.sent, self.reference, self.utterances, self.quiet))
+
+
+def make_recording(cache: Path) -> Recording:
+    """The recording, from `cache` if it was made before with the same texts by the same espeak-ng.
+
+    Raises:
+        DeviceError: espeak-ng failed, or an utterance is shorter or longer than it should be.
+    """
+    texts = _TEXTS.read_bytes()
+    key = hashlib.sha256(b"%d %s " % (_VERSION, ESPEAK.version().encode()) + texts).hexdigest()[:16]
+    recording = Recording.within(cache / f"speech-{key}")
+    if not recording.complete:
+        _write(recording, YAML(typ="safe").load(texts))
+    return recording
+
+
+def _write(recording: Recording, entries: Sequence[Mapping[str, str | int]]) -> None:
+    parts, utterances, position = [np.zeros(round(LEAD_S * SENT_HZ))], [], LEAD_S
+    for entry in entries:
+        voice, text = str(entry["voice"]), str(entry["text"])
+        said = _say(voice, int(entry["speed"]), text)
+        length_s = len(said) / SENT_HZ
+        if not UTTERANCE_S[0] <= length_s <= UTTERANCE_S[1]:
+            raise DeviceError("espeak-ng", f"{voice} says {text[:20]!r}… in {length_s:.1f} s: 8 to 12 s are wanted")
+        utterances.append(Utterance(voice, text, round(position, 6), round(position + length_s, 6)))
+        parts += [said, np.zeros(round(GAP_S * SENT_HZ))]
+        position += length_s + GAP_S
+    whole = np.concatenate(parts)
+    recording.sent.parent.mkdir(parents=True, exist_ok=True)
+    write_wav(recording.sent, whole, SENT_HZ)
+    write_wav(recording.reference, resample_poly(whole, 1, SENT_HZ // SCORED_HZ), SCORED_HZ)
+    noise = np.random.default_rng(1).standard_normal(round(_QUIET_S * SENT_HZ))
+    write_wav(recording.quiet, noise * 10 ** (_QUIET_DBOV / 20), SENT_HZ)
+    recording.utterances.write_text(json.dumps([asdict(utterance) for utterance in utterances], indent=1))
+
+
+def _say(voice: str, speed: int, text: str) -> Samples:
+    """What espeak-ng says, at 48 kHz and the level of `_LEVEL_DBOV`, without silence at either end."""
+    argv = [str(ESPEAK.path()), "-v", voice, "-s", str(speed), "--stdout", text]
+    done = subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise DeviceError(
+            "espeak-ng",
+            "said nothing",
+            command=tuple(argv),
+            exit_code_found=done.returncode,
+            stderr=done.stderr.decode(errors="replace"),
+        )
+    with wave.open(BytesIO(done.stdout)) as spoken:
+        rate = spoken.getframerate()
+        # The length in a streamed header is not the true one: what came is what counts.
+        samples = np.frombuffer(spoken.readframes(len(done.stdout) // 2), dtype="<i2") / 32768
+    loud = np.flatnonzero(np.abs(samples) > 10 ** (-50 / 20))
+    common = gcd(SENT_HZ, rate)
+    said: Samples = resample_poly(samples[loud[0] : loud[-1] + 1], SENT_HZ // common, rate // common)
+    return said * (10 ** (_LEVEL_DBOV / 20) / np.sqrt(np.mean(said**2)))
+
+
+def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:
+    """Write samples between −1 and 1 as 16-bit mono WAV, whole or not at all."""
+    partial = path.with_suffix(".partial")
+    with wave.open(str(partial), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate_hz)
+        file.writeframes((np.clip(samples, -1, 1) * 32767).round().astype("<i2").tobytes())
+    partial.rename(path)

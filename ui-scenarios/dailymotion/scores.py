@@ -1,5 +1,0 @@
-"""What the user of a video site feels: waiting before and within clips, and the quality of the picture."""
-
-from analysis.playback import METRICS, score
-
-__all__ = ["METRICS", "score"]

@@ -1,7 +1,0 @@
-"""Drive's own app on Android."""
-
-from orchestrator.scenario.android.upload import AndroidUploadScenario
-
-from .scenario import SCENARIO
-
-ANDROID = AndroidUploadScenario(SCENARIO)

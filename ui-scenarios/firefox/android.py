@@ -1,7 +1,0 @@
-"""Firefox on Android, as its user sees it."""
-
-from orchestrator.scenario.android.pages import AndroidPagesScenario
-
-from .scenario import SCENARIO
-
-ANDROID = AndroidPagesScenario(SCENARIO)

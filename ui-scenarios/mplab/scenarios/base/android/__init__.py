@@ -1,0 +1,6 @@
+"""What scenarios do with apps on Android: steps that several of them share."""
+
+from mplab.scenarios.base.android.scenario import AndroidScenario, Visit
+from mplab.scenarios.base.android.settle import SHORT_EVERY_S, Settled, settle
+
+__all__ = ["SHORT_EVERY_S", "AndroidScenario", "Settled", "Visit", "settle"]

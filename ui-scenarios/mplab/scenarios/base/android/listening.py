@@ -1,0 +1,71 @@
+"""Apps that are listened to: what is heard is not recorded, when they play is read from the screen."""
+
+import time
+from typing import Any
+
+from mplab.base.errors import StepError
+from mplab.scenarios.base.android.motion import LOADING, NAMES, PROBLEM, motion, stall_fields
+from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario
+from mplab.scenarios.base.listening import ListeningParameters
+from mplab.scenarios.base.protocol import Context, Scenario
+from mplab.scenarios.base.sampling import Look, sample
+
+_SERVICE = "icecast"
+_LINK = "play"
+
+
+class AndroidListeningScenario(AndroidScenario):
+    """`Scenario`: an app is listened to.
+
+    One observation, ``listened``: ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (``at``, ``duration_s``),
+    ``resolution_s``, and ``by`` what it was seen. No sound is recorded: an app without root gives none of it away.
+
+    Args:
+        virtual: the same for the virtual phone.
+        url: the fact of the service ``icecast`` that is opened when the app's section has no link ``play``.
+        button: what the app's section calls the element that starts the sound.
+        playing: the element that is there once it plays, or waits for more.
+    """
+
+    def __init__(self, virtual: Scenario, *, url: str, button: str, playing: str) -> None:
+        super().__init__(virtual)
+        self._url = url
+        self._button = button
+        self._playing = playing
+
+    def run(self, context: Context, parameters: ListeningParameters) -> None:
+        """Open the station or the list, tap, listen.
+
+        Raises:
+            StepError: the app does not do its part, or never played.
+        """
+        visit = self.visit(context)
+        app = visit.app
+        link = app.links.get(_LINK) or context.service(_SERVICE)[self._url]
+        visit.ui.open(app.start.format(url=link), timeout_s=OPEN_TIMEOUT_S)
+        visit.ui.tap(visit.element(self._button))
+        tapped = time.time()
+        elements = {**visit.elements(*NAMES), "player": visit.element(self._playing)}
+
+        def until(look: Look) -> bool:
+            return PROBLEM in look.shown or look.t >= tapped + parameters.listen
+
+        seen = sample(visit.ui, elements, for_s=parameters.listen, until=until, watch=visit.watch)
+        if not seen.looks:
+            raise StepError(f"{self.name}: nothing was seen but dialogs")
+        found = motion(seen, spinner=LOADING in elements)
+        last = seen.looks[-1].shown
+        fields: dict[str, Any] = {
+            "tapped": round(tapped, 3),
+            "listened_s": round(found.until - tapped, 3),
+            "startup_s": None if found.began is None else round(max(0.0, found.began - tapped), 3),
+            "silences": stall_fields(found.stalls, found.until),
+            "resolution_s": round(found.resolution_s, 3),
+            "by": found.by,
+            "looks": len(seen.looks),
+        }
+        context.observe("listened", **fields)
+        if PROBLEM in last:
+            raise StepError(f"{self.name}: the app says: {last[PROBLEM]}")
+        if found.began is None:
+            raise StepError(f"{self.name}: nothing was played within {parameters.listen:g} s")

@@ -1,0 +1,125 @@
+"""From looks at a player to when it played and when it stood still."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mplab.scenarios.base.sampling import Look, Sampled, Spell
+
+LOADING, POSITION, SKIP_AD, ENDED, PROBLEM = "loading", "position", "skip ad", "ended", "problem"
+NAMES = ("player", LOADING, POSITION, SKIP_AD, ENDED, PROBLEM)
+"""What a player's section of ``app.yaml`` may have; ``player`` is there whenever the player is."""
+
+_STEP_S = 1.0
+"""Positions are shown in whole seconds."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What was seen of a player.
+
+    Attributes:
+        began: unix time of its first motion, s; None: never.
+        stalls: times in which it stood still after that.
+        until: unix time of the last look, s.
+        resolution_s: shorter stalls may have been missed, and every time is off by at most half of it.
+        by: ``loading``: a spinner was read; ``position``: a clock of whole seconds.
+    """
+
+    began: float | None
+    stalls: tuple[Spell, ...]
+    until: float
+    resolution_s: float
+    by: str
+
+    @property
+    def played_s(self) -> float:
+        """From the first motion to the last look, without the stalls."""
+        if self.began is None:
+            return 0.0
+        return self.until - self.began - sum((stall.ended or self.until) - stall.began for stall in self.stalls)
+
+
+def waits(look: Look) -> bool:
+    """Whether a player with a spinner waits: an advertisement is something that is waited for."""
+    return bool({LOADING, SKIP_AD, PROBLEM} & set(look.shown))
+
+
+def motion(sampled: Sampled, *, spinner: bool) -> Motion:
+    """What looks at a player say.
+
+    Args:
+        sampled: with elements of `NAMES`; at least one look.
+        spinner: the app shows ``loading`` while it waits; else its ``position`` is read.
+    """
+    return _by_spinner(sampled) if spinner else _by_position(sampled)
+
+
+def _by_spinner(sampled: Sampled) -> Motion:
+    began: float | None = None
+    stalls: list[Spell] = []
+    since: float | None = None
+    before: Look | None = None
+    for look in sampled.looks:
+        between = look.t if before is None else (before.t + look.t) / 2
+        still = waits(look) or not ({"player", POSITION} & set(look.shown))
+        if not still and began is None:
+            began = between
+        elif still and began is not None and since is None and ENDED not in look.shown:
+            since = between
+        elif not still and since is not None:
+            stalls.append(Spell(since, between))
+            since = None
+        before = look
+    if since is not None:
+        stalls.append(Spell(since, None))
+    return Motion(began, tuple(stalls), sampled.looks[-1].t, sampled.resolution_s, LOADING)
+
+
+@dataclass
+class _Clock:
+    """A position of whole seconds, as it changes."""
+
+    began: float | None = None
+    stalls: list[Spell] = field(default_factory=list)
+    changed: float = 0.0
+    """When it should have changed last, at the latest."""
+
+
+def _by_position(sampled: Sampled) -> Motion:
+    slack_s = _STEP_S / 2 + sampled.resolution_s
+    clock = _Clock()
+    shown: int | None = None
+    before: Look | None = None
+    for look in sampled.looks:
+        found = seconds_of(look.shown.get(POSITION, ""))
+        between = look.t if before is None else (before.t + look.t) / 2
+        if found is not None and shown is not None and found != shown:
+            steps = found - shown if found > shown else 1  # another track begins at 0:00
+            if clock.began is None:
+                clock.began = between - steps * _STEP_S
+            elif between - clock.changed > steps * _STEP_S + slack_s:
+                clock.stalls.append(Spell(clock.changed + _STEP_S, between - (steps - 1) * _STEP_S))
+            clock.changed = between
+        shown = found if found is not None else shown
+        before = look
+    end = sampled.looks[-1].t
+    if clock.began is not None and end - clock.changed > _STEP_S + slack_s:
+        clock.stalls.append(Spell(clock.changed + _STEP_S, None))
+    return Motion(clock.began, tuple(clock.stalls), end, max(_STEP_S, sampled.resolution_s), POSITION)
+
+
+def seconds_of(text: str) -> int | None:
+    """``1:02:03``, ``0:07``, or how a screen reader says it (``0 minutes 7 seconds``) → seconds; None: neither."""
+    numbers = re.findall(r"\d+", text.partition(" of ")[0])
+    if not numbers or len(numbers) > 3 or not (":" in text or len(numbers) > 1):
+        return None
+    total = 0
+    for number in numbers:
+        total = total * 60 + int(number)
+    return total
+
+
+def stall_fields(stalls: Sequence[Spell], until: float) -> list[dict[str, float]]:
+    """As observations have them; one that has not ended lasts to the last look."""
+    return [{"at": round(one.began, 3), "duration_s": round((one.ended or until) - one.began, 3)} for one in stalls]

@@ -1,0 +1,172 @@
+"""From DevTools events and the page's own timings to what was loaded, and whether that is the whole page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from mplab.base.errors import StepError
+
+Event = Mapping[str, Any]
+_NAMED = 3
+"""So many objects are named in a message."""
+
+PROBE_SCRIPT = """
+const listing = document.getElementById('mplab-objects');
+const navigation = () => performance.getEntriesByType('navigation')[0].toJSON();
+const loaded = new Promise(resolve => {
+  const until = performance.now() + 20000;
+  const look = () => navigation().loadEventStart || performance.now() > until ? resolve() : setTimeout(look, 20);
+  look();
+});
+const last = type => new Promise(resolve => {
+  const timer = setTimeout(() => resolve(null), 200);
+  new PerformanceObserver(list => {
+    clearTimeout(timer);
+    resolve(list.getEntries().pop().startTime);
+  }).observe({type: type, buffered: true});
+});
+return loaded.then(() => last('largest-contentful-paint')).then(largest => ({
+  navigation: navigation(),
+  first_contentful_paint: (performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime ?? null,
+  largest_contentful_paint: largest,
+  listed: listing && JSON.parse(listing.textContent),
+}));
+"""
+"""Run in the page; it waits for the load event, which some browsers tell too early (Firefox, of pages with scripts that
+hold the event by an open frame). ``listed`` is the page's own list: host label → path → bytes."""
+
+
+@dataclass(frozen=True)
+class LoadedObject:
+    """One HTTP exchange of a page.
+
+    Attributes:
+        body_bytes: of the body as decoded.
+        transferred_bytes: headers and body as they came over the network.
+        finished: DevTools time of its end, seconds; None when it did not end well.
+    """
+
+    url: str
+    status: int
+    protocol: str
+    body_bytes: int
+    transferred_bytes: int
+    finished: float | None
+
+
+def loaded_objects(events: Sequence[Event]) -> list[LoadedObject]:
+    """What came over HTTP, in the order in which it was asked for."""
+    found: dict[str, LoadedObject] = {}
+    for event in events:
+        parameters = event["params"]
+        request = parameters.get("requestId")
+        if event["method"] == "Network.requestWillBeSent":
+            url = parameters["request"]["url"]
+            if url.startswith(("http://", "https://")):
+                found[request] = LoadedObject(url, 0, "", 0, 0, None)
+        elif request in found:
+            found[request] = _updated(found[request], event["method"], parameters)
+    return list(found.values())
+
+
+def _updated(item: LoadedObject, method: str, parameters: Mapping[str, Any]) -> LoadedObject:
+    if method == "Network.responseReceived":
+        response = parameters["response"]
+        return replace(item, status=int(response["status"]), protocol=str(response.get("protocol", "")))
+    if method == "Network.dataReceived":
+        return replace(item, body_bytes=item.body_bytes + int(parameters["dataLength"]))
+    if method == "Network.loadingFinished":
+        transferred = int(parameters["encodedDataLength"])
+        return replace(item, transferred_bytes=transferred, finished=float(parameters["timestamp"]))
+    return item
+
+
+def load_event_time(events: Sequence[Event]) -> float | None:
+    """DevTools time of the last load event of the main frame, seconds."""
+    times = [event["params"]["timestamp"] for event in events if event["method"] == "Page.loadEventFired"]
+    return float(times[-1]) if times else None
+
+
+def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, objects: Sequence[LoadedObject]) -> None:
+    """Raise StepError unless exactly the objects that the page lists came, whole. `page` is for the message."""
+    if listed is None:
+        raise StepError(f"{page}: the page has no list of its objects: not a page of the lab, or cut")
+    wanted = {(host, path): size for host, paths in listed.items() for path, size in paths.items()}
+    sizes = {_host_and_path(item.url): item for item in objects}
+    missing = [name for name in wanted if name not in sizes]
+    if missing:
+        raise StepError(f"{page}: {len(missing)} of {len(wanted)} objects were not loaded: {_names(missing)}")
+    more = [name for name in sizes if name not in wanted]
+    if more:
+        raise StepError(f"{page}: {len(more)} objects were loaded that the page does not list: {_names(more)}")
+    cut = [
+        name
+        for name, size in wanted.items()
+        if sizes[name].finished is None or sizes[name].status != 200 or sizes[name].body_bytes != size
+    ]
+    if cut:
+        first = sizes[cut[0]]
+        found = f"status {first.status}, {first.body_bytes} of {wanted[cut[0]]} bytes"
+        raise StepError(f"{page}: {len(cut)} objects did not come whole: {_names(cut)} (the first: {found})")
+
+
+def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
+    """Raise StepError unless everything came by `protocol` (its ALPN name). `page` is for the message."""
+    other = [item for item in objects if item.protocol != protocol]
+    if other:
+        names = _names([_host_and_path(item.url) for item in other])
+        found = other[0].protocol or "no protocol"
+        raise StepError(f"{page}: {len(other)} objects came by {found}, {protocol} was asked for: {names}")
+
+
+def page_fields(
+    *,
+    site: str,
+    load: int,
+    url: str,
+    timings: Mapping[str, Any],
+    objects: Sequence[LoadedObject],
+    load_event: float | None,
+) -> dict[str, Any]:
+    """One observation: times in seconds since navigation start (Navigation Timing level 2).
+
+    Raises:
+        StepError: the page had no load event.
+    """
+    navigation = timings["navigation"]
+    if not navigation["loadEventStart"]:
+        raise StepError(f"{site}: no load event within 20 s after all was there")
+    late = [item for item in objects if load_event is None or item.finished is None or item.finished > load_event]
+    return {
+        "site": site,
+        "load": load,
+        "url": url,
+        "protocol": objects[0].protocol,
+        "page_load_time_s": _seconds(navigation["loadEventStart"]),
+        "dom_content_loaded_s": _seconds(navigation["domContentLoadedEventStart"]),
+        "time_to_first_byte_s": _seconds(navigation["responseStart"]),
+        "dns_s": _seconds(navigation["domainLookupEnd"] - navigation["domainLookupStart"]),
+        "connect_s": _seconds(navigation["connectEnd"] - navigation["connectStart"]),
+        "first_contentful_paint_s": _seconds(timings["first_contentful_paint"]),
+        "largest_contentful_paint_s": _seconds(timings["largest_contentful_paint"]),
+        "objects": len(objects),
+        "hosts": len({item.url.split("/")[2] for item in objects}),
+        "body_bytes": sum(item.body_bytes for item in objects),
+        "transferred_bytes": sum(item.transferred_bytes for item in objects),
+        "objects_after_load": len(late),
+    }
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds / 1000, 6)
+
+
+def _host_and_path(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").split(".")[0], parts.path
+
+
+def _names(names: Sequence[tuple[str, str]]) -> str:
+    shown = ", ".join(f"{host}:{path}" for host, path in names[:_NAMED])
+    return f"{shown}, …" if len(names) > _NAMED else shown

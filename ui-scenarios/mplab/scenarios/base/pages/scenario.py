@@ -1,0 +1,196 @@
+"""Sites visited in random order, each page with a cold cache, and what the browser says of each load."""
+
+import contextlib
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pydantic import Field, field_validator
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui import Ui
+from mplab.format.sites import SUFFIX, load_sites
+from mplab.scenarios.base.pages.loaded import (
+    PROBE_SCRIPT,
+    Event,
+    check_complete,
+    check_protocol,
+    load_event_time,
+    loaded_objects,
+    page_fields,
+)
+from mplab.scenarios.base.pages.sites import SLUGS, Slug
+from mplab.scenarios.base.protocol import Context, Parameters
+
+BLANK_PAGE = "data:,"
+PAGE_TIMEOUT_S = 60.0
+MAX_TEST_S = 120.0
+"""A test of an app takes at most so long (baerts2015 §4.3), unless its sites need more."""
+ALPN: Mapping[str, str] = {"h2": "h2", "h1": "http/1.1"}
+
+_USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
+
+
+class PagesParameters(Parameters, ABC):
+    """Parameters of every scenario that loads pages; each says how long it rests behind them."""
+
+    sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Which sites of han2015 table 1.")
+    http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
+    loads: int = Field(1, ge=1, le=20, description="How often each site is loaded, each time in a new browser.")
+
+    @field_validator("sites")
+    @classmethod
+    def _once_each(cls, sites: tuple[str, ...]) -> tuple[str, ...]:
+        twice = sorted({site for site in sites if sites.count(site) > 1})
+        if twice:
+            raise ValueError(f"listed twice: {', '.join(twice)} (use 'loads' to load sites more than once)")
+        return sites
+
+    @property
+    @abstractmethod
+    def rest_s(self) -> float:
+        """Rest after each load event."""
+
+
+class Instrumented(Protocol):
+    """A browser that tells what it loads: some methods of `Ui`."""
+
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait until it has loaded."""
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run a script in the page and return its JSON value."""
+
+    def network_events(self) -> Sequence[Event]:
+        """DevTools events since the last call."""
+
+
+@dataclass
+class _Visit:
+    """What a cell has open: the browser, and events that are stored when captures have stopped."""
+
+    stack: contextlib.ExitStack
+    ui: Ui
+    events: dict[str, Sequence[Event]] = field(default_factory=dict)
+
+
+class PagesScenario(ABC):
+    """`Scenario`: front pages in a browser.
+
+    Args:
+        name: of the scenario.
+        title: of the scenario.
+        parameters: what can be chosen.
+        browser: ``chromium`` or ``firefox``.
+        start_s: how long the browser usually takes to start.
+        page_s: what it usually needs for a page beside the network.
+    """
+
+    needs_ui = True
+    services: tuple[str, ...] = ()
+    cpus = 1.0
+
+    def __init__(
+        self, *, name: str, title: str, parameters: type[PagesParameters], browser: str, start_s: float, page_s: float
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.parameters: type[Parameters] = parameters
+        self.browser = browser
+        self._start_s = start_s
+        self._page_s = page_s
+        self._visits: dict[Path, _Visit] = {}
+
+    @abstractmethod
+    def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
+        """Write the browser's events of one load, ``<site>-<load>``, to the cell's folder; captures have stopped."""
+
+    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, Any]:
+        """What else the observation ``page`` says of a load that was whole.
+
+        Raises:
+            StepError: the load does not count; `page` names it.
+        """
+        return {}
+
+    def time_limit_s(self, parameters: PagesParameters) -> float:
+        """120 s, or three times the estimate."""
+        return math.ceil(max(MAX_TEST_S, 30 + 3 * self.estimate_s(parameters)))
+
+    def estimate_s(self, parameters: PagesParameters) -> float:
+        """Transfer at 7 Mbit/s and some round trips for each page, and the start of the browser for each round."""
+        pages = sum(_transfer_s(site) + self._page_s + parameters.rest_s for site in parameters.sites)
+        return parameters.loads * pages + (parameters.loads - 1) * self._start_s
+
+    def prepare(self, context: Context, parameters: PagesParameters) -> None:
+        """Start the browser."""
+        stack = contextlib.ExitStack()
+        self._visits[context.cell_dir] = _Visit(stack, stack.enter_context(context.open_ui()))
+
+    def run(self, context: Context, parameters: PagesParameters) -> None:
+        """Load every site; StepError when a page is not complete or came by another protocol."""
+        visit = self._visits[context.cell_dir]
+        for load in range(1, parameters.loads + 1):
+            if load > 1:
+                visit.stack.close()
+                visit.ui = visit.stack.enter_context(context.open_ui())
+            for site in context.rng.sample(parameters.sites, len(parameters.sites)):
+                context.observe("page", **self.load(visit.ui, visit.events, parameters, site, load))
+
+    def clean_up(self, context: Context, parameters: PagesParameters) -> None:
+        """Close the browser; store the events of all loads."""
+        visit = self._visits.pop(context.cell_dir, None)
+        if visit is None:
+            return
+        visit.stack.close()
+        for name, events in visit.events.items():
+            self.store(context, name, events)
+
+    def load(
+        self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
+    ) -> dict[str, Any]:
+        """Load a site's page once.
+
+        Args:
+            ui: the browser.
+            events: gets those of the load, as ``<site>-<number>``.
+            parameters: of the scenario.
+            site: which.
+            number: how often it has been loaded then.
+
+        Returns:
+            What the observation ``page`` says of it.
+
+        Raises:
+            StepError: the page is not complete, or came by another protocol.
+        """
+        page, name = f"{self.name}: {site}", f"{site}-{number}"
+        url = f"https://www.{site}{SUFFIX[parameters.http]}/"
+        ui.open(BLANK_PAGE)
+        ui.network_events()
+        try:
+            ui.open(url, timeout_s=PAGE_TIMEOUT_S)
+            time.sleep(parameters.rest_s)
+            timings = ui.evaluate(PROBE_SCRIPT)
+        except StepError:
+            with contextlib.suppress(StepError):  # the first error says more
+                events[name] = ui.network_events()
+            raise
+        told = events[name] = ui.network_events()
+        objects = loaded_objects(told)
+        check_complete(page, timings["listed"], objects)
+        check_protocol(page, objects, ALPN[parameters.http])
+        further = self.further_fields(page, told)
+        fields = page_fields(
+            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(told)
+        )
+        return {**fields, **further}
+
+
+def _transfer_s(site: str) -> float:
+    (row,) = (row for row in load_sites() if row.slug == site)
+    return row.size_kb * 8 / _USUAL_KBPS + _ROUND_TRIPS * (_USUAL_RTT_S + row.rtt_ms / 1000)

@@ -1,0 +1,85 @@
+"""Linphone, or another SIP client, on Android: a call to an address that answers, such as an echo service."""
+
+import time
+
+from mplab.base.errors import StepError
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.android import AndroidScenario, Visit
+from mplab.scenarios.base.android.motion import seconds_of
+from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
+from mplab.scenarios.base.sampling import Look, sample
+
+from .scenario import SCENARIO, CallParameters
+
+_CONNECT_S = 20.0
+_LINK = "callee"
+_DURATION = "duration"
+
+
+class AndroidCallScenario(AndroidScenario):
+    """`Scenario`: calls.
+
+    An observation ``call`` has ``setup_s`` (from the tap until the app's timer runs: ringing and the answer are in it),
+    ``shown_s`` (what the timer said last), ``cut`` (the call ended by itself), and ``resolution_s``. What is heard is
+    not recorded: Android gives no app another one's call.
+    """
+
+    def run(self, context: Context, parameters: CallParameters) -> None:
+        """Call, and hang up after the time of the speech.
+
+        Raises:
+            StepError: a call is not set up.
+        """
+        visit = self.visit(context)
+        visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
+        for number in range(1, parameters.calls + 1):
+            if number > 1:
+                time.sleep(parameters.pause)
+            self._call(context, visit, number, parameters.duration)
+
+    def _call(self, context: Context, visit: Visit, number: int, duration_s: float) -> None:
+        callee = visit.app.links.get(_LINK)
+        if callee is None:
+            raise StepError(f"{visit.app.package}: its section in app.yaml has no link {_LINK!r}: whom to call")
+        visit.ui.type(visit.element("address"), callee)
+        visit.ui.tap(visit.element("call"))
+        dialled = time.time()
+        connected: list[tuple[float, float]] = []
+        before = dialled
+
+        def until(look: Look) -> bool:
+            nonlocal before
+            if not connected and _DURATION in look.shown:
+                connected.append((before, look.t))
+            before = look.t
+            if connected:
+                return _DURATION not in look.shown or look.t >= connected[0][1] + duration_s
+            return look.t > dialled + _CONNECT_S
+
+        elements = {_DURATION: visit.element(_DURATION)}
+        seen = sample(visit.ui, elements, for_s=_CONNECT_S + duration_s, until=until, watch=visit.watch)
+        if not connected:
+            raise StepError(f"call {number}: not connected within {_CONNECT_S:g} s")
+        cut = _DURATION not in seen.looks[-1].shown
+        if not cut:
+            visit.ui.tap(visit.element("hang up"))
+        (earliest, first), ended = connected[0], seen.looks[-1].t
+        at = (earliest + first) / 2
+        shown = [said for look in seen.looks if (said := seconds_of(look.shown.get(_DURATION, ""))) is not None]
+        context.observe(
+            "call",
+            call=str(number),
+            dialled_at=round(dialled, 3),
+            answered_at=None,
+            connected_at=round(at, 3),
+            setup_s=round(at - dialled, 3),
+            ended_at=round(ended, 3),
+            duration_s=round(ended - at, 3),
+            shown_s=max(shown, default=None),
+            cut=cut,
+            candidates={},
+            resolution_s=round(max(first - earliest, seen.resolution_s), 3),
+        )
+
+
+ANDROID = AndroidCallScenario(SCENARIO)

@@ -1,0 +1,122 @@
+"""What the page of the call app is asked for when the call is over: measurements, and the sound in pieces."""
+
+import base64
+import wave
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mplab.base.errors import StepError
+from mplab.drivers.ui import Ui
+
+Track = Literal["heard", "spoken"]
+
+STATE = "return document.body.dataset.state;"
+_EVENTS = "return Object.fromEntries(call.events.map(([at, name]) => [name, at]));"
+_STATS = "return call.stats;"
+_BEATS = "return call.beats;"
+
+_INBOUND = (
+    "packetsReceived",
+    "packetsLost",
+    "packetsDiscarded",
+    "bytesReceived",
+    "headerBytesReceived",
+    "jitter",
+    "totalSamplesReceived",
+    "concealedSamples",
+    "silentConcealedSamples",
+    "concealmentEvents",
+    "insertedSamplesForDeceleration",
+    "removedSamplesForAcceleration",
+    "jitterBufferDelay",
+    "jitterBufferTargetDelay",
+    "jitterBufferMinimumDelay",
+    "jitterBufferEmittedCount",
+    "totalAudioEnergy",
+    "audioLevel",
+)
+_PAIR = ("currentRoundTripTime", "totalRoundTripTime", "responsesReceived", "bytesSent", "bytesReceived")
+_CANDIDATE = ("candidateType", "protocol", "relayProtocol", "networkType", "address", "port")
+_REMOTE_INBOUND = ("roundTripTime", "jitter", "packetsLost", "fractionLost")
+_OUTBOUND = ("packetsSent", "bytesSent", "headerBytesSent", "retransmittedPacketsSent")
+
+
+def events(ui: Ui) -> dict[str, float]:
+    """State of the call → when it was reached last, unix seconds."""
+    found: dict[str, float] = ui.evaluate(_EVENTS)
+    return found
+
+
+def statistics(ui: Ui) -> list[dict[str, Any]]:
+    """What ``getStats`` said every second (W3C webrtc-stats): numbers in its units, by group."""
+    return [_flat(sample) for sample in ui.evaluate(_STATS)]
+
+
+def late_beats(ui: Ui) -> list[list[float]]:
+    """Heartbeats that were late, or at which the voice was: when due, unix seconds, and how late, seconds."""
+    found: list[list[float]] = ui.evaluate(_BEATS)
+    return found
+
+
+def _flat(sample: Mapping[str, Any]) -> dict[str, Any]:
+    groups = {
+        "inbound": _INBOUND,
+        "outbound": _OUTBOUND,
+        "pair": _PAIR,
+        "local": _CANDIDATE,
+        "remote": _CANDIDATE,
+        "remoteInbound": _REMOTE_INBOUND,
+    }
+    return {
+        "at": sample["at"],
+        **{
+            name: {key: sample[name][key] for key in keys if key in sample[name]}
+            for name, keys in groups.items()
+            if sample[name]
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What was recorded of a track.
+
+    Attributes:
+        data: 16-bit samples, mono.
+        rate_hz: samples per second.
+        clock: see `Clock`.
+        gaps: how often the track's own time stamps left something out.
+    """
+
+    data: bytes
+    rate_hz: int
+    clock: list[list[float]]
+    gaps: int
+
+
+def sound(ui: Ui, track: Track) -> Sound:
+    """What was recorded of a track.
+
+    Raises:
+        StepError: there is no such track, or no sample in it.
+    """
+    about: dict[str, Any] | None = ui.evaluate(f"return call.{track} && call.{track}.about();")
+    if not about or not about["samples"]:
+        raise StepError(f"call: no sound: nothing came from the track of what is {track}")
+    pieces = [base64.b64decode(ui.evaluate(f"return call.{track}.piece({index});")) for index in range(about["pieces"])]
+    data = b"".join(pieces)
+    if len(data) != 2 * about["kept"]:
+        raise StepError(f"call: {len(data) // 2} of {about['kept']} samples of what was {track} could be read")
+    return Sound(data, about["rate"], about["clock"], about["gaps"])
+
+
+def write_wav(path: Path, data: bytes, rate_hz: int) -> None:
+    """Write 16-bit mono samples."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate_hz)
+        file.writeframes(data)

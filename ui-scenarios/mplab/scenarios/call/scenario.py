@@ -1,0 +1,362 @@
+"""A call: recorded speech from a desktop to the phone, by WebRTC over TURN and TCP, recorded at the phone."""
+
+import secrets
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from mplab.base.errors import CheckError, StepError
+from mplab.cell import load
+from mplab.drivers.ui import Ui
+from mplab.format.units import DurationS
+from mplab.scenarios.base import Context, Parameters
+from mplab.userfiles.app import load_app
+
+from . import page, quality, stalls
+from .clock import Clock
+from .speech import Speech, Utterance
+
+APP = load_app(Path(__file__).parent)
+SERVICE = "turn"
+SHORTEST_S, LONGEST_S = 10.0, 120.0
+CONTROL, CONTROL_S = "control", SHORTEST_S
+"""Name and speech of the control call: one utterance."""
+CONTROL_CONCEALED, CONTROL_MOS = 0.03, 3.5
+"""What the control call may have at most, and must have at least (wide band)."""
+REFERENCE = "recordings/reference.wav"
+
+_SAID_STRENGTH = 0.9
+_ANSWER_S, _CONNECT_S, _STEP_S = 15.0, 20.0, 10.0
+_FIRST_SOUND_S = 8.0
+"""Longest time from the first word until something is heard: the lead of the recording, and any path's delay."""
+_TAIL_S = 1.5
+"""How long the phone listens on after the last word: it comes late by the jitter buffer and the path."""
+_WATCH_S, _LOOK_S = 2.0, 0.5
+_OVERHEAD_S, _SETUP_S = 20.0, 8.0
+_DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+
+
+class CallParameters(Parameters):
+    """Parameters of the scenario `call`."""
+
+    duration: DurationS = Field(
+        LONGEST_S, ge=SHORTEST_S, le=LONGEST_S, description="Speech of one call: the whole utterances that fit into it."
+    )
+    calls: int = Field(1, ge=1, le=20, description="How often is called, one call after the other.")
+    pause: DurationS = Field(3.0, description="Rest between two calls.")
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both browsers."""
+
+    phone: Ui
+    desktop: Ui
+
+    def items(self) -> tuple[tuple[str, Ui], ...]:
+        """Both with their names, the phone first."""
+        return ("phone", self.phone), ("desktop", self.desktop)
+
+
+@dataclass
+class _Visit:
+    """What a cell has open."""
+
+    stack: ExitStack
+    sides: _Sides
+
+
+class CallScenario:
+    """`Scenario`: calls from the desktop peer to the phone."""
+
+    name = "call"
+    title = "Calls"
+    parameters = CallParameters
+    needs_ui = True
+    services = (SERVICE,)
+    cpus = 0.8
+
+    def __init__(self) -> None:
+        self._visits: dict[Path, _Visit] = {}
+
+    def time_limit_s(self, parameters: CallParameters) -> float:
+        """Speech, the rests, and half a minute for each call to be set up, ended and read out."""
+        return parameters.calls * (parameters.duration + parameters.pause + _OVERHEAD_S) + _CONNECT_S
+
+    def estimate_s(self, parameters: CallParameters) -> float:
+        """Speech, the rests, setting up; and the control call."""
+        calls = parameters.calls * (parameters.duration + parameters.pause + _SETUP_S)
+        return calls + CONTROL_S + _SETUP_S
+
+    def check(self, context: Context, parameters: CallParameters) -> None:
+        """A short call over open links; CheckError when even that is not heard well: the host is too busy."""
+        speech = Speech.of_service(context.service(SERVICE))
+        with ExitStack() as stack:
+            call = _Call(context, _open(context, stack, speech), speech, speech.within(CONTROL_S), CONTROL)
+            call.make()
+        judge_control(*call.judged())
+
+    def prepare(self, context: Context, parameters: CallParameters) -> None:
+        """Start both browsers."""
+        speech = Speech.of_service(context.service(SERVICE))
+        target = context.cell_dir / REFERENCE
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(speech.reference, target)
+        stack = ExitStack()
+        try:
+            self._visits[context.cell_dir] = _Visit(stack, _open(context, stack, speech))
+        except BaseException:
+            stack.close()
+            raise
+
+    def run(self, context: Context, parameters: CallParameters) -> None:
+        """Call.
+
+        Raises:
+            StepError: a call is not set up, is cut, or brings no sound.
+            CheckError: the host stalled in most utterances.
+        """
+        sides = self._visits[context.cell_dir].sides
+        speech = Speech.of_service(context.service(SERVICE))
+        said = speech.within(parameters.duration)
+        disturbed: list[bool] = []
+        for number in range(1, parameters.calls + 1):
+            if number > 1:
+                time.sleep(parameters.pause)
+            call = _Call(context, sides, speech, said, str(number))
+            call.make()
+            disturbed += call.disturbed
+        judge_stalls(disturbed)
+
+    def clean_up(self, context: Context, parameters: CallParameters) -> None:
+        """Close both browsers."""
+        visit = self._visits.pop(context.cell_dir, None)
+        if visit is not None:
+            visit.stack.close()
+
+
+def _open(context: Context, stack: ExitStack, speech: Speech) -> _Sides:
+    phone = context.open_ui(switches=[*_DEVICES, f"--use-file-for-fake-audio-capture={speech.quiet}"])
+    peer = context.open_peer_ui(switches=[*_DEVICES, f"--use-file-for-fake-audio-capture={speech.sent}%noloop"])
+    return _Sides(stack.enter_context(phone), stack.enter_context(peer))
+
+
+class _Call:
+    """One call.
+
+    Args:
+        said: what is said in it.
+        name: its number, or ``control``.
+    """
+
+    def __init__(self, context: Context, sides: _Sides, speech: Speech, said: Sequence[Utterance], name: str) -> None:
+        self._context = context
+        self._sides = sides
+        self._speech = speech
+        self._said = said
+        self._name = name
+        self._inbound: Mapping[str, float] = {}
+        self._heard: quality.Heard | None = None
+        self._said_at: dict[int, float] = {}
+        self._stolen = stalls.Stolen(load.steal_s, time.time)
+        self.disturbed: list[bool] = []
+        """Of each utterance that was observed: whether a stall of the host is in it."""
+
+    def make(self) -> None:
+        """Dial, answer, let it be said, hang up; then observe what was measured."""
+        self._dial()
+        self._stolen.look()
+        self._wait_until_said()
+        self._hang_up()
+        self._observe()
+
+    def judged(self) -> tuple[float, quality.Mos | None]:
+        """Share of what the phone's player made up, and the MOS of the first utterance."""
+        if self._heard is None:
+            raise StepError(f"call {self._name}: it was not made")
+        return concealed_share(self._inbound), self._heard.mos
+
+    def _dial(self) -> None:
+        sides, elements = self._sides, APP.elements
+        target = APP.start.format(url=self._context.service(SERVICE)["url"], room=secrets.token_hex(8))
+        for _, ui in sides.items():
+            ui.open(target, timeout_s=_STEP_S)
+        sides.desktop.tap(elements["dial"])
+        try:
+            sides.phone.tap(elements["answer"], timeout_s=_ANSWER_S)
+        except StepError as error:
+            state = sides.desktop.read(elements["state"])
+            raise StepError(
+                f"call {self._name}: the phone did not ring within {_ANSWER_S:g} s, the desktop is {state}: {error}"
+            ) from error
+        for who, ui in sides.items():
+            try:
+                ui.wait(elements["talking or failed"], timeout_s=_CONNECT_S)
+            except StepError as error:
+                state = ui.read(elements["state"])
+                raise StepError(
+                    f"call {self._name}: not connected within {_CONNECT_S:g} s: the {who} is {state}"
+                ) from error
+        self._check_state()
+
+    def _check_state(self) -> None:
+        for who, ui in self._sides.items():
+            if ui.evaluate(page.STATE) == "failed":
+                raise StepError(f"call {self._name}: failed at the {who}: {ui.read(APP.elements['problem'])}")
+
+    def _wait_until_said(self) -> None:
+        """Wait for the end of the last word, which the caller's clock tells; StepError when the call fails before."""
+        began = float(page.events(self._sides.desktop)["talking"])
+        end = began + self._said[-1].end_s + _TAIL_S
+        listened, watched = False, time.time()
+        while (left := end - time.time()) > 0:
+            time.sleep(min(left, _LOOK_S))
+            self._stolen.look()
+            if time.time() < watched + _WATCH_S:
+                continue
+            watched = time.time()
+            self._check_state()
+            if not listened and time.time() > began + _FIRST_SOUND_S:
+                self._check_sound()
+                listened = True
+
+    def _check_sound(self) -> None:
+        statistics = page.statistics(self._sides.phone)
+        inbound = statistics[-1].get("inbound", {}) if statistics else {}
+        if not inbound.get("packetsReceived"):
+            raise StepError(f"call {self._name}: no sound: connected, and no packet of it within {_FIRST_SOUND_S:g} s")
+
+    def _hang_up(self) -> None:
+        for _, ui in self._sides.items():
+            ui.tap(APP.elements["hang up"])
+        for _, ui in self._sides.items():
+            ui.wait(APP.elements["ended or failed"], timeout_s=_STEP_S)
+        self._check_state()
+
+    def _observe(self) -> None:
+        observe, sides, call = self._context.observe, self._sides, self._name
+        statistics = {who: page.statistics(ui) for who, ui in sides.items()}
+        candidates = {who: used_candidates(samples) for who, samples in statistics.items()}
+        desktop, phone = page.events(sides.desktop), page.events(sides.phone)
+        observe(
+            "call",
+            call=call,
+            dialled_at=desktop["dialling"],
+            answered_at=phone["answering"],
+            connected_at=phone["connected"],
+            setup_s=round(max(phone["connected"], desktop["connected"]) - phone["answering"], 6),
+            ended_at=phone["ended"],
+            candidates=candidates,
+        )
+        check_candidates(call, candidates)
+        for who, samples in statistics.items():
+            for sample in samples:
+                observe("statistics", call=call, side=who, **sample)
+        self._inbound = statistics["phone"][-1].get("inbound", {})
+        heard = page.sound(sides.phone, "heard")
+        file = f"recordings/call-{call}.wav"
+        page.write_wav(self._context.cell_dir / file, heard.data, heard.rate_hz)
+        recording = quality.from_bytes(heard.data, heard.rate_hz)
+        if quality.is_silent(recording):
+            length_s = len(recording) / quality.RATE_HZ
+            raise StepError(f"call {call}: no sound: the {length_s:.0f} s that the phone recorded are silent")
+        observe("heard", call=call, file=file, rate_hz=heard.rate_hz, gaps=heard.gaps, clock=heard.clock)
+        self._observe_utterances(clock := Clock(heard.clock, heard.rate_hz))
+        if self._name == CONTROL:
+            self._rate_control(recording, clock)
+
+    def _observe_utterances(self, player: Clock) -> None:
+        """When each utterance was said, by what the caller's microphone gave; and what of the host is in it."""
+        spoken = page.sound(self._sides.desktop, "spoken")
+        first = self._said[0]
+        reference = quality.read_wav(self._speech.reference)
+        start, end = (round(at * quality.RATE_HZ) for at in (first.start_s, first.end_s))
+        place = quality.find(reference[start:end], quality.from_bytes(spoken.data, spoken.rate_hz))
+        if place.strength < _SAID_STRENGTH:
+            raise CheckError(
+                f"call {self._name}: the desktop did not say what it should (correlation {place.strength:.2f}, "
+                f"{spoken.gaps} gaps): the host is too busy"
+            )
+        observe, call = self._context.observe, self._name
+        microphone = Clock(spoken.clock, spoken.rate_hz)
+        observe("spoken", call=call, rate_hz=spoken.rate_hz, gaps=spoken.gaps, clock=spoken.clock)
+        late = {who: page.late_beats(ui) for who, ui in self._sides.items()} | {"host": self._stolen.stalls}
+        observe("stalls", call=call, **late)
+        late["phone"] += player.pauses()
+        late["desktop"] += microphone.pauses()
+        offset_s = place.index / quality.RATE_HZ - first.start_s
+        for utterance in self._said:
+            said_at = round(microphone.time_at(offset_s + utterance.start_s), 6)
+            item = {**asdict(utterance), "said_at": said_at}
+            span = stalls.span_of(item)
+            item["stalls_ms"] = {who: stalls.worst_ms(found, span) for who, found in late.items()}
+            observe("utterance", call=call, **item, reference=REFERENCE)
+            self._said_at[utterance.number] = said_at
+            self.disturbed.append(stalls.is_disturbed(item))
+
+    def _rate_control(self, recording: quality.Samples, clock: Clock) -> None:
+        first = self._said[0]
+        self._heard = quality.hear(
+            quality.read_wav(self._speech.reference),
+            recording,
+            clock,
+            bounds_s=(first.start_s, first.end_s),
+            said_at=self._said_at[first.number],
+        )
+
+
+def used_candidates(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The candidate pairs that were in use during a call: each once."""
+    seen: list[dict[str, Any]] = []
+    for sample in statistics:
+        pair = {side: sample[side] for side in ("local", "remote") if side in sample}
+        if pair and pair not in seen:
+            seen.append(pair)
+    return seen
+
+
+def check_candidates(call: str, candidates: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """StepError unless every candidate pair in use was one of relays, reached by TCP."""
+    for who, used in candidates.items():
+        if not used:
+            raise StepError(f"call {call}: the {who} does not say by which way it was connected")
+        for pair in used:
+            local, remote = pair.get("local", {}), pair.get("remote", {})
+            found = (local.get("candidateType"), local.get("relayProtocol"), remote.get("candidateType"))
+            if found != ("relay", "tcp", "relay"):
+                raise StepError(f"call {call}: the {who} was connected by {found}, a relay by TCP was asked for")
+
+
+def concealed_share(inbound: Mapping[str, float]) -> float:
+    """How much of what was played the player made up (W3C webrtc-stats: concealedSamples of totalSamplesReceived)."""
+    total = inbound.get("totalSamplesReceived", 0)
+    return inbound.get("concealedSamples", 0) / total if total else 1.0
+
+
+def judge_control(concealed: float, mos: quality.Mos | None) -> None:
+    """CheckError when a call over open links was not heard well."""
+    problems = []
+    if concealed > CONTROL_CONCEALED:
+        problems.append(f"{concealed:.1%} of its sound was made up ({CONTROL_CONCEALED:.0%} are allowed)")
+    if mos is not None and mos.wide < CONTROL_MOS:
+        problems.append(f"its MOS is {mos.wide:.2f} ({CONTROL_MOS:g} is the least, wide band)")
+    if problems:
+        raise CheckError(f"the control call over open links: {', '.join(problems)}: the host is too busy for calls")
+
+
+def judge_stalls(disturbed: Sequence[bool]) -> None:
+    """CheckError when too few utterances are left without a stall of the host."""
+    if sum(disturbed) > stalls.MOST_DISTURBED * len(disturbed):
+        raise CheckError(
+            f"in {sum(disturbed)} of {len(disturbed)} utterances a browser or the host stood still for more than "
+            f"{stalls.DISTURBED_MS:g} ms ({stalls.MOST_DISTURBED:.0%} are allowed): the host is too busy for calls"
+        )
+
+
+SCENARIO = CallScenario()

@@ -1,0 +1,29 @@
+"""Clips of a video site, 240p to 1080p, in segments of 4 s."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from mplab.scenarios.base.playback import PlaybackParameters, PlaybackScenario
+from mplab.userfiles.app import load_app
+
+
+class DailymotionParameters(PlaybackParameters):
+    """Parameters of the scenario `dailymotion`."""
+
+    clips: tuple[Literal["clip-1", "clip-2", "clip-3"], ...] = Field(
+        ("clip-1", "clip-2", "clip-3"),
+        min_length=1,
+        description="Which clips of 25 s, in this order (baerts2015 §4.3).",
+    )
+    highest: Literal["240p", "360p", "480p", "720p", "1080p"] = Field("1080p", description="The best quality allowed.")
+
+
+SCENARIO = PlaybackScenario(
+    name="dailymotion",
+    title="Video clips, 240p to 1080p",
+    parameters=DailymotionParameters,
+    site="motion",
+    app=load_app(Path(__file__).parent),
+)

@@ -1,0 +1,201 @@
+"""Files of given sizes one after the other, then bundles of short flows, each flow on a new connection."""
+
+import math
+import re
+import time
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mplab.base.errors import StepError
+from mplab.base.programs import CURL
+from mplab.format.units import DurationS, SizeBytes, between, format_size
+from mplab.scenarios.base import Context, Parameters
+
+from . import curl
+from .content import MAX_SIZE_BYTES, Server, stream_sha256
+
+MAX_TEST_S = 120.0
+"""A test of an app takes at most so long (baerts2015 §4.3)."""
+_SLOW_KBPS, _USUAL_KBPS = 200.0, 7000.0
+_REQUEST_S = 0.3
+_MAX_RESULTS = 20
+
+
+Size = Annotated[
+    SizeBytes, between("size", 1, MAX_SIZE_BYTES, "more than 0 and at most {most} is needed", write=format_size)
+]
+
+
+class Bundle(BaseModel):
+    """Short flows of one size, some of them at a time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    flows: int = Field(ge=1, le=1000, description="How many files.")
+    concurrent: int = Field(1, ge=1, le=100, description="How many at a time.")
+    size: Size = Field(description="Of each file.")
+    every: DurationS = Field(0.0, le=600, description="From the start of a file to that of the next; 0 s: at once.")
+
+    @model_validator(mode="after")
+    def _one_at_a_time(self) -> "Bundle":
+        if self.every and self.concurrent > 1:
+            raise ValueError(f"a file every {self.every:g} s, and {self.concurrent} at a time: give one of the two")
+        return self
+
+    @property
+    def rounds(self) -> int:
+        """How often something is asked for."""
+        return math.ceil(self.flows / self.concurrent)
+
+    @property
+    def title(self) -> str:
+        """Of its results: ``20 × 50 kB, 4 at a time``."""
+        pace = f"one every {self.every:g} s" if self.every else f"{self.concurrent} at a time"
+        return f"{self.flows} × {format_size(self.size)}, {pace}"
+
+    @property
+    def size_bytes(self) -> int:
+        """All flows together."""
+        return self.flows * self.size
+
+
+class DownloadParameters(Parameters):
+    """Parameters of the scenario `download`."""
+
+    sizes: tuple[Size, ...] = Field(
+        (10_000, 100_000, 1_000_000, 10_000_000), max_length=_MAX_RESULTS, description="One file of each."
+    )
+    bundles: tuple[Bundle, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
+    pause: DurationS = Field(0.2, description="Between two files or bundles.")
+    server: Server = Field("dl", description="By which of its names the server is asked.")
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> "DownloadParameters":
+        if not self.sizes and not self.bundles:
+            raise ValueError("nothing to download: give 'sizes' or 'bundles'")
+        for name, values in (("sizes", self.sizes), ("bundles", self.bundles)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"'{name}' has the same entry twice")
+        return self
+
+    @property
+    def total_bytes(self) -> int:
+        """Everything that is downloaded."""
+        return sum(self.sizes) + sum(bundle.size_bytes for bundle in self.bundles)
+
+    @property
+    def waiting_s(self) -> float:
+        """Time in which flows wait for their turn, at most."""
+        return sum(bundle.flows * bundle.every for bundle in self.bundles)
+
+
+class DownloadScenario:
+    """`Scenario`: file downloads."""
+
+    name = "download"
+    title = "File download"
+    parameters = DownloadParameters
+    needs_ui = False
+    services = ()
+    socks = True
+
+    def time_limit_s(self, parameters: DownloadParameters) -> float:
+        """Enough for a path of 200 kbit/s, but not more than 120 s unless the usual path needs it."""
+        slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
+        usual = self.estimate_s(parameters) - parameters.waiting_s
+        return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
+
+    def estimate_s(self, parameters: DownloadParameters) -> float:
+        """Time at 7 Mbit/s."""
+        requests = len(parameters.sizes)
+        requests += sum(bundle.rounds for bundle in parameters.bundles)
+        pauses = len(parameters.sizes) + len(parameters.bundles) - 1
+        transfer = parameters.total_bytes * 8 / 1000 / _USUAL_KBPS
+        return transfer + requests * _REQUEST_S + pauses * parameters.pause + parameters.waiting_s
+
+    def prepare(self, context: Context, parameters: DownloadParameters) -> None:
+        """Learn what has to come, so that it takes no time between downloads; nothing is kept from one to the next."""
+        for size in parameters.sizes:
+            stream_sha256(size)
+
+    def run(self, context: Context, parameters: DownloadParameters) -> None:
+        """Download everything; StepError when a byte is missing or wrong."""
+        deadline = time.monotonic() + context.time_limit_s
+        first = True
+        for size in parameters.sizes:
+            _pause(0 if first else parameters.pause)
+            first = False
+            _download(context, size, parameters.server, deadline)
+        for bundle in parameters.bundles:
+            _pause(0 if first else parameters.pause)
+            first = False
+            _download_bundle(context, bundle, parameters.server, deadline)
+
+    def clean_up(self, context: Context, parameters: DownloadParameters) -> None:
+        """Nothing is left behind."""
+
+
+def _pause(duration_s: float) -> None:
+    if duration_s:
+        time.sleep(duration_s)
+
+
+def _left_s(deadline: float) -> float:
+    return max(1.0, deadline - time.monotonic())
+
+
+def _download(context: Context, size: int, server: Server, deadline: float) -> None:
+    label, left_s = format_size(size), _left_s(deadline)
+    argv = curl.file_argv(size, left_s, server, curl=context.phone.program(CURL), proxy=context.app_proxy)
+    answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
+    transfers, problem = curl.parse(answer.stderr)
+    if len(transfers) != 1:
+        raise StepError(f"download of {label}: curl gave no result: {problem or answer.stderr.strip()[-200:]}")
+    transfer = transfers[0]
+    _check(transfer, size, f"download of {label}", problem)
+    digest = re.match(r"[0-9a-f]{64}", answer.stdout)
+    if digest is None or digest.group() != stream_sha256(size):
+        raise StepError(f"download of {label}: {size} bytes came, but not those that {server}.lab has")
+    context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
+
+
+def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline: float) -> None:
+    what = f"bundle of {bundle.title}"
+    left_s = _left_s(deadline)
+    flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
+    program = context.phone.program(CURL)
+    argv = curl.bundle_argv(flows, bundle.size, left_s, server, curl=program, proxy=context.app_proxy)
+    answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
+    transfers, problem = curl.parse(answer.stderr)
+    for transfer in transfers:
+        _check(transfer, bundle.size, f"{what}: flow {transfer.flow}", problem)
+    if sorted(transfer.flow for transfer in transfers) != list(range(1, bundle.flows + 1)):
+        raise StepError(f"{what}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
+    context.observe(
+        "bundle",
+        bundle=bundle.title,
+        flows=bundle.flows,
+        concurrent=bundle.concurrent,
+        size_bytes=bundle.size,
+        total_s=curl.bundle_time_s(answer.stdout),
+        results=[{"flow": transfer.flow, **transfer.fields()} for transfer in transfers],
+        **_way(context),
+    )
+
+
+def _way(context: Context) -> dict[str, bool]:
+    """What an observation says of a proxy: it has looked the name up, after curl's own lookup of nothing."""
+    return {"by_proxy": True} if context.app_proxy else {}
+
+
+def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:
+    if transfer.exit_code != 0:
+        raise StepError(f"{what}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
+    if transfer.status not in {200, 206}:
+        raise StepError(f"{what}: HTTP status {transfer.status}, 200 or 206 is needed")
+    if transfer.bytes != size:
+        raise StepError(f"{what}: {transfer.bytes} bytes came, {size} were asked for")
+
+
+SCENARIO = DownloadScenario()

@@ -1,0 +1,70 @@
+"""What the user of a download feels: how long it takes."""
+
+from collections.abc import Iterator, Sequence
+
+from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
+
+METRICS: tuple[Metric, ...] = (
+    Metric("download_time", "Download time", "s", "lower", ("size",), True, "nikravesh2016 §5.1", NOT_NEGATIVE),
+    Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",), source="RFC 2647 §3.17", limits=NOT_NEGATIVE),
+    Metric(
+        "time_to_first_byte",
+        "Time to first byte",
+        "s",
+        "lower",
+        ("size",),
+        source="W3C Resource Timing: responseStart − connectStart",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "dns_time",
+        "Name lookup",
+        "s",
+        "lower",
+        ("size",),
+        source="W3C Resource Timing: domainLookupEnd − domainLookupStart",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("bundle_time", "Time for a bundle", "s", "lower", ("bundle",), True, "nikravesh2016 §5.1", NOT_NEGATIVE),
+    Metric(
+        "flow_time",
+        "Mean time of a flow in a bundle",
+        "s",
+        "lower",
+        ("bundle",),
+        source="nikravesh2016 §5.1",
+        limits=NOT_NEGATIVE,
+    ),
+    *INTERFACE_BYTES,
+)
+
+
+def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+    """One value of each metric per file size or bundle.
+
+    Download time and time to first byte count from the start of the connection: the name lookup is a metric of its own.
+    With a proxy, which looks names up itself, it is in them, and nobody knows it alone.
+    """
+    return [value for observation in observations for value in _values(observation)]
+
+
+def _values(observation: Observation) -> Iterator[Value]:
+    if observation["event"] == "download":
+        labels = {"size": str(observation["size"])}
+        duration = _duration_s(observation)
+        yield Value("download_time", duration, labels)
+        if duration > 0:
+            yield Value("goodput", observation["bytes"] * 8 / duration / 1e6, labels)
+        yield Value("time_to_first_byte", observation["first_byte_s"] - observation["namelookup_s"], labels)
+        if not observation.get("by_proxy"):
+            yield Value("dns_time", observation["namelookup_s"], labels)
+    elif observation["event"] == "bundle":
+        labels = {"bundle": str(observation["bundle"])}
+        durations = [_duration_s(result) for result in observation["results"]]
+        yield Value("bundle_time", observation["total_s"], labels)
+        yield Value("flow_time", sum(durations) / len(durations), labels)
+    yield from interface_bytes(observation)
+
+
+def _duration_s(transfer: Observation) -> float:
+    return float(transfer["total_s"] - transfer["namelookup_s"])

@@ -1,0 +1,7 @@
+"""Drive's own app on Android."""
+
+from mplab.scenarios.base.android.upload import AndroidUploadScenario
+
+from .scenario import SCENARIO
+
+ANDROID = AndroidUploadScenario(SCENARIO)

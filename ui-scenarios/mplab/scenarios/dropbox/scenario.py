@@ -1,0 +1,43 @@
+"""Dropbox: fresh random files, sent in blocks with rests between them."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from mplab.format.units import DurationS
+from mplab.scenarios.base.upload import Size, UploadParameters, UploadScenario
+from mplab.userfiles.app import load_app
+
+
+class DropboxParameters(UploadParameters):
+    """Parameters of the scenario `dropbox`."""
+
+    block: Size = Field(4_000_000, description="Of a block.")
+    gap: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest between two blocks.")
+
+    @model_validator(mode="after")
+    def _rests_fit(self) -> "DropboxParameters":
+        rests_s = (len(self.blocks) - 1) * self.gap
+        if rests_s > self.limit / 2:
+            found = f"{len(self.blocks)} blocks with {self.gap:g} s between them rest for {rests_s:g} s"
+            raise ValueError(f"{found}, more than half of {self.limit:g} s: give larger blocks or a shorter gap")
+        return self
+
+    @property
+    def block_bytes(self) -> int:
+        """Length of the pieces that the file is sent in."""
+        return self.block
+
+    @property
+    def gap_s(self) -> float:
+        """Rest between two pieces."""
+        return self.gap
+
+
+SCENARIO = UploadScenario(
+    name="dropbox",
+    title="Upload in blocks (Dropbox)",
+    parameters=DropboxParameters,
+    app=load_app(Path(__file__).parent),
+)

@@ -1,0 +1,119 @@
+"""Facebook's own app on Android: what the user waits for, as it is seen on the screen."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mplab.base.errors import StepError
+from mplab.drivers.origin.content import png
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit, settle
+from mplab.scenarios.base.android.files import choose, put, remove
+from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
+
+from .scenario import ACTIONS, SCENARIO, FacebookParameters
+
+_MARGIN_S = 6.0
+
+
+class AndroidFacebookScenario(AndroidScenario):
+    """`Scenario`: rounds of refresh, status, photo, nearby, check-in.
+
+    ``texts_s`` of a refresh is null: when texts can be read before the pictures are there cannot be seen.
+    """
+
+    def prepare(self, context: Context, parameters: FacebookParameters) -> None:
+        """Bring the photos to the phone."""
+        names = [_photo(context, number) for number in range(1, parameters.rounds + 1)]
+        targets: list[str] = []
+        self.open(context).stack.callback(remove, context, targets)
+        rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
+        for name in names:
+            path = context.scratch_dir / name
+            path.write_bytes(png(parameters.photo, rng))
+            targets.append(put(context, path))
+
+    def run(self, context: Context, parameters: FacebookParameters) -> None:
+        """Rounds, until all are done or the time is up.
+
+        Raises:
+            StepError: the app does not do its part.
+        """
+        visit = self.visit(context)
+        deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
+        context.observe("plan", rounds=parameters.rounds, actions=parameters.rounds * len(ACTIONS))
+        visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
+        visit.ui.wait(visit.element("feed"), timeout_s=OPEN_TIMEOUT_S)
+        for number in range(1, parameters.rounds + 1):
+            for action in ACTIONS:
+                if action != "check-in":  # it goes on where `nearby` has ended
+                    time.sleep(parameters.think)
+                if not self._act(context, visit, action, number, deadline):
+                    return
+
+    def _act(self, context: Context, visit: Visit, action: str, number: int, deadline: float) -> bool:
+        """Do one action and observe it; False when the time is up."""
+        waited_s = 0.0
+        if time.monotonic() < deadline:
+            text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
+            began = self._steps(visit, action, text, _photo(context, number))
+            busy, done = {"refresh": ("loading", "feed"), "nearby": ("loading", "first place")}.get(
+                action, ("posting", "posted")
+            )
+            end = settle(
+                visit.ui,
+                since=began,
+                for_s=deadline - time.monotonic(),
+                busy=visit.element(busy),
+                done=visit.element(done),
+                failed=visit.element("failed"),
+                every_s=SHORT_EVERY_S,
+                watch=visit.watch,
+            )
+            if end.outcome == "failed":
+                raise StepError(f"facebook: {action} (round {number}): the app says: {end.said}")
+            if end.outcome == "done":
+                fields: dict[str, Any] = {"texts_s": None} if action == "refresh" else {}
+                context.observe(
+                    "action",
+                    action=action,
+                    round=number,
+                    began=round(began, 3),
+                    response_time_s=round(end.at - began, 3),
+                    resolution_s=round(end.resolution_s, 3),
+                    **fields,
+                )
+                return True
+            waited_s = end.at - began
+        context.observe("unfinished", action=action, round=number, waited_s=round(waited_s, 3))
+        return False
+
+    def _steps(self, visit: Visit, action: str, text: str, photo: str) -> float:
+        """What the user does, up to the tap that he then waits for; when that was."""
+        ui, element = visit.ui, visit.element
+        if action == "refresh":
+            ui.tap(element("feed"))
+            return time.time()
+        if action == "check-in":
+            ui.tap(element("first place"))
+            ui.tap(element("first friend"))
+        else:
+            ui.tap(element("compose"))
+        if action == "nearby":
+            ui.tap(element("check in"))
+            return time.time()
+        if action == "photo":
+            ui.tap(element("photo"))
+            choose(visit, photo)
+        ui.type(element("text"), text)
+        ui.tap(element("post"))
+        return time.time()
+
+
+def _photo(context: Context, number: int) -> str:
+    return f"{Path(context.cell_dir).name.partition('.')[0]}-photo-{number}.png"
+
+
+ANDROID = AndroidFacebookScenario(SCENARIO)

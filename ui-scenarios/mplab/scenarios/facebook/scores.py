@@ -1,0 +1,70 @@
+"""What the user of a social network feels: how long he waits for what he has asked for."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "response_time_mean",
+        "Response time, mean over actions",
+        "s",
+        "lower",
+        headline=True,
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("response_time", "Response time", "s", "lower", ("action",), source="baerts2015 §4.3", limits=NOT_NEGATIVE),
+    Metric(
+        "time_to_texts",
+        "Time until the new stories can be read",
+        "s",
+        "lower",
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "actions_done",
+        "Actions done within the time",
+        "%",
+        "higher",
+        headline=True,
+        source="baerts2015 §4.3",
+        limits=(0.0, 100.0),
+    ),
+    LOOK_RESOLUTION,
+)
+
+
+def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+    """Response times are means over the rounds, from the tap until the result is painted.
+
+    The action that was not finished when the time was up counts with the time that the user had waited by then, which
+    is less than what it would have taken.
+    """
+    waited: dict[str, list[float]] = defaultdict(list)
+    texts, done, asked = [], 0, 0
+    for item in observations:
+        if item["event"] == "plan":
+            asked = int(item["actions"])
+        elif item["event"] == "action":
+            done += 1
+            waited[item["action"]].append(float(item["response_time_s"]))
+            if item["action"] == "refresh" and item["texts_s"] is not None:
+                texts.append(float(item["texts_s"]))
+        elif item["event"] == "unfinished" and item["waited_s"] > 0:
+            waited[item["action"]].append(float(item["waited_s"]))
+    means = {action: _mean(times) for action, times in waited.items()}
+    values = [Value("response_time", mean, {"action": action}) for action, mean in means.items()]
+    if means:
+        values.append(Value("response_time_mean", _mean(list(means.values()))))
+    if texts:
+        values.append(Value("time_to_texts", _mean(texts)))
+    if asked:
+        values.append(Value("actions_done", 100 * done / asked))
+    return values + look_resolution(observations)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,68 @@
+"""Front pages in Firefox ESR, each with a cold cache; the pages and their measures are those of `web`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from mplab.base.errors import StepError
+from mplab.format.units import DurationS
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.pages import Event, PagesParameters, PagesScenario, Slug
+
+TOP_SITES: tuple[Slug, ...] = (
+    "search",
+    "video",
+    "social",
+    "wiki",
+    "shopn-1",
+    "shopn-2",
+    "image",
+    "news-2",
+    "finance",
+    "movie",
+    "tech",
+    "ent",
+)
+"""Twelve front pages (baerts2015 §4.3 visits the twelve most visited sites), of the kinds that lead such lists."""
+
+
+class FirefoxParameters(PagesParameters):
+    """Parameters of the scenario `firefox`."""
+
+    sites: tuple[Slug, ...] = Field(TOP_SITES, min_length=1, description="Which sites of han2015 table 1.")
+    think: DurationS = Field(0.5, description="Rest after each load event.")
+
+    @property
+    def rest_s(self) -> float:
+        """Rest after each load event."""
+        return self.think
+
+
+class FirefoxScenario(PagesScenario):
+    """`Scenario`: front pages in Firefox."""
+
+    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, Any]:
+        """Number of connections made; StepError when there was none: the page came over one from before."""
+        responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
+        connections = sum(not response["connectionReused"] for response in responses)
+        if not connections:
+            raise StepError(f"{page}: no connection was made for the page: it does not begin clean")
+        return {"connections": connections}
+
+    def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
+        """Write the events as they are."""
+        path = context.cell_dir / "network" / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(events))
+
+
+SCENARIO = FirefoxScenario(
+    name="firefox",
+    title="Web pages in Firefox",
+    parameters=FirefoxParameters,
+    browser="firefox",
+    start_s=4.0,
+    page_s=0.5,
+)

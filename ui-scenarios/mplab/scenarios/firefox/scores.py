@@ -1,0 +1,27 @@
+"""What the user of Firefox feels: how long pages take."""
+
+from collections.abc import Sequence
+
+from mplab.analysis import pages
+from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
+
+METRICS: tuple[Metric, ...] = (
+    *pages.METRICS,
+    Metric(
+        "page_connections",
+        "Connections of the page",
+        "",
+        "neither",
+        pages.SITE,
+        source="W3C Resource Timing: connectStart",
+        limits=NOT_NEGATIVE,
+    ),
+    *INTERFACE_BYTES,
+)
+_FIELDS = {**pages.FIELDS, "page_connections": "connections"}
+
+
+def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+    """Values of `METRICS`."""
+    carried = [value for observation in observations for value in interface_bytes(observation)]
+    return [*pages.score(observations, _FIELDS), *carried]

@@ -1,0 +1,142 @@
+"""iperf3 over the transport, up and down, one test after the other."""
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from mplab.base.errors import StepError
+from mplab.base.programs import Program
+from mplab.format.units import DurationS
+from mplab.scenarios.base import Context, Parameters
+
+Direction = Literal["up", "down"]
+
+SERVICE = "iperf"
+IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
+MAX_TEST_S = 120.0
+"""A test of an app takes at most so long (baerts2015 §4.3)."""
+_CONNECT_TIMEOUT_S = 5.0
+_BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
+"""What iperf3 says while its server still ends the test before, and how long that may take."""
+_AFTER_S = 15.0
+"""For the exchange of results, behind what the links still hold."""
+
+
+class IperfParameters(Parameters):
+    """Parameters of the scenario `iperf`."""
+
+    directions: tuple[Direction, ...] = Field(
+        ("up", "down"), min_length=1, description="From the phone, to the phone; one test each, in this order."
+    )
+    duration: DurationS = Field(10.0, ge=1, le=50, description="Of each test.")
+    parallel: int = Field(1, ge=1, le=32, description="Connections at a time.")
+    pause: DurationS = Field(1.0, description="Between two tests.")
+
+    @field_validator("directions")
+    @classmethod
+    def _once_each(cls, directions: tuple[Direction, ...]) -> tuple[Direction, ...]:
+        if len(set(directions)) < len(directions):
+            raise ValueError("a direction is listed twice")
+        return directions
+
+    @field_validator("duration")
+    @classmethod
+    def _whole(cls, duration: float) -> float:
+        if duration != int(duration):
+            raise ValueError(f"duration {duration:g} s: whole seconds are needed")
+        return duration
+
+
+class IperfScenario:
+    """`Scenario`: iperf3."""
+
+    name = "iperf"
+    title = "Throughput (iperf3)"
+    parameters = IperfParameters
+    needs_ui = False
+    services = (SERVICE,)
+    cpus = 0.5
+
+    def time_limit_s(self, parameters: IperfParameters) -> float:
+        """The tests, and what each may need for its beginning and end."""
+        each = parameters.duration + _CONNECT_TIMEOUT_S + _BUSY_S + _AFTER_S + parameters.pause
+        return min(math.ceil(len(parameters.directions) * each), MAX_TEST_S)
+
+    def estimate_s(self, parameters: IperfParameters) -> float:
+        """The tests and their pauses."""
+        return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
+
+    def prepare(self, context: Context, parameters: IperfParameters) -> None:
+        """Nothing to prepare."""
+
+    def run(self, context: Context, parameters: IperfParameters) -> None:
+        """One test for each direction; StepError when iperf3 says that something went wrong."""
+        facts = context.service(SERVICE)
+        for number, direction in enumerate(parameters.directions):
+            if number:
+                time.sleep(parameters.pause)
+            found = _test(context, parameters, facts, direction)
+            context.observe("iperf", direction=direction, parallel=parameters.parallel, **found)
+
+    def clean_up(self, context: Context, parameters: IperfParameters) -> None:
+        """Nothing is left behind."""
+
+
+def _test(
+    context: Context, parameters: IperfParameters, facts: Mapping[str, str], direction: Direction
+) -> dict[str, Any]:
+    argv = [
+        *(context.phone.program(IPERF3), "--client", facts["host"], "--port", facts["port"], "--json"),
+        *("--time", f"{parameters.duration:g}", "--parallel", str(parameters.parallel)),
+        *("--connect-timeout", f"{_CONNECT_TIMEOUT_S * 1000:g}"),
+        *(["--reverse"] if direction == "down" else []),
+    ]
+    timeout_s = parameters.duration + _CONNECT_TIMEOUT_S + _AFTER_S
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        answer = context.phone.shell(argv, timeout_s=timeout_s, check=False)
+        if _BUSY not in answer.stdout or time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_S)
+    (context.cell_dir / f"iperf-{direction}.json").write_text(answer.stdout)
+    return read_result(answer.stdout, answer.stderr, direction)
+
+
+def read_result(stdout: str, stderr: str, direction: str) -> dict[str, Any]:
+    """What counts of iperf3's JSON.
+
+    Returns:
+        ``duration_s``, ``received_bytes`` and ``received_bps`` (of the receiving application), ``sent_bytes``,
+        ``retransmits`` (of the sending application's sockets; None where its system does not count them),
+        ``per_second_bps`` (of the phone's side).
+
+    Raises:
+        StepError: no result, or an error in it.
+    """
+    try:
+        found: dict[str, Any] = json.loads(stdout)
+    except ValueError:
+        said = stderr.strip().splitlines() or ["nothing was printed"]
+        raise StepError(f"iperf: {direction}: no result: {said[-1]}") from None
+    if problem := found.get("error"):
+        raise StepError(f"iperf: {direction}: {problem}")
+    try:
+        sent, received = found["end"]["sum_sent"], found["end"]["sum_received"]
+        intervals: Sequence[Mapping[str, Any]] = found["intervals"]
+        return {
+            "duration_s": received["seconds"],
+            "received_bytes": received["bytes"],
+            "received_bps": received["bits_per_second"],
+            "sent_bytes": sent["bytes"],
+            "retransmits": sent.get("retransmits"),
+            "per_second_bps": [round(interval["sum"]["bits_per_second"]) for interval in intervals],
+        }
+    except KeyError as error:
+        raise StepError(f"iperf: {direction}: the result has no {error}") from None
+
+
+SCENARIO = IperfScenario()

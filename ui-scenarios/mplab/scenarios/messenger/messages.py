@@ -1,0 +1,106 @@
+"""What was sent and what arrived: the two phones' own reports, put together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mplab.base.errors import StepError
+
+Kind = Literal["text", "smiley", "photo", "periodic"]
+Report = Mapping[str, Any]
+"""What ``messenger.report()`` of the page returns: ``sent``, ``received``, ``status``, ``clock_ahead_s``, …"""
+
+CLOCK_TOLERANCE_S = 0.02
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One message of the scenario.
+
+    Attributes:
+        body: its text; "" when the app chooses it (smiley) or it is a photo.
+        size_bytes: of the photo, otherwise 0.
+        sha256: of the photo, otherwise "".
+    """
+
+    number: int
+    kind: Kind
+    body: str = ""
+    size_bytes: int = 0
+    sha256: str = ""
+
+
+def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, Any]]:
+    """One observation for each planned message, in order; times in seconds of the wall clock.
+
+    Args:
+        planned: what the user was to send.
+        sender: report of the phone.
+        receiver: report of the second phone.
+
+    Raises:
+        StepError: something else was sent, another content arrived, or a browser's clock is off.
+    """
+    for whose, report in (("the phone", sender), ("the second phone", receiver)):
+        if abs(report["clock_ahead_s"]) > CLOCK_TOLERANCE_S:
+            raise StepError(f"messenger: the clock of {whose}'s browser is {report['clock_ahead_s']:+.3f} s off")
+    sent = sender["sent"]
+    arrived = {entry["id"]: entry for entry in receiver["received"]}
+    if len(sent) > len(planned):
+        raise StepError(f"messenger: {len(sent)} messages were sent, {len(planned)} were planned")
+    return [
+        _observation(message, sent[index] if index < len(sent) else None, arrived)
+        for index, message in enumerate(planned)
+    ]
+
+
+def unshown(receiver: Report) -> Iterator[str]:
+    """Ids of what has arrived and is still to be shown."""
+    return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
+
+
+def _is_shown(entry: Mapping[str, Any]) -> bool:
+    return entry["shown_t"] is not None and (entry["sha256"] is not None or not entry["photo"])
+
+
+def _observation(
+    planned: Planned, sent: Mapping[str, Any] | None, arrived: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    got = arrived.get(sent["id"]) if sent else None
+    if sent and sent["kind"] != ("text" if planned.kind == "periodic" else planned.kind):
+        raise StepError(f"messenger: message {planned.number} is a {sent['kind']}, a {planned.kind} was meant")
+    if sent and got:
+        _check_content(planned, sent, got)
+    began = sent["sent_t"] if sent else None
+    receipt, shown = sent and sent["receipt_t"], got and got["shown_t"]
+    return {
+        "number": planned.number,
+        "kind": planned.kind,
+        "sent": sent is not None,
+        "delivered": receipt is not None,
+        "sent_t": began,
+        "receipt_t": receipt,
+        "shown_t": shown,
+        "delivery_delay_s": _duration(began, receipt),
+        "one_way_delay_s": _duration(began, shown),
+        "upload_s": _duration(began, sent and sent["uploaded_t"]),
+        "size_bytes": planned.size_bytes or len(str(sent["body"] if sent else planned.body).encode()),
+        "verified": got is not None and _is_shown(got),
+        "problem": (sent or {}).get("problem", "") or (got or {}).get("problem", ""),
+    }
+
+
+def _check_content(planned: Planned, sent: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+    what = f"messenger: message {planned.number} ({planned.kind})"
+    if planned.body and sent["body"] != planned.body:
+        raise StepError(f"{what}: {sent['body']!r} was sent, {planned.body!r} was typed")
+    if got["problem"]:
+        raise StepError(f"{what}: the second phone could not show it: {got['problem']}")
+    if got["body"] != sent["body"]:
+        raise StepError(f"{what}: {got['body']!r} arrived, {sent['body']!r} was sent")
+    if planned.sha256 and got["sha256"] not in {None, planned.sha256}:
+        raise StepError(f"{what}: {got['size_bytes']} bytes arrived, but not the {planned.size_bytes} of the photo")
+
+
+def _duration(begin: float | None, end: float | None) -> float | None:
+    return None if begin is None or end is None else round(end - begin, 6)

@@ -1,0 +1,250 @@
+"""Text, smiley and photo to a second phone, some rounds of them, and then messages at a steady pace."""
+
+import contextlib
+import hashlib
+import json
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from mplab.base.errors import StepError
+from mplab.drivers.origin.content import png
+from mplab.drivers.ui import Ui
+from mplab.format.units import DurationS, SizeBytes, between, format_size
+from mplab.scenarios.base import Context, Parameters
+from mplab.userfiles.app import load_app
+
+from .clean import check_clean
+from .messages import Kind, Planned, Report, observations, unshown
+
+APP = load_app(Path(__file__).parent)
+MAX_TEST_S = 120.0
+"""A test of an app takes at most so long (baerts2015 §4.3)."""
+MIN_PHOTO_BYTES, MAX_PHOTO_BYTES = 1000, 10_000_000
+_REPORT_SCRIPT = "return messenger.report();"
+_TEXT = "Hello, this is a test"
+_OPEN_S, _SIGN_IN_S, _CONTACT_S, _SHOW_S = 40.0, 20.0, 10.0, 5.0
+_START_S, _END_S = 4.0, 1.0
+_MESSAGE_S = 1.2
+_USUAL_UP_KBPS = 2000.0
+_ONLINE = "online"
+_QUIET_S = 0.3
+"""So long after a tap nothing is asked of the phone: automation and app share a processor."""
+
+
+_PHOTO_BOUNDS = between(
+    "photo", MIN_PHOTO_BYTES, MAX_PHOTO_BYTES, "at least {least} and at most {most} is needed", write=format_size
+)
+
+
+class MessengerParameters(Parameters):
+    """Parameters of the scenario `messenger`."""
+
+    rounds: int = Field(3, ge=0, le=50, description="How often a text, a smiley and a photo are sent.")
+    photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(50_000, description="Size of each photo.")
+    pause: DurationS = Field(1.0, le=60, description="From a message's delivery to the next one.")
+    periodic: int = Field(3, ge=0, le=1000, description="Texts at a steady pace, after the rounds.")
+    period: DurationS = Field(30.0, ge=1, le=600, description="From one of them to the next.")
+    patience: DurationS = Field(15.0, ge=1, le=60, description="How long a message's delivery is waited for.")
+
+    @model_validator(mode="after")
+    def _something_to_send(self) -> "MessengerParameters":
+        if not self.rounds and not self.periodic:
+            raise ValueError("nothing to send: give 'rounds' or 'periodic'")
+        return self
+
+    @property
+    def waiting_s(self) -> float:
+        """Time between the first and the last message at a steady pace."""
+        return max(0, self.periodic - 1) * self.period
+
+
+@dataclass
+class _Chat:
+    """What a cell has open: both phones' apps."""
+
+    stack: ExitStack
+    phone: Ui
+    peer: Ui
+    deadline: float = 0.0
+    planned: list[Planned] = field(default_factory=list)
+    photos: list[Path] = field(default_factory=list)
+
+    @property
+    def left_s(self) -> float:
+        """Until the messages must have ended."""
+        return self.deadline - time.monotonic()
+
+
+class MessengerScenario:
+    """`Scenario`: a chat between two phones."""
+
+    name = "messenger"
+    title = "Messages"
+    parameters = MessengerParameters
+    needs_ui = True
+    services = ("xmpp",)
+
+    def __init__(self) -> None:
+        self._chats: dict[Path, _Chat] = {}
+
+    def time_limit_s(self, parameters: MessengerParameters) -> float:
+        """120 s, or more when the messages need it."""
+        others = self.estimate_s(parameters) - parameters.waiting_s
+        return math.ceil(max(MAX_TEST_S, parameters.waiting_s + parameters.patience + 1.5 * others))
+
+    def estimate_s(self, parameters: MessengerParameters) -> float:
+        """Start of the app, and each message's steps and delivery at 2 Mbit/s up."""
+        photos = parameters.rounds * parameters.photo * 8 / 1000 / _USUAL_UP_KBPS
+        messages = parameters.rounds * 3 * (_MESSAGE_S + parameters.pause) + photos
+        return _START_S + messages + parameters.waiting_s + _END_S
+
+    def prepare(self, context: Context, parameters: MessengerParameters) -> None:
+        """Start both apps; the second phone, which has a wire, signs in."""
+        with ExitStack() as opening:
+            peer = opening.enter_context(context.open_peer_ui())
+            phone = opening.enter_context(context.open_ui())
+            chat = self._chats[context.cell_dir] = _Chat(opening.pop_all(), phone, peer)
+        _plan(context, parameters, chat)
+        facts = context.service("xmpp")
+        peer.open(APP.start.format(**facts), timeout_s=_OPEN_S)
+        sign_in(peer, facts["peer"], facts["peer_password"])
+
+    def run(self, context: Context, parameters: MessengerParameters) -> None:
+        """Send everything; StepError when the app does not start, the service goes, or a message is another one."""
+        chat = self._chats[context.cell_dir]
+        chat.deadline = time.monotonic() + context.time_limit_s - _SHOW_S - _END_S
+        _start(context, chat)
+        _send_rounds(chat, parameters)
+        _send_periodic(chat, parameters)
+        for found in observations(chat.planned, chat.phone.evaluate(_REPORT_SCRIPT), _receiver_report(chat)):
+            context.observe("message", **found)
+
+    def clean_up(self, context: Context, parameters: MessengerParameters) -> None:
+        """Keep what both apps tell; close them."""
+        chat = self._chats.pop(context.cell_dir, None)
+        if chat is None:
+            return
+        with chat.stack:
+            reports = {"phone": _last_report(chat.phone), "second phone": _last_report(chat.peer)}
+            path = context.cell_dir / "logs" / "messenger.json"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(reports, indent=1))
+
+
+def _plan(context: Context, parameters: MessengerParameters, chat: _Chat) -> None:
+    """All messages in order; photos are made now, so that the scenario does not wait for them."""
+    kinds: list[Kind] = ["text", "smiley", "photo"] * parameters.rounds
+    kinds += ["periodic"] * parameters.periodic
+    rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
+    for number, kind in enumerate(kinds, 1):
+        if kind == "photo":
+            picture = png(parameters.photo, rng)
+            path = context.scratch_dir / f"photo-{number}.png"
+            path.write_bytes(picture)
+            chat.photos.append(path)
+            sha256 = hashlib.sha256(picture).hexdigest()
+            chat.planned.append(Planned(number, kind, size_bytes=len(picture), sha256=sha256))
+        else:
+            chat.planned.append(Planned(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
+
+
+def _start(context: Context, chat: _Chat) -> None:
+    facts, ui = context.service("xmpp"), chat.phone
+    started = time.monotonic()
+    ui.open(APP.start.format(**facts), timeout_s=min(_OPEN_S, chat.left_s))
+    context.observe("clean", **check_clean(ui))
+    sign_in(ui, facts["phone"], facts["phone_password"])
+    context.observe("signed_in", duration_s=round(time.monotonic() - started, 4))
+    ui.tap(APP.elements["contact who is there"], timeout_s=_CONTACT_S)
+
+
+def sign_in(ui: Ui, account: str, password: str) -> None:
+    """Sign in to the page. Raises StepError when the contacts do not come."""
+    ui.type(APP.elements["account"], account)
+    ui.type(APP.elements["password"], password, secret=True)
+    ui.tap(APP.elements["sign in"])
+    try:
+        ui.wait(APP.elements["contact"], timeout_s=_SIGN_IN_S)
+    except StepError as error:
+        status, problem = ui.read(APP.elements["connection"]), ui.read(APP.elements["problem"])
+        raise StepError(f"messenger: {account} could not sign in ({status}; {problem or 'no reason given'})") from error
+
+
+def _send_rounds(chat: _Chat, parameters: MessengerParameters) -> None:
+    photos = iter(chat.photos)
+    for message in chat.planned:
+        if message.kind == "periodic" or chat.left_s < parameters.pause:
+            return
+        time.sleep(parameters.pause)
+        _compose(chat, message, next(photos) if message.kind == "photo" else None)
+        _tap_send(chat, message)
+        _await_delivery(chat, message, parameters.patience)
+
+
+def _send_periodic(chat: _Chat, parameters: MessengerParameters) -> None:
+    messages = [message for message in chat.planned if message.kind == "periodic"]
+    begin = time.monotonic() + parameters.pause
+    for index, message in enumerate(messages):
+        due = begin + index * parameters.period
+        if due > chat.deadline:
+            return
+        _compose(chat, message)
+        time.sleep(max(0.0, due - time.monotonic()))
+        _tap_send(chat, message)
+        last = index == len(messages) - 1
+        _await_delivery(chat, message, parameters.patience if last else min(parameters.patience, parameters.period / 2))
+
+
+def _compose(chat: _Chat, message: Planned, picture: Path | None = None) -> None:
+    ui = chat.phone
+    if message.kind == "smiley":
+        ui.tap(APP.elements["smileys"])
+    elif picture:
+        ui.type(APP.elements["photo"], str(picture))
+    else:
+        ui.type(APP.elements["text"], message.body)
+
+
+def _tap_send(chat: _Chat, message: Planned) -> None:
+    chat.phone.tap(APP.elements["smiley"] if message.kind == "smiley" else APP.elements["send"])
+
+
+def _await_delivery(chat: _Chat, message: Planned, patience_s: float) -> None:
+    """Wait for the receipt; a message that stays without one is the network's doing as long as the service works."""
+    time.sleep(_QUIET_S)
+    try:
+        chat.phone.wait(APP.elements["last one delivered"], timeout_s=max(0.0, min(patience_s, chat.left_s)))
+    except StepError as error:
+        status, other = chat.phone.read(APP.elements["connection"]), chat.peer.read(APP.elements["connection"])
+        if other != _ONLINE:
+            raise StepError(
+                f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone, which has "
+                f"a wire to the service, has lost it (its state: {other}; the phone's: {status})"
+            ) from error
+
+
+def _receiver_report(chat: _Chat) -> Report:
+    """The second phone's report once it shows all that it has."""
+    deadline = time.monotonic() + _SHOW_S
+    while True:
+        report: dict[str, Any] = chat.peer.evaluate(_REPORT_SCRIPT)
+        if not any(unshown(report)) or time.monotonic() > deadline:
+            return report
+        time.sleep(0.1)
+
+
+def _last_report(ui: Ui) -> Report | None:
+    with contextlib.suppress(StepError):
+        report: Report = ui.evaluate(_REPORT_SCRIPT)
+        return report
+    return None
+
+
+SCENARIO = MessengerScenario()

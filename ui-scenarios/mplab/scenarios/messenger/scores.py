@@ -1,0 +1,102 @@
+"""What the user of a messenger feels: how long until a message has arrived, and whether it does."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from mplab.analysis.metric import (
+    INTERFACE_BYTES,
+    LOOK_RESOLUTION,
+    NOT_NEGATIVE,
+    Metric,
+    Observation,
+    Value,
+    interface_bytes,
+    look_resolution,
+)
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "delivery_delay",
+        "Delivery delay seen by the sender, median",
+        "ms",
+        "lower",
+        ("kind",),
+        headline=True,
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "delivery_delay_max",
+        "Delivery delay seen by the sender, longest",
+        "ms",
+        "lower",
+        ("kind",),
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "message_one_way_delay",
+        "Until the message is shown, median",
+        "ms",
+        "lower",
+        ("kind",),
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "message_one_way_delay_max",
+        "Until the message is shown, longest",
+        "ms",
+        "lower",
+        ("kind",),
+        source="baerts2015 §4.3",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "undelivered",
+        "Messages not delivered",
+        "%",
+        "lower",
+        headline=True,
+        source="baerts2015 §4.3",
+        limits=(0.0, 100.0),
+    ),
+    Metric("sign_in_time", "Until the contacts are there", "s", "lower", source="baerts2015 §4.3", limits=NOT_NEGATIVE),
+    LOOK_RESOLUTION,
+    *INTERFACE_BYTES,
+)
+
+_DELAYS = {"delivery_delay": "delivery_delay_s", "message_one_way_delay": "one_way_delay_s"}
+
+
+def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+    """Median and longest delay of each kind of message, and how many of all did not arrive.
+
+    A message that did not arrive has no delay: it counts in ``undelivered`` alone.
+    """
+    messages = [item for item in observations if item["event"] == "message"]
+    values = list(_delays(messages))
+    if messages:
+        lost = sum(not item["delivered"] for item in messages)
+        values.append(Value("undelivered", 100 * lost / len(messages)))
+    values += look_resolution(observations)
+    return values + [value for item in observations for value in _others(item)]
+
+
+def _delays(messages: Sequence[Observation]) -> Iterator[Value]:
+    kinds: dict[str, list[Observation]] = defaultdict(list)
+    for item in messages:
+        kinds[str(item["kind"])].append(item)
+    for kind, alike in kinds.items():
+        for metric, name in _DELAYS.items():
+            delays_ms = [1000 * float(item[name]) for item in alike if item[name] is not None]
+            if delays_ms:
+                yield Value(metric, median(delays_ms), {"kind": kind})
+                yield Value(f"{metric}_max", max(delays_ms), {"kind": kind})
+
+
+def _others(observation: Observation) -> Iterator[Value]:
+    if observation["event"] == "signed_in":
+        yield Value("sign_in_time", observation["duration_s"])
+    yield from interface_bytes(observation)

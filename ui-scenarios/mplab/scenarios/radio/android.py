@@ -1,0 +1,7 @@
+"""TuneIn on Android: it says that it buffers."""
+
+from mplab.scenarios.base.android.listening import AndroidListeningScenario
+
+from .scenario import SCENARIO
+
+ANDROID = AndroidListeningScenario(SCENARIO, url="radio_url", button="play", playing="stop")

@@ -1,0 +1,31 @@
+"""A radio station is listened to, as with TuneIn (baerts2015 ch. 6)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario
+from mplab.userfiles.app import load_app
+
+
+class RadioParameters(ListeningParameters):
+    """Parameters of the scenario `radio`."""
+
+
+class RadioScenario(ListeningScenario):
+    """`Scenario`: a live stream."""
+
+    def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
+        """The station."""
+        return {"url": facts["radio_url"], "port": facts["radio_port"], "mount": facts["radio_mount"]}
+
+    def sent(self, facts: Mapping[str, str], player: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The station's melody; how often it was asked for the stream."""
+        return {"melody": json.loads(facts["radio_melody"]), "requests": player["requests"]}
+
+
+SCENARIO = RadioScenario(
+    name="radio", title="Radio", parameters=RadioParameters, app=load_app(Path(__file__).parent), button="play"
+)

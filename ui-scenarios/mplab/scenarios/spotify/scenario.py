@@ -1,0 +1,50 @@
+"""Music is played in random order, as with Spotify (baerts2015 §4.3)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from mplab.format.units import DurationS, SizeBytes, between, format_size
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario
+from mplab.userfiles.app import load_app
+
+SMALLEST_BYTES, LARGEST_BYTES = 1_000, 1_000_000
+
+
+class SpotifyParameters(ListeningParameters):
+    """Parameters of the scenario `spotify`."""
+
+    chunk: Annotated[SizeBytes, between("chunk", SMALLEST_BYTES, LARGEST_BYTES, write=format_size)] = Field(
+        128_000, description="Of a track, asked for at once."
+    )
+    ahead: DurationS = Field(30.0, description="Of sound in the buffer, from which on nothing more is asked for.")
+
+    @model_validator(mode="after")
+    def _room(self) -> "SpotifyParameters":
+        if self.ahead < self.buffer:
+            raise ValueError(f"ahead {self.ahead:g} s: less than buffer, {self.buffer:g} s: nothing would be played")
+        return self
+
+
+class SpotifyScenario(ListeningScenario):
+    """`Scenario`: tracks in chunks."""
+
+    def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
+        """The player, and what its order of the tracks comes from."""
+        return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
+
+    def sent(self, facts: Mapping[str, str], player: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The melodies of the tracks, one after the other as they were played; what was asked for and came."""
+        melodies = json.loads(facts["music_melodies"])
+        played = [melodies[track] for track in player["order"]]
+        melody = {**played[0], "notes": "".join(track["notes"] for track in played)}
+        return {"melody": melody, **{name: player[name] for name in ("order", "chunks", "failures", "bytes")}}
+
+
+SCENARIO = SpotifyScenario(
+    name="spotify", title="Music", parameters=SpotifyParameters, app=load_app(Path(__file__).parent), button="shuffle"
+)

@@ -1,0 +1,39 @@
+"""What a listener notices: how soon sound comes, and where it stops or jumps."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mplab.analysis import sound
+from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value
+
+METRICS: tuple[Metric, ...] = (
+    *sound.METRICS,
+    Metric(
+        "chunk_failures",
+        "Chunks that had to be asked for again",
+        "",
+        "lower",
+        source="docs/scenarios.md",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "sound_bytes",
+        "Bytes of sound that the player got",
+        "kB",
+        "neither",
+        source="baerts2015 table 4.1",
+        limits=NOT_NEGATIVE,
+    ),
+    *INTERFACE_BYTES,
+)
+
+
+def score(observations: Sequence[Observation], tables: object, folder: Path) -> list[Value]:
+    """One value of each metric, from the recording in the cell's folder."""
+    own = [
+        value
+        for item in observations
+        if item["event"] == "sound"
+        for value in (Value("chunk_failures", float(item["failures"])), Value("sound_bytes", item["bytes"] / 1000))
+    ]
+    return [*sound.score(observations, folder), *own]

@@ -1,0 +1,38 @@
+"""Front pages in Chromium, each with a cold cache: page load time from navigation start to the load event."""
+
+import json
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from mplab.drivers.ui.har import har_from_events
+from mplab.format.units import DurationS
+from mplab.scenarios.base import Context
+from mplab.scenarios.base.pages import Event, PagesParameters, PagesScenario
+
+
+class WebParameters(PagesParameters):
+    """Parameters of the scenario `web`."""
+
+    settle: DurationS = Field(0.3, description="Rest after each load event.")
+
+    @property
+    def rest_s(self) -> float:
+        """Rest after each load event."""
+        return self.settle
+
+
+class WebScenario(PagesScenario):
+    """`Scenario`: front pages in Chromium."""
+
+    def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
+        """Write a HAR file."""
+        har = har_from_events(events, node=context.tools.node, appium_dir=context.tools.node_modules.parent)
+        path = context.cell_dir / "har" / f"{name}.har"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(har))
+
+
+SCENARIO = WebScenario(
+    name="web", title="Web pages", parameters=WebParameters, browser="chromium", start_s=1.5, page_s=0.3
+)

@@ -1,0 +1,48 @@
+"""What the user of a browser feels: how long pages take."""
+
+from collections.abc import Sequence
+
+from mplab.analysis import pages
+from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+
+METRICS: tuple[Metric, ...] = (
+    *pages.METRICS,
+    Metric(
+        "page_first_byte",
+        "First byte of the page",
+        "s",
+        "lower",
+        pages.SITE,
+        source="W3C Navigation Timing 2: responseStart",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "dom_content_loaded",
+        "DOMContentLoaded",
+        "s",
+        "lower",
+        pages.SITE,
+        source="W3C Navigation Timing 2: domContentLoadedEventStart",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "dns_time",
+        "Name lookup",
+        "s",
+        "lower",
+        pages.SITE,
+        source="W3C Resource Timing: domainLookupEnd − domainLookupStart",
+        limits=NOT_NEGATIVE,
+    ),
+)
+_FIELDS = {
+    **pages.FIELDS,
+    "page_first_byte": "time_to_first_byte_s",
+    "dom_content_loaded": "dom_content_loaded_s",
+    "dns_time": "dns_s",
+}
+
+
+def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+    """Values of `METRICS`."""
+    return pages.score(observations, _FIELDS)

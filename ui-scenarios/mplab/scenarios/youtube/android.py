@@ -1,0 +1,7 @@
+"""YouTube's own app on Android."""
+
+from mplab.scenarios.base.android.playback import AndroidPlaybackScenario
+
+from .scenario import SCENARIO
+
+ANDROID = AndroidPlaybackScenario(SCENARIO, site="tube")

@@ -1,7 +1,0 @@
-"""TuneIn on Android: it says that it buffers."""
-
-from orchestrator.scenario.android.listening import AndroidListeningScenario
-
-from .scenario import SCENARIO
-
-ANDROID = AndroidListeningScenario(SCENARIO, url="radio_url", button="play", playing="stop")

@@ -1,7 +1,0 @@
-"""Spotify's own app on Android: it shows no spinner, but how far it is, in whole seconds."""
-
-from orchestrator.scenario.android.listening import AndroidListeningScenario
-
-from .scenario import SCENARIO
-
-ANDROID = AndroidListeningScenario(SCENARIO, url="music_url", button="shuffle", playing="play or pause")
