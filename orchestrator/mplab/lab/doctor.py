@@ -13,7 +13,7 @@ import psutil
 from mplab.base import programs
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
-from mplab.base.findings import Finding
+from mplab.base.findings import Finding, Level
 from mplab.base.plugins import SCENARIOS
 from mplab.drivers.transport import missing_reason
 from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
