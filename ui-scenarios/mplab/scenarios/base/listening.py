@@ -15,7 +15,8 @@ from pydantic import Field
 from mplab.base.errors import StepError
 from mplab.drivers.phone.sound import PROGRAMS as SOUND_PROGRAMS
 from mplab.drivers.phone.sound import Recorded, SoundCard
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
+from mplab.format.selector import Selector
 from mplab.format.units import DurationS, between
 from mplab.scenarios.base.protocol import Context, Parameters
 from mplab.userfiles.app import App

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import find_nodes
+from mplab.format.selector import Selector
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
+from mplab.format.selector import Selector
 from mplab.scenarios.base.protocol import Context, Parameters, Scenario
 from mplab.userfiles.app import AndroidApp
 
