@@ -38,12 +38,13 @@ from mplab.base.programs import (
 )
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.phone import CommandResult
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.factory import ChromiumUiFactory
 from mplab.drivers.ui.state import proved_clean
+from mplab.format.selector import Selector
 from mplab.format.sites import DNS_ADDRESS, NETWORK
 from mplab.lab.catalog import load_scenario
 from mplab.scenarios.base import Context

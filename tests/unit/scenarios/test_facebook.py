@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector
+from mplab.format.selector import Selector
 
 FACTS = {"feed": {"url": "https://feed.lab", "pictures": "https://pictures.feed.lab"}}
 ROUND = ["refresh", "status", "photo", "nearby", "check-in"]

@@ -14,7 +14,7 @@ import pytest
 from mplab.analysis.schema import SCHEMAS
 from mplab.analysis.upload import window_goodput_mbps
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector
+from mplab.format.selector import Selector
 from mplab.scenarios.base.upload import arrivals
 
 FACTS = {"upload": {"dropbox": "https://dropbox.lab", "drive": "https://drive.lab"}}

@@ -9,7 +9,7 @@ import pytest
 
 from mplab.analysis.playback import clips_of
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector
+from mplab.format.selector import Selector
 from mplab.lab.catalog import load_scenario
 from mplab.scenarios.base import playback
 

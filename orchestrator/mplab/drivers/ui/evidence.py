@@ -49,3 +49,13 @@ class OpenApps:
                 for path, ui in self._open:
                     ui.keep_evidence(path)
             raise
+
+
+def keep_screen(ui: Ui, path: Path) -> None:
+    """Save the screen as `path` (PNG) and its elements beside it: evidence of what an app has said.
+
+    Raises:
+        StepError: the app does not answer.
+    """
+    ui.screenshot(path)
+    path.with_suffix(".html").write_text(ui.hierarchy())

@@ -13,10 +13,11 @@ from pydantic import Field
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui import Ui
+from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
-from mplab.userfiles.app import App, keep_screen
+from mplab.userfiles.app import App
 
 MAX_TEST_S = 120.0
 """A test of an app takes at most so long (baerts2015 §4.3); an upload that needs more is cancelled and scored."""

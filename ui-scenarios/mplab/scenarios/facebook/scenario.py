@@ -14,9 +14,10 @@ from pydantic import Field
 from mplab.base.errors import StepError
 from mplab.drivers.origin.content import MIN_PNG_BYTES, png
 from mplab.drivers.ui import Ui
+from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
-from mplab.userfiles.app import keep_screen, load_app
+from mplab.userfiles.app import load_app
 
 APP = load_app(Path(__file__).parent)
 ACTIONS = ("refresh", "status", "photo", "nearby", "check-in")

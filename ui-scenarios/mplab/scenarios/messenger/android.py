@@ -6,9 +6,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import find_nodes
+from mplab.format.selector import Selector
 from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S

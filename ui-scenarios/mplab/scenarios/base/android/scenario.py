@@ -5,8 +5,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
+from mplab.format.selector import Selector
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import ParametersT, Scenario
 from mplab.userfiles.app import AndroidApp
@@ -80,7 +81,7 @@ class AndroidScenario(Scenario[ParametersT]):
 
     @contextmanager
     def visit(self, context: Context) -> Iterator[Visit]:
-        """Open the lab's app for as long as the context; clear it first unless somebody has signed in. Raises StepError."""
+        """Open the lab's app for as long as the context; cleared unless somebody has signed in. Raises StepError."""
         app = context.android
         if app is None:
             raise StepError(f"{self.name}: the lab has not chosen an app for it")
