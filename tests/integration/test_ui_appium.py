@@ -178,12 +178,8 @@ else:
             rng = Random(1)  # noqa: S311
             context = Context(phone, open_ui, observe, rng, tmp_path, tmp_path, 100.0, tools)
             scenario = load_scenario(name)
-            parameters = scenario.parameters.model_validate(given)
-            scenario.prepare(context, parameters)
-            try:
-                scenario.run(context, parameters)
-            finally:
-                scenario.clean_up(context, parameters)
+            with scenario.open(context, scenario.parameters.model_validate(given)) as session:
+                session.run()
             return observations
 
         return run

@@ -48,7 +48,9 @@ def stop() -> None:
 def plugin_files() -> dict[str, str]:
     """Map the folder of each plug-in that is a package, or its file, to what it is: ``transport mptcp``."""
     return {
-        _place(plugin): f"{plugin.what} {plugin.name}" for registry in REGISTRIES for plugin in registry.plugins.values()
+        _place(plugin): f"{plugin.what} {plugin.name}"
+        for registry in REGISTRIES
+        for plugin in registry.plugins.values()
     }
 
 

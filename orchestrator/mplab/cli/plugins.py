@@ -15,7 +15,9 @@ CheckOption = Annotated[bool, typer.Option("--check", help="Import each one; exi
 def plugins(*, check: CheckOption = False, as_json: JsonOption = False) -> None:
     """List scenarios, transports, shapers, phones, proxies, services and figures, with their origin."""
     problems = {
-        (registry.group, name): _problem(registry, name) if check else "" for registry in REGISTRIES for name in registry
+        (registry.group, name): _problem(registry, name) if check else ""
+        for registry in REGISTRIES
+        for name in registry
     }
     listed = [(registry, plugin) for registry in REGISTRIES for plugin in registry.plugins.values()]
     if as_json:
