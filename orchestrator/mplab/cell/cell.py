@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
+from mplab.base import load
 from mplab.base.errors import CellError, CheckError, DeviceError, StepError, check_each
 from mplab.base.programs import APPIUM_DIR, NODE
 from mplab.base.undo import UndoStack
-from mplab.cell import load
 from mplab.cell.changes import Changer, ChangeSchedule
+from mplab.cell.judge import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 from mplab.cell.observe import ObservationLog
 from mplab.cell.traces import count_subflows, read_trace, traffic
-from mplab.cell.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 from mplab.drivers.capture import CaptureResult, Captures
 from mplab.drivers.phone.counters import difference
 from mplab.drivers.phone.names import by_our_names
