@@ -11,7 +11,7 @@ import pytest
 from mplab.base.errors import CheckError, DeviceError, StepError
 from mplab.base.undo import UndoStack
 from mplab.cell.cell import Cell, CellReport
-from mplab.lab.android import PhoneLook
+from mplab.lab.android import AndroidSide, LookPart, PhoneLook
 from mplab.scenarios.base import Checking
 
 
@@ -111,8 +111,11 @@ def test_a_part_of_the_lab_that_was_lost_is_named_before_what_the_cell_met() -> 
 WAY = "phone-1: IPv6 is open: its ip6tables rules are gone; apps may go past the transport"
 
 
-class Android:
+class Android(AndroidSide):
     """A phone past whose agent traffic can go."""
+
+    def __init__(self) -> None:
+        pass
 
     def log(self) -> Any:
         return SimpleNamespace(save=lambda _path: None)
@@ -128,7 +131,8 @@ def bare_cell(lab: object) -> Any:
     cell: Any = Cell.__new__(Cell)
     cell.report = CellReport(spec=cast(Any, None), attempt=1, started=datetime.now(UTC))
     cell._undo, cell._causes, cell._lab, cell._agent = UndoStack(), [], lab, None
-    cell._job = SimpleNamespace(app=None, directory=Path())
+    cell._job = SimpleNamespace(app=None, directory=Path(), on_step=lambda _name: None)
+    cell._parts = [LookPart(Android(), cell._job)]
     return cell
 
 
@@ -137,7 +141,7 @@ def test_a_phone_past_whose_agent_traffic_can_go_makes_its_cell_invalid_before_i
 
     def steps() -> None:
         with ExitStack() as cleaning:
-            cell._look_at_android(Android(), cleaning)
+            cell._start_parts("app", lambda _event, **_fields: None, cleaning)
 
     cell._run_steps = steps
     report = cell.run()
@@ -147,7 +151,7 @@ def test_a_phone_past_whose_agent_traffic_can_go_makes_its_cell_invalid_before_i
 
 def test_a_way_that_opens_while_the_scenario_runs_makes_its_cell_invalid() -> None:
     phone, endpoints = SimpleNamespace(interfaces={}), SimpleNamespace(app_proxy="")
-    cell = bare_cell(SimpleNamespace(phone=phone, endpoints=endpoints, android=Android()))
+    cell = bare_cell(SimpleNamespace(phone=phone, endpoints=endpoints))
     cell._transport, cell._paths = SimpleNamespace(prove=lambda _evidence: []), {}
     changes = SimpleNamespace(warnings=[], disturbances=SimpleNamespace(devices=frozenset()))
     cell._judge([], {}, {"phone": {}, "links": {}}, [], changes)

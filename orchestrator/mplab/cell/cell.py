@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mplab.base import load
-from mplab.base.errors import CellError, CheckError, DeviceError, StepError, check_each
+from mplab.base.errors import CellError, DeviceError, InvalidCellError, StepError, check_each
 from mplab.base.programs import APPIUM_DIR, NODE
 from mplab.base.undo import UndoStack
 from mplab.cell.changes import Changer, ChangeSchedule
@@ -35,16 +35,14 @@ from mplab.drivers.ui.state import proved_clean
 from mplab.format.manifest import Outcome
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
-from mplab.lab.protocol import Lab
+from mplab.lab.protocol import CellPart, Lab, Moment
 from mplab.scenarios.base import Checking, Context, Scenario, browser_of, cpus_of
 from mplab.scenarios.base.protocol import AppFactory, Tools
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment, ScenarioUse
 
 if TYPE_CHECKING:
-    from mplab.drivers.phone.adb.film import Film
     from mplab.drivers.ui.tab import DevTools
-    from mplab.lab.android import AndroidSide
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
@@ -52,14 +50,6 @@ TLS_KEYS = "tls-keys.txt"
 """In a cell's ``logs``: the keys of the browser's TLS connections, when captures keep payload."""
 SCREENSHOTS = {"phone": "screenshots", "peer": "screenshots-peer"}
 """Whose browser → the folder in a cell for what its failed steps leave. Each browser counts its own steps."""
-
-
-class InvalidCellError(CellError):
-    """The treatment was not what was asked; the scenario was not run."""
-
-    def __init__(self, reasons: list[str]) -> None:
-        super().__init__("; ".join(reasons))
-        self.reasons = reasons
 
 
 @dataclass
@@ -127,6 +117,7 @@ class Cell:
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
         self._undo = UndoStack()
         self._apps = OpenApps()
+        self._parts: Sequence[CellPart] = lab.cell_parts(job)
         self._agent: Agent | None = None
         self._doing = ""
         """The step that it is at."""
@@ -147,8 +138,6 @@ class Cell:
                 self._run_watched()
         except InvalidCellError as error:
             report.outcome, report.reasons = "invalid", [*self._causes, *error.reasons]
-        except CheckError as error:
-            report.outcome, report.reasons = "invalid", [*self._causes, str(error)]
         except CellError as error:
             report.outcome, report.reasons = "failed", [*self._causes, str(error)]
         else:
@@ -175,8 +164,7 @@ class Cell:
         self.report.phone = asdict(lab.phone.identity())
         with ObservationLog(job.directory / "scenario.jsonl") as observe, ExitStack() as cleaning:
             cleaning.callback(lambda: self.report.warnings.extend(observe.warnings))
-            if lab.android is not None:
-                self._step("phone", partial(self._look_at_android, lab.android, cleaning))
+            self._start_parts("app", observe, cleaning)
             context = self._context(observe)
             cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
             self._step("services", lambda: lab.services.check(job.scenario.services))
@@ -193,8 +181,7 @@ class Cell:
             captures = Captures(lab.capture_points(), job.experiment.capture, job.directory)
             self._undo.register("captures", lambda: captures.stop() and None)
             self._step("capture", captures.start)
-            if lab.android is not None and (film := lab.android.film(job.directory)) is not None:
-                cleaning.callback(partial(self._keep_film, film, observe))
+            self._start_parts("captures", observe, cleaning)
             # After the captures have begun: what lasts (paths of a session) is in them from its SYN on.
             self._step("agent", agent.start)
             before = self._counters()
@@ -281,48 +268,29 @@ class Cell:
         return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
 
     def _open_devtools(self, app: AndroidApp) -> AbstractContextManager["DevTools | None"]:
-        return self._android_for(app).devtools(app)
-
-    def _android_for(self, app: AndroidApp) -> "AndroidSide":
-        android = self._lab.android
-        if android is None:
-            name = self._lab.phone.name
-            raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
-        return android
+        return self._lab.open_devtools(app)
 
     def _open_app(self, observe: ObservationLog) -> AppFactory:
         screenshots = self._job.directory / SCREENSHOTS["phone"]
 
         def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
-            android, name = self._android_for(app), self._lab.phone.name
+            lab, name = self._lab, self._lab.phone.name
 
             def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
                 refuse_browser_options(name, switches, sound)
-                return android.open(app, fresh=fresh, observe=observe, screenshots=screenshots)
+                return lab.open_app(app, fresh=fresh, observe=observe, screenshots=screenshots)
 
             proved = proved_clean(opened, device="phone", observe=observe, fresh=fresh)
             return self._apps.watched(proved, screenshots)()
 
         return open_app
 
-    def _look_at_android(self, android: "AndroidSide", cleaning: ExitStack) -> None:
-        """A phone with a system of its own has to be fit; its log is kept from now on."""
-        log = android.log()
-        cleaning.callback(lambda: log.save(self._job.directory / "logs" / "logcat.txt"))
-        found = android.look(self._job.app)
-        self.report.phone |= found.facts
-        self.report.clock_offset_ms = found.clock_offset_ms
-        self.report.warnings += found.warnings
-        if found.ways_past:
-            raise InvalidCellError(found.ways_past)
-
-    def _keep_film(self, film: "Film", observe: ObservationLog) -> None:
-        """Its parts, and when they began; a film that is missing is no reason to lose the cell."""
-        try:
-            for part in film.save():
-                observe("film", file=str(part.path.relative_to(self._job.directory)), began=round(part.began, 3))
-        except DeviceError as error:
-            self.report.warnings.append(f"no film, or not all of it: {error}")
+    def _start_parts(self, moment: Moment, observe: ObservationLog, cleaning: ExitStack) -> None:
+        """Start the lab's parts of a moment; `cleaning` finishes them."""
+        for part in self._parts:
+            if part.moment == moment:
+                cleaning.callback(part.finish)
+                self._step(part.name, partial(part.start, self.report, observe))
 
     def _check(self, scenario: Checking, context: Context) -> None:
         """The scenario's own check: the cell's transport over open links, with an agent of its own."""
@@ -363,7 +331,7 @@ class Cell:
         logs.mkdir(exist_ok=True)
         (logs / "probes.json").write_text(json.dumps(probes, indent=1))
         if reasons:
-            raise InvalidCellError(reasons)
+            raise InvalidCellError(*reasons)
         if len(probes) > 1:
             report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
         # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
@@ -398,7 +366,7 @@ class Cell:
         if found != asked:
             reasons.append(f"the agent's sockets use {found or 'an unknown congestion control'}, {asked} was asked")
         if reasons:
-            raise InvalidCellError(reasons)
+            raise InvalidCellError(*reasons)
         return active
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
@@ -459,8 +427,7 @@ class Cell:
         report.reasons += self._transport.prove(evidence) + judge_emulation(
             changed["links"], absent=changes.disturbances.devices
         )
-        if self._lab.android is not None:
-            report.reasons += self._lab.android.ways_past()
+        report.reasons += [reason for part in self._parts for reason in part.judge()]
         if self._lab.endpoints.app_proxy:
             report.reasons += judge_handed_over(log)
 

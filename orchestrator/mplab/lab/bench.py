@@ -37,7 +37,7 @@ from mplab.drivers.transport.mptcp import Mptcp
 from mplab.drivers.ui import UiFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
-from mplab.lab.android import AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
+from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.base import BaseLab
 from mplab.lab.containers import FarServers
 from mplab.lab.handover import HandedOver
@@ -48,13 +48,12 @@ from mplab.userfiles.labuse import LabUse
 _log = structlog.get_logger(__name__)
 
 
-class BenchLab(BaseLab):
+class BenchLab(AndroidLab, BaseLab):
     """`Lab` around a real phone."""
 
     phone: AdbPhone
     servers: FarServers
     shaper: TcShaper
-    android: AndroidSide
     scratch: Path
 
     def _bring_up(self) -> None:

@@ -13,12 +13,12 @@ from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone, AdbServer
 from mplab.drivers.phone.adb.open import settings_of
 from mplab.drivers.phone.adb.radios import Radios
-from mplab.lab.android import AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
+from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.needs import DEFAULT_MODEL
 from mplab.lab.virtual import SCRATCH, VirtualLab
 
 
-class EmulatedLab(VirtualLab):
+class EmulatedLab(AndroidLab, VirtualLab):
     """`Lab` whose phone is an emulated device in the node `phone`."""
 
     phone: AdbPhone

@@ -27,7 +27,6 @@ from mplab.lab.servers import ProcessServers, Servers
 from mplab.userfiles.places import VirtualRouterFile
 
 if TYPE_CHECKING:
-    from mplab.lab.android import AndroidSide
     from mplab.lab.router_vm.router import VirtualRouter
 
 SCRATCH = Path("/run/mplab")
@@ -41,7 +40,6 @@ class VirtualLab(BaseLab):
     """
 
     scratch = SCRATCH
-    android: "AndroidSide | None" = None
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of every lab
         super().__init__(**settings)

@@ -172,7 +172,7 @@ class Run:
             if report.outcome == "ok":
                 break
             lost = self._restore(lab, spec, events)
-            if lab.android is not None and (rung := lab.android.recover(reason)):
+            if rung := lab.recover(reason):
                 events.append("phone_recovered", cell=spec.id, attempt=attempt, by=rung)
             if lost:
                 restored += lost
