@@ -1,6 +1,5 @@
 """The life of a run inside its lab: every cell of the plan that is not complete yet, with retries."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -77,6 +76,7 @@ class Run:
         self._outside = outside
         self._open_lab = open_lab
         self._instruments = instruments
+        self._clock = instruments.monotonic
 
     def execute(self) -> None:
         """Run every cell that is not complete.
@@ -130,7 +130,7 @@ class Run:
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""
-        watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events))
+        watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events), clock=self._clock)
         with Orders(events) as orders:
             for spec in todo:
                 orders.obey()
@@ -142,13 +142,13 @@ class Run:
 
     def _look(self, events: EventLog, blocks: int) -> Told:
         """What the run has told so far: looked at between blocks, when nothing is measured that it could disturb."""
-        began = time.monotonic()
+        began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
             told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
             told = Told(enough=False, text=str(error), numbers={})
-        took_s = round(time.monotonic() - began, 3)
+        took_s = round(self._clock() - began, 3)
         events.append("interval_checked", blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s)
         return told
 
@@ -158,7 +158,7 @@ class Run:
 
     def _run_cell(self, lab: Lab, spec: CellSpec, events: EventLog) -> tuple[Outcome, float]:
         """Run a cell, with its retries: its outcome, and how long it took in all, seconds."""
-        began = time.monotonic()
+        began = self._clock()
         attempts: list[AttemptRecord] = self._directory.earlier_attempts(spec.id)
         retries, losses = self._experiment.retries, 0
         restored = self._restore(lab, spec, events)
@@ -195,7 +195,7 @@ class Run:
             reasons=report.reasons,
             duration_s=round(report.duration_s, 3),
         )
-        return report.outcome, time.monotonic() - began
+        return report.outcome, self._clock() - began
 
     def _restore(self, lab: Lab, spec: CellSpec, events: EventLog) -> list[str]:
         """Start programs of the lab again that have ended; one sentence for each.
@@ -255,11 +255,11 @@ class Run:
 
     def _hook(self, name: str, job: CellJob, timings: dict[str, float], outcome: str = "") -> str:
         job.on_step(name)
-        began = time.monotonic()
+        began = self._clock()
         try:
             return ask_hook(self._outside, name, cell=job.spec.id, attempt=job.attempt, outcome=outcome)
         finally:
-            timings[name] = round(time.monotonic() - began, 4)
+            timings[name] = round(self._clock() - began, 4)
 
 
 def _record(report: CellReport, attempts: list[AttemptRecord]) -> CellRecord:
