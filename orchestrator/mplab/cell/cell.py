@@ -1,10 +1,7 @@
 """The life of one cell: check, prepare, shape and probe, prove the transport, capture, scenario, counters, undo."""
 
 import json
-import os
 import shutil
-import signal
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,19 +9,17 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import psutil
-
+from mplab.base import load
 from mplab.base.errors import CellError, DeviceError, InvalidCellError, StepError, check_each
 from mplab.base.programs import APPIUM_DIR, NODE
 from mplab.base.undo import UndoStack
-from mplab.cell import load
 from mplab.cell.changes import Changer, ChangeSchedule
+from mplab.cell.instruments import Instruments
+from mplab.cell.judge import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 from mplab.cell.observe import ObservationLog
-from mplab.cell.traces import count_subflows, read_trace, traffic
-from mplab.cell.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
+from mplab.cell.traces import NO_TRACE, count_subflows, traffic
 from mplab.drivers.capture import CaptureResult, Captures
 from mplab.drivers.phone.counters import difference
 from mplab.drivers.phone.names import by_our_names
@@ -108,8 +103,9 @@ class CellJob:
 class Cell:
     """One attempt at one cell, in a lab that is up."""
 
-    def __init__(self, lab: Lab, job: CellJob) -> None:
+    def __init__(self, lab: Lab, job: CellJob, instruments: Instruments) -> None:
         self._lab = lab
+        self._with = instruments
         self._job = job
         self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
         transport = job.experiment.transport(job.spec.transport)
@@ -134,9 +130,9 @@ class Cell:
             The report, whatever the outcome. KeyboardInterrupt alone passes through.
         """
         report = self.report
-        psutil.cpu_percent()
-        report.host["load_before"] = os.getloadavg()[0]
-        stalls = load.Stalls(lambda: self._doing)
+        self._with.cpu_percent()
+        report.host["load_before"] = self._with.load_average()
+        stalls = load.Stalls(lambda: self._doing, clock=self._with.monotonic)
         try:
             with stalls, self._undo:
                 self._run_watched()
@@ -147,8 +143,8 @@ class Cell:
         else:
             report.outcome = "invalid" if report.reasons else "ok"
         report.warnings += stalls.warnings
-        report.host["load_after"] = os.getloadavg()[0]
-        report.host["cpu_busy_percent"] = psutil.cpu_percent()
+        report.host["load_after"] = self._with.load_average()
+        report.host["cpu_busy_percent"] = self._with.cpu_percent()
         return report
 
     def _run_watched(self) -> None:
@@ -193,7 +189,7 @@ class Cell:
             before = self._counters()
             proxy_mark = lab.proxy.log_end()
             changes = self._changes(observe)
-            limit = _time_limit(context.time_limit_s, self._use.label)
+            limit = self._with.limit(context.time_limit_s, self._use.label)
             with changes, self._host_load(), self._apps.kept_on_failure(), limit:
                 self._step("scenario", session.run)
             after = self._counters()
@@ -214,22 +210,22 @@ class Cell:
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
         self._job.on_step(name)
         self._doing = name
-        started = time.monotonic()
+        started = self._with.monotonic()
         try:
             return action()
         finally:
-            spent = time.monotonic() - started
+            spent = self._with.monotonic() - started
             self.report.timings_s[name] = round(self.report.timings_s.get(name, 0.0) + spent, 4)
 
     @contextmanager
     def _host_load(self) -> Iterator[None]:
         """Record how busy the host is meanwhile; flag the cell when that is too much for the scenario."""
-        needed, cpus = self._job.scenario.cpus, os.cpu_count() or 1
-        before = load.sample()
+        needed, cpus = self._job.scenario.cpus, self._with.cpus
+        before = self._with.load()
         try:
             yield
         finally:
-            found = load.between(before, load.sample(), cpus=cpus)
+            found = load.between(before, self._with.load(), cpus=cpus)
             problems = load.judge_load(found, min(needed, cpus))
             self.report.host |= {**asdict(found), "needed_cpus": needed, "overloaded": bool(problems)}
             self.report.warnings += problems
@@ -304,7 +300,7 @@ class Cell:
         logs.mkdir(parents=True)
         with UndoStack() as undo:
             self._lab.set_up_transport(self._transport, logs=logs, undo=undo).start()
-            with _time_limit(context.time_limit_s, f"{self._use.label}: check"):
+            with self._with.limit(context.time_limit_s, f"{self._use.label}: check"):
                 self._job.scenario.check(context, self._use.parameters)
 
     def _shape(self) -> None:
@@ -352,7 +348,9 @@ class Cell:
             paths=self._paths,
             undo=self._undo,
         )
-        return ChangeSchedule(self._link.changes, changer, observe)
+        return ChangeSchedule(
+            self._link.changes, changer, observe, monotonic=self._with.monotonic, wall=self._with.wall
+        )
 
     def _set_up_transport(self) -> Agent:
         return self._lab.set_up_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
@@ -409,7 +407,7 @@ class Cell:
         captured = {result.file for result in results}
         names = (f"phone-{interface}.pcapng" for interface in self._lab.phone.interfaces)
         files = [self._job.directory / name for name in names if name in captured]
-        trace = read_trace(files) if files else {"connections": [], "subflows": []}
+        trace = self._with.read_trace(files) if files else NO_TRACE
         # The last packets of the test connection before the cell are in the captures, too.
         begun = [row for row in trace["connections"] if row["syn_seen"]]
         ids = {row["connection_id"] for row in begun}
@@ -447,19 +445,3 @@ def _asked(path: PathCondition) -> dict[str, float]:
 
 def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
     raise StepError("a scenario that opens a user interface must declare needs_ui")
-
-
-@contextmanager
-def _time_limit(seconds: float, what: str) -> Iterator[None]:
-    """Raise StepError in the main thread after `seconds`."""
-
-    def expire(_number: int, _frame: FrameType | None) -> None:
-        raise StepError(f"{what}: not finished within {seconds:g} s")
-
-    previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,12 @@ from mplab.base.programs import MPTRACE
 
 _MPTRACE_TIMEOUT_S = 60.0
 
+Trace = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Rows of mptrace's tables ``connections`` and ``subflows``."""
+NO_TRACE: Trace = {"connections": (), "subflows": ()}
 
-def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
+
+def read_trace(files: Sequence[Path]) -> Trace:
     """Connections and subflows in captures, by `mptrace`.
 
     Raises:
@@ -28,7 +32,7 @@ def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
             exit_code_found=done.returncode,
             stderr=done.stderr,
         )
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    found: Trace = json.loads(done.stdout)
     return found
 
 
@@ -47,7 +51,7 @@ def traffic(
     }
 
 
-def count_subflows(subflows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+def count_subflows(subflows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """Per interface: established subflows, and bytes up and down."""
     counts: dict[str, dict[str, int]] = {}
     for flow in subflows:

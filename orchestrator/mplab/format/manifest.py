@@ -298,7 +298,7 @@ class CellHost(_Record):
     load_after: float | None = None
     cpu_busy_percent: float | None = None
     busy_percent: float | None = None
-    """This and what follows: while the scenario ran (`mplab.cell.load`)."""
+    """This and what follows: while the scenario ran (`mplab.base.load`)."""
     free_cpus: float | None = None
     pressure_percent: float | None = None
     steal_percent: float | None = None

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
+from mplab.base import load
 from mplab.base.errors import CheckError, StepError
-from mplab.cell import load
 from mplab.drivers.ui import Ui
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context, Parameters, Scenario, Session

@@ -11,7 +11,7 @@ from mplab.base.errors import CellError, DeviceError, StepError
 from mplab.base.outages import Disturbances, Outage
 from mplab.base.undo import UndoStack
 from mplab.cell.changes import Changer, ChangeSchedule, Effect
-from mplab.cell.verdict import judge_emulation
+from mplab.cell.judge import judge_emulation
 from mplab.format.path import PathCondition
 from mplab.userfiles.changes import Moment
 

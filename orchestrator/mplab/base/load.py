@@ -109,10 +109,12 @@ class Stalls:
 
     Args:
         doing: returns the current step.
+        clock: monotonic, s.
     """
 
-    def __init__(self, doing: Callable[[], str]) -> None:
+    def __init__(self, doing: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._doing = doing
+        self._clock = clock
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="stalls", daemon=True)
         self.warnings: list[str] = []
@@ -132,9 +134,9 @@ class Stalls:
     def _watch(self) -> None:
         ended = False
         while not ended:
-            before = time.monotonic()
+            before = self._clock()
             ended = self._end.wait(_BEAT_S)
-            late_s = time.monotonic() - before - _BEAT_S
+            late_s = self._clock() - before - _BEAT_S
             if late_s > _STALL_S:
                 what = f"mplab did not run for {late_s:.1f} s ({self._doing()})"
                 self.warnings.append(f"{what}: stopped, or the host was too busy")

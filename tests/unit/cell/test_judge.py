@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mplab.cell.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
+from mplab.cell.judge import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 from mplab.drivers.capture import CaptureResult
 from mplab.drivers.shaper import PathMeasurement
 from mplab.format.direction import Direction, GilbertElliott
