@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from mplab.drivers.shaper.openwrt import Router, guard
 from mplab.drivers.shaper.tc import PlaceError, TcShaper
 from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.format.direction import Direction, GilbertElliott, Queue
 from mplab.format.path import PathCondition
+from mplab.format.trace import Trace
 from mplab.userfiles.lab import PhoneFile, RadioFile
 from tests.router.conftest import Hold, found_on, settings_of
 from tests.router.inside import MAC, SERVER
@@ -24,8 +27,9 @@ from tests.router.measure import Slot, ping
 from tests.router.stand_in import StandInRouter
 
 PHONE, PHONE2 = Selector("vec0", ip="10.66.1.11"), Selector("vec0", mac=MAC["phone2"])
-SLOW = {"delay_ms": 60.0}
-FAST = {"delay_ms": 10.0, "rate_kbps": 8000.0}
+SLOW = Direction(delay_ms=60.0)
+FAST = Direction(delay_ms=10.0, rate_kbps=8000.0)
+CAKE = replace(FAST, queue=Queue("packets", 50, "cake"))
 PATH = PathCondition.of(8000, 2000, 40)
 
 
@@ -76,32 +80,31 @@ def test_two_phones_share_a_router_without_touching_each_other(router: StandInRo
 def test_a_change_is_made_while_packets_pass(router: StandInRouter, hold: Hold) -> None:
     with hold() as held:
         held.shape("one", PHONE, up=SLOW, down=SLOW)
-        burst = {"p_percent": 30.0, "r_percent": 30.0}
-        held.shape("one", PHONE, up={"loss_model": burst}, down={"queue": {"packets": 50, "discipline": "fq_codel"}})
+        bursts = Direction(loss=GilbertElliott(p_percent=30.0, r_percent=30.0))
+        held.shape("one", PHONE, up=bursts, down=Direction(queue=Queue("packets", 50, "fq_codel")))
         assert held.state()["one"]["up"]["netem"]["ge-r"] == pytest.approx(30)
         assert 30 < lost_percent(router) < 70  # p / (p + r)
-        jitter = {"delay_ms": 20.0, "jitter_ms": 5.0, "jitter_distribution": "normal", "duplicate_percent": 50.0}
-        held.shape("one", PHONE, up=jitter, down={**FAST, "queue": {"bytes": 3000, "discipline": "cake"}})
+        jitter = Direction(delay_ms=20.0, jitter_ms=5.0, distribution="normal", duplicate_percent=50.0)
+        held.shape("one", PHONE, up=jitter, down=replace(FAST, queue=Queue("bytes", 3000, "cake")))
         state = held.state()["one"]
         assert state["up"]["netem"] | {"delay": 20000.0, "jitter": 5000.0, "duplicate": 50.0} == state["up"]["netem"]
         assert "cake" in state["down"]
-        held.shape("one", PHONE, up={}, down={})
+        held.shape("one", PHONE, up=Direction(), down=Direction())
         assert least_lost_percent(router, 50) == 0
 
 
 def test_a_rule_refused_half_way_leaves_nothing(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
     cake = next(router.root.glob("lib/modules/*/**/sch_cake.ko"))
     with hold() as held:
-        new = {**FAST, "queue": {"packets": 50, "discipline": "cake"}}
         ssh.run("rmmod sch_cake")
         cake.rename(cake.with_suffix(".off"))
         try:
             with pytest.raises(PlaceError, match=r"refused at 'qdisc add .*cake.*nothing of it stays"):
-                held.shape("one", PHONE, up=FAST, down=new)
+                held.shape("one", PHONE, up=FAST, down=CAKE)
             assert "mplab" not in ssh.run("/sbin/tc qdisc show").stdout
             held.shape("one", PHONE, up=SLOW, down=SLOW)
             with pytest.raises(PlaceError, match=r"refused at .*nothing of it stays"):
-                held.shape("one", PHONE, up=FAST, down=new)
+                held.shape("one", PHONE, up=FAST, down=CAKE)
             assert held.state()["one"]["up"]["netem"]["delay"] == 60000
             assert rtt_ms(router) == pytest.approx(120, rel=0.2)
         finally:
@@ -114,7 +117,7 @@ def test_what_the_router_cannot_give_is_refused_before_anything_is_touched(route
     with hold() as held:
         shaper = TcShaper("one", attached, {"wifi": held}, lambda _: {})
         with pytest.raises(LabNotReadyError, match="packet-delivery trace"):
-            held.shape("one", PHONE, up={"trace": "/a/b"}, down={})
+            held.shape("one", PHONE, up=Direction(trace=Trace(Path("/a/b"))), down=Direction())
         with pytest.raises(LabNotReadyError, match="rmnet0 is shaped nowhere: the lab file has wlan0"):
             shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
         with pytest.raises(LabNotReadyError, match="behind the proxy"):

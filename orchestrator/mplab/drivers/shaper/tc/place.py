@@ -16,9 +16,10 @@ from mplab.base.undo import UndoStack
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
-from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.shaping import Shaping
 from mplab.drivers.shaper.tc.shell import PlaceError, Shell
+from mplab.format.direction import Direction
 from mplab.lab.resources import shaping_resource
 
 _UNDO_OFFLOADS = "38-offloads"

@@ -81,8 +81,8 @@ class TcShaper:
         place.shape(
             self._key(interface),
             selector,
-            up=condition.up.to_linkem(),
-            down=condition.down.to_linkem(),
+            up=condition.up,
+            down=condition.down,
             seed=None if seed is None else zlib.crc32(f"{seed} {interface}".encode()),
         )
 

@@ -8,9 +8,10 @@ from typing import Any
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
 from mplab.drivers.shaper.tc.hold import Hold
-from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.scripts import Scripts, Target, parse_shown
 from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
+from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
 """Undone first: in falling order of names."""
@@ -90,10 +91,10 @@ class Shaping:
         for device, direction in target.devices.items():
             asked = {
                 "10:": f"netem {rules.netem_options(direction, target.seed_of(device))}",
-                "20:": rules.queue_options(direction),
+                "20:": rules.queue_options(direction.queue),
             }
-            rate = (direction.get("rate_kbps") or rules.UNLIMITED_KBPS) * 1000
-            problems += [f"{device}: {text}" for text in readback.differences(asked, rate, shaped[device])]
+            rate_bps = rules.rate_kbps(direction) * 1000
+            problems += [f"{device}: {text}" for text in readback.differences(asked, rate_bps, shaped[device])]
             if f"to device {device})" not in shown:
                 problems.append(f"no filter to {device}")
         if problems:
