@@ -11,7 +11,7 @@ from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError
 from mplab.lab.resources import adb_where
 
 if TYPE_CHECKING:
-    from mplab.drivers.phone import CommandResult
+    from mplab.base.machine import CommandResult
     from mplab.drivers.phone.adb import AdbPhone
 
 DEAD_MAN_S = 60.0

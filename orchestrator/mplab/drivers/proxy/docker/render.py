@@ -15,10 +15,10 @@ from typing import Any
 from mplab.base.configs import render, write_private
 from mplab.base.endpoints import MPFLEX_PORT, MPTCP_PORT, TCP_PORT
 from mplab.base.errors import LabNotReadyError
+from mplab.base.machine import CommandResult
 from mplab.base.programs import CHECKOUT, PROXY_DIR
 from mplab.drivers.origin.certificates import LabAuthority
 from mplab.drivers.origin.origin import Origin
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.proxy.docker.layout import PRIVATE, InImages
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.drivers.services import RunningServices, load_service, service_names

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import structlog
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.drivers.shaper.tc import guard, kernel
 from mplab.drivers.shaper.tc.shell import ConnectionLostError, NotHeldError, PlaceError, Shell, check_result, quote
 
