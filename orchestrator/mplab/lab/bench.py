@@ -27,8 +27,8 @@ from mplab.drivers.phone.adb.probe import missing_mptcp
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.sound import SoundCard
-from mplab.drivers.shaper.adb import AdbShapingPhone
-from mplab.drivers.shaper.places import held_places, undo_directory
+from mplab.drivers.shaper.adb.place import AdbShapingPhone
+from mplab.drivers.shaper.held import held_places, undo_directory
 from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.transport import Transport

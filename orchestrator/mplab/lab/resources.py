@@ -48,7 +48,7 @@ def _of_lab(use: LabUse) -> Iterator[str]:
     if not use.real or use.file is None or use.android is None:
         yield VIRTUAL_LAB
         return
-    from mplab.drivers.shaper.places import open_shell  # noqa: PLC0415 - SSH is slow to import
+    from mplab.drivers.shaper.held import open_shell  # noqa: PLC0415 - SSH is slow to import
 
     settings, places = use.android, use.file.places()
     yield phone_resource(use.phone, settings.serial)
