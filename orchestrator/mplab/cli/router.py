@@ -177,7 +177,7 @@ def _hold(held: Mapping[str, Place], end: float) -> None:
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(_POLL_S, left))
         for place in held.values():
-            place.check_alive()
+            place.hold.check_alive()
 
 
 def _no_probe(_paths: object) -> dict[str, PathMeasurement]:
