@@ -31,7 +31,7 @@ from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.services import LogMark
 from mplab.drivers.transport import Evidence, Transport, make_transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mpflex import session_summary
+from mplab.drivers.transport.mpflex.transport import session_summary
 from mplab.drivers.ui import Ui, UiFactory
 from mplab.drivers.ui.android import refuse_browser_options
 from mplab.drivers.ui.console import ConsoleLog

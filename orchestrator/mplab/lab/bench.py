@@ -33,7 +33,7 @@ from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mptcp import Mptcp
+from mplab.drivers.transport.mptcp.transport import Mptcp
 from mplab.drivers.ui import UiFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS

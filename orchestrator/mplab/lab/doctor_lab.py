@@ -7,6 +7,7 @@ from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.programs import ADB, OF_VIRTUAL_ROUTER
 from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.router import key_file_problem
 from mplab.drivers.shaper.places import full_name, interfaces_of, open_shell, state_directory
@@ -18,7 +19,6 @@ from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.lab.needs import describe_image, missing_on_phone, phone_model
 from mplab.userfiles.lab import LabFile, PhoneFile, PhoneShellFile, RouterFile, ServerFile, SshFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.proxyfile import ProxyFile
 
 _OPTIONAL = {
     "codel": "queues with CoDel",

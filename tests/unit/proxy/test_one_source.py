@@ -17,8 +17,8 @@ from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
 from mplab.drivers.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
 from mplab.drivers.proxy.docker.render import CONTROL, PORTS, Nowhere
+from mplab.drivers.proxy.docker.settings import PROFILES
 from mplab.drivers.services import RunningServices, load_service, service_names
-from mplab.userfiles.proxyfile import PROFILES
 
 COMPOSE: Mapping[str, Any] = YAML(typ="safe").load(FILE)
 SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]

@@ -14,7 +14,7 @@ from mplab.base.outages import Disturbances, Outage
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.transport import INFOS, NAMES, AgentSettings, Evidence, make_transport, transport_named
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mpflex import (
+from mplab.drivers.transport.mpflex.transport import (
     LOOKS,
     POLICIES_DIR,
     Mpflex,

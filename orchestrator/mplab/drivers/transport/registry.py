@@ -6,10 +6,11 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from mplab.base.paths import RMNET, WLAN
-from mplab.drivers.transport import mpflex, mptcp
-from mplab.drivers.transport.default_route import DefaultRouteTcp
+from mplab.drivers.transport.mpflex import transport as mpflex
+from mplab.drivers.transport.mptcp import transport as mptcp
 from mplab.drivers.transport.protocol import Transport
-from mplab.drivers.transport.sptcp import SinglePathTcp
+from mplab.drivers.transport.single_path import SinglePathTcp
+from mplab.drivers.transport.sptcp.default_route import DefaultRouteTcp
 from mplab.userfiles.resolve import TransportInfo
 
 INFOS: Mapping[str, TransportInfo] = {

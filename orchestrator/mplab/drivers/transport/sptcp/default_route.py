@@ -11,7 +11,7 @@ from typing import Any
 from mplab.base.outages import Disturbances
 from mplab.base.paths import WLAN
 from mplab.drivers.transport.protocol import AgentSettings, Evidence
-from mplab.drivers.transport.sptcp import SinglePathTcp
+from mplab.drivers.transport.single_path import SinglePathTcp
 
 
 class DefaultRouteTcp(SinglePathTcp):
