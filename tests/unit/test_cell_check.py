@@ -148,7 +148,7 @@ def test_a_phone_past_whose_agent_traffic_can_go_makes_its_cell_invalid_before_i
 def test_a_way_that_opens_while_the_scenario_runs_makes_its_cell_invalid() -> None:
     phone, endpoints = SimpleNamespace(interfaces={}), SimpleNamespace(app_proxy="")
     cell = bare_cell(SimpleNamespace(phone=phone, endpoints=endpoints, android=Android()))
-    cell._transport, cell._paths = SimpleNamespace(prove=lambda _evidence: []), {}
+    cell._transport, cell._paths = SimpleNamespace(prove=lambda _evidence: [], count=lambda _changed: {}), {}
     changes = SimpleNamespace(warnings=[], disturbances=SimpleNamespace(devices=frozenset()))
     cell._judge([], {}, {"phone": {}, "links": {}}, [], changes)
     assert cell.report.reasons == [WAY]
