@@ -9,12 +9,12 @@ import typer
 from mplab.base.errors import InputError
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.file import Campaign, load_campaign
-from mplab.cli.budgets import check_budgets
-from mplab.cli.enough import check_interval
 from mplab.cli.options import load
 from mplab.cli.plan import plan_of
 from mplab.format.plan import Plan
+from mplab.run.enough import check_interval
 from mplab.run.learnt import learn
+from mplab.run.metrics import check_budgets
 from mplab.userfiles.experiment import Experiment
 
 CAMPAIGNS = Path("campaigns")

@@ -5,15 +5,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mplab.base.programs import MPFLEX
-from mplab.cli.budgets import check_budgets
-from mplab.cli.enough import check_interval
 from mplab.cli.options import RUNS, ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption, load
 from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.drivers.transport import missing_reason
 from mplab.format.plan import Plan, make_plan
 from mplab.lab.needs import missing_on_phone
 from mplab.lab.resources import resources_of
+from mplab.run.enough import check_interval
 from mplab.run.learnt import learn
+from mplab.run.metrics import check_budgets
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.variables import parse_given

@@ -25,10 +25,10 @@ from mplab.cli.options import (
 )
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.plan import announce_skipped, plan_of
-from mplab.cli.run import begin, changed_files, check_ready_for, execute, experiment_as_in, held
 from mplab.format.plan import Plan
 from mplab.run import host
 from mplab.run.hooks import foreign
+from mplab.run.hosting import begin, changed_files, check_ready_for, execute, experiment_as_in, held
 from mplab.run.labconsent import check_lab
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory, new_run_id

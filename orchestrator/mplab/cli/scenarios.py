@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from mplab.cli.check import check_alone
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.record import record
 from mplab.drivers.transport import NAMES
 from mplab.lab.catalog import catalog, programs_of
+from mplab.run.alone import check_alone
 from mplab.scenarios.base import Scenario, cpus_of
 from mplab.userfiles.explain import parameters_of
 

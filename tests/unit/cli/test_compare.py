@@ -11,10 +11,10 @@ from typer.testing import CliRunner, Result
 
 from mplab.analysis.pipeline import analyze
 from mplab.base.errors import GateError, InputError
-from mplab.cli.budgets import broken_budgets, budget_cases
 from mplab.cli.main import app
 from mplab.lab.catalog import catalog
 from mplab.run.junit import junit_xml
+from mplab.run.metrics import broken_budgets, budget_cases
 from mplab.userfiles.resolve import load_experiment
 from tests.unit.analysis.synthetic import Synthetic
 

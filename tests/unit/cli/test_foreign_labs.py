@@ -9,12 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.cli import reproduce, run
+from mplab.cli import reproduce
 from mplab.cli.main import app
 from mplab.cli.plan import plan_of
 from mplab.format.manifest import Manifest, utc_now
 from mplab.lab.catalog import catalog
 from mplab.run import host
+from mplab.run import hosting as run
 from mplab.run.labconsent import check_lab, outside, remember_lab
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.lab import load_lab

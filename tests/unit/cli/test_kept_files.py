@@ -9,9 +9,9 @@ from mplab.base.errors import InputError
 from mplab.base.programs import MPFLEX
 from mplab.cli.options import load
 from mplab.cli.plan import plan_of
-from mplab.cli.run import _check_unchanged, begin, changed_files, experiment_as_in
 from mplab.drivers.transport.registry import INFOS, make_transport
 from mplab.lab.catalog import catalog
+from mplab.run.hosting import _check_unchanged, begin, changed_files, experiment_as_in
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.appuse import app_files
 from mplab.userfiles.experiment import Experiment

@@ -13,15 +13,15 @@ from typer.testing import CliRunner, Result
 
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.lock import resource_lock
-from mplab.cli import run as module
 from mplab.cli.main import app
 from mplab.cli.options import load
 from mplab.cli.plan import plan_of
-from mplab.cli.run import begin
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import CellRecord, GitRecord
 from mplab.format.plan import CellSpec
 from mplab.lab.resources import VIRTUAL_LAB
+from mplab.run import hosting as module
+from mplab.run.hosting import begin
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.cli.plan import plan_of
-from mplab.cli.run import begin, check_ready, held, run_cells
 from mplab.lab.catalog import catalog, programs_of
+from mplab.run.hosting import begin, check_ready, held, run_cells
 from mplab.run.run_directory import RunDirectory, new_run_id
 from mplab.userfiles.check import Checker
 from mplab.userfiles.experiment import Experiment

@@ -18,8 +18,6 @@ from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNot
 from mplab.base.files import GO_ON
 from mplab.base.lock import check_free, resource_lock
 from mplab.base.programs import ALL, FOR_REAL, FOR_UI, Program
-from mplab.cli.budgets import broken_budgets, budget_cases, check_budgets
-from mplab.cli.enough import check_interval, teller
 from mplab.cli.options import (
     RUNS,
     AllowHooksOption,
@@ -48,11 +46,13 @@ from mplab.lab.needs import describe_image, programs_of_lab
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
 from mplab.run.ending import ENOUGH
+from mplab.run.enough import check_interval, teller
 from mplab.run.hooks import QUESTION as HOOK
 from mplab.run.hooks import HookRunner, allow, check_allowed, check_programs
 from mplab.run.junit import write_junit
 from mplab.run.labconsent import check_lab, remember_lab
 from mplab.run.learnt import learn
+from mplab.run.metrics import broken_budgets, budget_cases, check_budgets
 from mplab.run.outside import Answers
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory, new_run_id
