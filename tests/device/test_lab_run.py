@@ -14,7 +14,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CHECKOUT
 from mplab.cell.traces import read_trace
 from mplab.lab.needs import programs_of_lab
-from mplab.run.hosting import check_ready
+from mplab.run.ready import check_ready
 from mplab.userfiles.labuse import use_lab
 from tests.device.conftest import wait_until
 

@@ -28,7 +28,7 @@ from mplab.drivers.transport import NAMES
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
 from mplab.lab.needs import programs_of_lab
-from mplab.run.hosting import check_ready, look_at_real_phone
+from mplab.run.ready import check_ready, look_at_real_phone
 from mplab.userfiles.labuse import VIRTUAL_NAME, find_lab
 
 _CONGESTION_CONTROL = "cubic"

@@ -27,13 +27,13 @@ from mplab.cli import (
     report,
     reproduce,
     results,
+    run,
     scenarios,
     status,
     trend,
 )
 from mplab.cli.later import later
 from mplab.cli.output import err
-from mplab.run import hosting
 
 app = typer.Typer(
     name="mplab",
@@ -49,8 +49,8 @@ app = typer.Typer(
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
-app.command("run")(hosting.run)
-app.command("resume")(hosting.resume)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
 app.command("pause")(pause.pause)
 app.command("continue")(pause.go_on)
 app.command("status")(status.status)

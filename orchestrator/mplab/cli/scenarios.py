@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.progress import RunDisplay
 from mplab.cli.record import record
 from mplab.drivers.transport import NAMES
 from mplab.lab.catalog import catalog, programs_of
@@ -82,15 +83,22 @@ def check(
     check_name("scenario", name, catalog().scenarios)
     check_name("transport", transport, NAMES)
     condition = link_entry(link)
-    found = check_alone(name, parameter or [], transport=transport, link=condition, seed=seed, folder=folder)
+    with RunDisplay() as display:
+        found = check_alone(
+            name,
+            parameter or [],
+            transport=transport,
+            link=condition,
+            seed=seed,
+            folder=folder,
+            watch=display.watch(),
+        )
     if as_json:
         print_json(found.to_json())
     else:
         rows = table("metric", "", "value", "unit", "better")
         for row in found.scores:
-            rows.add_row(
-                row["title"], " · ".join(row["labels"].values()), f"{row['value']:.4g}", row["unit"], row["better"]
-            )
+            rows.add_row(row.title, " · ".join(row.labels.values()), f"{row.value:.4g}", row.unit, row.better)
         if found.scores:
             out.print(rows)
         for text in found.reasons:

@@ -1,38 +1,20 @@
-"""Whether a run has told enough: before it whether that can be known, between its blocks whether it has."""
+"""Answers a run that asks, between its blocks, whether its intervals are narrow enough."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from mplab.run.outside import Answer, Handler
-from mplab.userfiles.check import raise_lines
 from mplab.userfiles.ending import EnoughRule
-from mplab.userfiles.experiment import Experiment
 
 
-def check_interval(experiment: Experiment) -> None:
-    """Raise InputError when the intervals of an experiment's stop rule are of a metric that no scenario has."""
-    asked = experiment.ending.interval
-    if asked is None:
-        return
-    from mplab.analysis.enough import IntervalRule, check_rule  # noqa: PLC0415 - slow to import, needed by few experiments
-    from mplab.analysis.pipeline import metrics_of  # noqa: PLC0415 - as above
+def teller(run: Path, rule: EnoughRule | None) -> Handler:
+    """Return what answers the run in a directory; complete cells without scores are scored meanwhile."""
 
-    metrics = metrics_of({use.label: use.name for use in experiment.scenarios})
-    if problem := check_rule(IntervalRule.model_validate(asked.to_json()), metrics):
-        raise_lines([f"{asked.place}: {problem}"])
-
-
-def teller(run: Path, asked: EnoughRule | None) -> Handler:
-    """Answers a run that asks whether it has told enough; what is complete is scored meanwhile."""
-
-    def answer(_asked: Mapping[str, Any]) -> Answer:
-        from mplab.analysis.enough import IntervalRule, look  # noqa: PLC0415 - as above
-        from mplab.analysis.run import read_run  # noqa: PLC0415 - as above
-
-        if asked is None:
+    def answer(_asked: Mapping[str, object]) -> Answer:
+        if rule is None:
             return {"enough": False, "text": "nobody has asked for it", "numbers": {}}
-        found = look(read_run(run), IntervalRule.model_validate(asked.to_json()))
-        return {"enough": found.enough, "text": found.text, "numbers": found.to_json()}
+        from mplab.run.metrics import intervals_of  # noqa: PLC0415 - slow to import, needed by few experiments
+
+        return intervals_of(run, rule)
 
     return answer
