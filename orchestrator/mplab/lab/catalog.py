@@ -47,8 +47,8 @@ def _load(name: str, attribute: str, module: str) -> AnyScenario:
     loaded = plugin.load(attribute, module)
     if not isinstance(loaded, Scenario):
         raise LabNotReadyError(
-            f"scenario {name}: {attribute} of {plugin.module}.{module} is a {type(loaded).__name__}. "
-            "Make it an object of a class derived from mplab.scenarios.base.Scenario"
+            f"scenario {name}: {attribute} of {plugin.module}.{module} is of type {type(loaded).__name__}. "
+            "Derive its class from mplab.scenarios.base.Scenario"
         )
     return loaded
 

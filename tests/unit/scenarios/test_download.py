@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
@@ -184,7 +185,9 @@ def test_scores(download: SimpleNamespace) -> None:
         },
         {"t": 2, "event": "something else"},
     ]
-    values = {(value.metric, *value.labels.values()): value.value for value in download.scores.score(observations, {})}
+    values = {
+        (value.metric, *value.labels.values()): value.value for value in download.scores.score(observations, {}, Path())
+    }
     assert values == pytest.approx(
         {
             ("download_time", "1 MB"): 2.0,
@@ -202,7 +205,7 @@ def test_scores(download: SimpleNamespace) -> None:
 def test_values_carry_the_labels_of_their_metric(download: SimpleNamespace) -> None:
     metrics = {metric.name: metric for metric in download.scores.METRICS}
     observation = {"event": "download", "size": "1 kB", **json.loads(report(1000).split(" ", 1)[1])}
-    for value in download.scores.score([observation], {}):
+    for value in download.scores.score([observation], {}, Path()):
         assert tuple(value.labels) == metrics[value.metric].labels
 
 
@@ -218,6 +221,6 @@ def test_without_a_redirection_curl_is_told_the_proxy(download: SimpleNamespace,
             after = argv.index("--noproxy") + 1
             assert argv[after : after + len(way)] == way
             assert ("--socks5-hostname" in argv) == bool(proxy)
-        scored = {value.metric for value in download.scores.score(cell.observations, {})}
+        scored = {value.metric for value in download.scores.score(cell.observations, {}, Path())}
         assert ("dns_time" in scored) is not bool(proxy), "a proxy looks names up itself"
         assert {"download_time", "time_to_first_byte", "flow_time"} <= scored

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_the_example(
     assert "unknown key 'sites'" in problems(scenario, "sites: wiki")[0]
     cell = make_cell(ui=HeadingUi())
     cell.run(scenario, scenario.parameters(site="search"))
-    values = scores.score(cell.observations, {})
+    values = scores.score(cell.observations, {}, Path())
     assert [(value.metric, dict(value.labels)) for value in values] == [("heading_time", {"site": "search"})]
     assert {metric.name for metric in scores.METRICS} == {"heading_time"}
     assert "manual_scenario" not in sys.modules

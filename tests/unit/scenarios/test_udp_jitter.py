@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,7 +120,8 @@ def test_scores(udp_jitter: SimpleNamespace) -> None:
         {"t": 2, "event": "something else"},
     ]
     values = {
-        (value.metric, *value.labels.values()): value.value for value in udp_jitter.scores.score(observations, {})
+        (value.metric, *value.labels.values()): value.value
+        for value in udp_jitter.scores.score(observations, {}, Path())
     }
     assert len(values) == 2 * (7 + 4) + 4 + 1 + 2
     assert values["jitter", "up"] == 1.25
@@ -135,7 +137,7 @@ def test_scores(udp_jitter: SimpleNamespace) -> None:
 def test_values_carry_the_labels_of_their_metric(udp_jitter: SimpleNamespace) -> None:
     metrics = {metric.name: metric for metric in udp_jitter.scores.METRICS}
     observation = {"event": "datagrams", **json.loads(result())}
-    for value in udp_jitter.scores.score([observation], {}):
+    for value in udp_jitter.scores.score([observation], {}, Path()):
         assert tuple(value.labels) == metrics[value.metric].labels
 
 
