@@ -15,7 +15,7 @@ from mplab.drivers.services import RunningServices
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import UiFactory
+from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Lab(Protocol):
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """Opens browsers on the phone, or on the desktop peer.
 
         Args:
