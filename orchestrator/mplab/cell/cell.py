@@ -26,11 +26,10 @@ from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.services import LogMark
 from mplab.drivers.transport import Evidence, Transport, make_transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import Ui, UiFactory
-from mplab.drivers.ui.android import refuse_browser_options
+from mplab.drivers.ui import AppUi, BrowserFactory, BrowserUi
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.evidence import OpenApps
-from mplab.drivers.ui.state import proved_clean
+from mplab.drivers.ui.state import prove_clean
 from mplab.format.agentlog import ActiveCheck, LogRecord
 from mplab.format.manifest import Outcome
 from mplab.format.path import PathCondition
@@ -258,7 +257,7 @@ class Cell:
             raise StepError(f"the scenario does not declare the service {name}")
         return self._lab.services.facts(name)
 
-    def _open_ui(self, node: str, observe: ObservationLog) -> UiFactory:
+    def _open_ui(self, node: str, observe: ObservationLog) -> BrowserFactory:
         directory = self._job.directory
         # Without payload in the captures there is nothing that the keys would open.
         keep = node == "phone" and self._job.experiment.capture == "payload"
@@ -266,8 +265,16 @@ class Cell:
         browser = self._job.scenario.browser
         console = ConsoleLog(directory / "logs" / f"console-{node}.jsonl")
         screenshots = directory / SCREENSHOTS[node]
-        opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
-        return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
+        factory = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
+
+        @contextmanager
+        def open_browser(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[BrowserUi]:
+            with factory(switches=switches, sound=sound) as ui:
+                prove_clean(ui, device=node, observe=observe)
+                with self._apps.watched(ui, screenshots):
+                    yield ui
+
+        return open_browser
 
     def _open_devtools(self, app: AndroidApp) -> AbstractContextManager["DevTools | None"]:
         return self._lab.open_devtools(app)
@@ -275,15 +282,12 @@ class Cell:
     def _open_app(self, observe: ObservationLog) -> AppFactory:
         screenshots = self._job.directory / SCREENSHOTS["phone"]
 
-        def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
-            lab, name = self._lab, self._lab.phone.name
-
-            def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
-                refuse_browser_options(name, switches, sound)
-                return lab.open_app(app, fresh=fresh, observe=observe, screenshots=screenshots)
-
-            proved = proved_clean(opened, device="phone", observe=observe, fresh=fresh)
-            return self._apps.watched(proved, screenshots)()
+        @contextmanager
+        def open_app(app: AndroidApp) -> Iterator[AppUi]:
+            with self._lab.open_app(app, observe=observe, screenshots=screenshots) as ui:
+                prove_clean(ui, device="phone", observe=observe, kept=app.signed_in)
+                with self._apps.watched(ui, screenshots):
+                    yield ui
 
         return open_app
 
@@ -445,5 +449,5 @@ def _asked(path: PathCondition) -> dict[str, float]:
     }
 
 
-def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
+def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[BrowserUi]:
     raise StepError("a scenario that opens a user interface must declare needs_ui")

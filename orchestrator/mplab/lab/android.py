@@ -21,7 +21,7 @@ from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.adb.screen import LogCut
 from mplab.drivers.phone.adb.systemproxy import SystemProxy
 from mplab.drivers.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from mplab.drivers.ui.dialogs import load_dialogs
@@ -201,13 +201,12 @@ class AndroidSide:
         return Film(self._phone, cell / "film", cell / "logs")
 
     @contextmanager
-    def open(self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path) -> Iterator[Ui]:
+    def open(self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path) -> Iterator[AppUi]:
         """An app, stopped and ready to be opened, for as long as the context. Without root, one that takes the proxy in
         Android's settings meets the agent there.
 
         Args:
-            app: which.
-            fresh: what it has stored is cleared before.
+            app: which; it is cleared before, unless somebody has signed in to it.
             observe: is told of dialogs that were closed.
             screenshots: where steps that fail leave screenshot and element tree.
 
@@ -218,14 +217,14 @@ class AndroidSide:
         with ExitStack() as stack:
             if self._system_proxy is not None and app.proxy:
                 stack.enter_context(self._system_proxy.set(_HTTP_PROXY))
-            yield stack.enter_context(self._driven(app, fresh=fresh, observe=observe, screenshots=screenshots))
+            yield stack.enter_context(self._driven(app, observe=observe, screenshots=screenshots))
 
     def _driven(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         phone = self._phone
         settings = replace(
-            self._settings, packages=(app.package,), fresh=fresh, observe=observe, screenshots=screenshots
+            self._settings, packages=(app.package,), fresh=not app.signed_in, observe=observe, screenshots=screenshots
         )
         if self._file.ui != "appium":
             return UiAutomator2Factory(phone.adb, settings, phone.name)()
@@ -253,10 +252,10 @@ class AndroidLab:
         return self.android.recover(reason)
 
     def open_app(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         """See `AndroidSide.open`."""
-        return self.android.open(app, fresh=fresh, observe=observe, screenshots=screenshots)
+        return self.android.open(app, observe=observe, screenshots=screenshots)
 
     def open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
         """See `AndroidSide.devtools`."""

@@ -15,7 +15,7 @@ from mplab.drivers.proxy import Proxy
 from mplab.drivers.services import RunningServices, Service
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.lab.protocol import CellPart, PartJob
 from mplab.lab.servers import Servers
@@ -124,10 +124,9 @@ class BaseLab:
         self,
         app: AndroidApp,
         *,
-        fresh: bool,
         observe: Callable[..., object],
         screenshots: Path,
-    ) -> AbstractContextManager[Ui]:
+    ) -> AbstractContextManager[AppUi]:
         """Raise StepError: this phone has no apps of its own."""
         raise self._no_apps(app)
 

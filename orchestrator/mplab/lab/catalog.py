@@ -24,7 +24,7 @@ def load_scenario(name: str) -> AnyScenario:
 
     Raises:
         InputError: there is no scenario of this name.
-        LabNotReadyError: its ``scenario.py`` cannot be imported, or has no SCENARIO.
+        LabNotReadyError: its ``scenario.py`` cannot be imported, has no SCENARIO, or one of another class.
     """
     return _load(name, "SCENARIO", "scenario")
 
@@ -35,7 +35,7 @@ def load_android_scenario(name: str) -> AnyScenario:
     Where there is none (what needs no app: `download`), it is the scenario itself.
 
     Raises:
-        LabNotReadyError: its module cannot be imported, or has no such object.
+        LabNotReadyError: its module cannot be imported, has no such object, or one of another class.
     """
     if not SCENARIOS[name].has("android"):
         return load_scenario(name)
@@ -47,8 +47,8 @@ def _load(name: str, attribute: str, module: str) -> AnyScenario:
     loaded = plugin.load(attribute, module)
     if not isinstance(loaded, Scenario):
         raise LabNotReadyError(
-            f"scenario {name}: {attribute} of {plugin.module}.{module} is a {type(loaded).__name__}. "
-            "Make it an object of a class derived from mplab.scenarios.base.Scenario"
+            f"scenario {name}: {attribute} of {plugin.module}.{module} is of type {type(loaded).__name__}. "
+            "Derive its class from mplab.scenarios.base.Scenario"
         )
     return loaded
 

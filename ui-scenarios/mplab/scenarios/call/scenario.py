@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import Field
 
-from mplab.base import load
 from mplab.base.errors import CheckError, StepError
-from mplab.drivers.ui import Ui
+from mplab.base.steal import steal_s
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
@@ -56,10 +56,10 @@ class CallParameters(Parameters):
 class _Sides:
     """Both browsers."""
 
-    phone: Ui
-    desktop: Ui
+    phone: BrowserUi
+    desktop: BrowserUi
 
-    def items(self) -> tuple[tuple[str, Ui], ...]:
+    def items(self) -> tuple[tuple[str, BrowserUi], ...]:
         """Both with their names, the phone first."""
         return ("phone", self.phone), ("desktop", self.desktop)
 
@@ -151,7 +151,7 @@ class _Call:
         self._inbound: Mapping[str, float] = {}
         self._heard: quality.Heard | None = None
         self._said_at: dict[int, float] = {}
-        self._stolen = stalls.Stolen(load.steal_s, time.time)
+        self._stolen = stalls.Stolen(steal_s, time.time)
         self.disturbed: list[bool] = []
         """Of each utterance that was observed: whether a stall of the host is in it."""
 

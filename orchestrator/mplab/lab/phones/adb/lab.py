@@ -33,7 +33,7 @@ from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import UiFactory
+from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
@@ -128,7 +128,7 @@ class BenchLab(AndroidLab, BaseLab):
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """What is opened is refused: a real phone has apps, and there is no desktop peer beside the origin."""
 
         def refuse(**_settings: object) -> NoReturn:

@@ -17,7 +17,7 @@ from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.shaper.linkem.emulator import LinkemShaper
-from mplab.drivers.ui import UiFactory
+from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
@@ -163,7 +163,7 @@ class VirtualLab(BaseLab):
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """Opens browsers on the phone, or on the desktop peer; Appium starts when this is first called.
 
         Args:
