@@ -42,6 +42,7 @@ from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest, utc_now
 from mplab.format.plan import Plan
 from mplab.lab.catalog import catalog, programs_of, services_of
+from mplab.lab.driver import phone_driver
 from mplab.lab.handover import HandedOver
 from mplab.lab.hosting import hosted, prepared
 from mplab.lab.needs import describe_image, programs_of_lab
@@ -327,11 +328,8 @@ def look_at_real_phone(use: LabUse) -> dict[str, Any]:
     Raises:
         LabNotReadyError: it is not there, in use, or not rooted.
     """
-    if not use.real:
-        return {}
-    from mplab.lab.phones.adb.lab import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
-
-    return {"identity": look_at_phone(use)}
+    identity = phone_driver(use.kind).look(use)
+    return {"identity": identity} if identity else {}
 
 
 def _needs_ui(experiment: Experiment) -> bool:

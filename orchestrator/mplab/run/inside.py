@@ -15,11 +15,11 @@ from types import FrameType
 from mplab.base import logs
 from mplab.base.enter import in_lab
 from mplab.base.errors import LabNotReadyError, MplabError
-from mplab.lab.session import LabSession, LabSettings
+from mplab.lab.session import LabSession, SessionSettings
 from mplab.run.run import Run
 
 
-def _lab(settings: LabSettings) -> None:
+def _lab(settings: SessionSettings) -> None:
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
         if verb == "run":
             Run(Path(argument)).execute()
         else:
-            _lab(LabSettings(**json.loads(argument)))
+            _lab(SessionSettings(**json.loads(argument)))
     except MplabError as error:
         # On standard output, which is a pipe: the disk that the logs are on may be full.
         print(json.dumps({"event": "error", "error": str(error)}), flush=True)

@@ -159,9 +159,11 @@ class PhoneModel(_File):
         return self
 
     @property
-    def mptcp_kind(self) -> str:
-        """``none``, ``upstream`` or ``out-of-tree``."""
-        return self.mptcp.split()[0]
+    def mptcp_kind(self) -> Literal["none", "upstream", "out-of-tree"]:
+        """Return which Multipath TCP its kernel has."""
+        if self.mptcp == "none":
+            return "none"
+        return "upstream" if self.mptcp == "upstream" else "out-of-tree"
 
     @property
     def sdk(self) -> int:
