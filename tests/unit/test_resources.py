@@ -14,7 +14,7 @@ from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.drivers.proxy.docker.borrow import exclusive
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-from mplab.drivers.shaper.places import held_places
+from mplab.drivers.shaper.held import held_places
 from mplab.lab.catalog import catalog
 from mplab.lab.phones.adb.lab import phone_lock
 from mplab.lab.resources import resources_of

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.programs import OF_VIRTUAL_ROUTER
+from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.shaper.held import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.router import key_file_problem
-from mplab.drivers.shaper.places import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.guard import holder
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
@@ -16,7 +17,6 @@ from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.lab.driver import phone_driver
 from mplab.lab.needs import describe_image
 from mplab.userfiles.lab import LabFile, PhoneShellFile, RouterFile, ServerFile, SshFile
-from mplab.userfiles.proxyfile import ProxyFile
 
 _OPTIONAL = {
     "codel": "queues with CoDel",

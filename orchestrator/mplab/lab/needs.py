@@ -2,9 +2,9 @@
 
 from mplab.base import programs
 from mplab.base.programs import Program
-from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
+from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.drivers.transport import DRIVERS
 from mplab.lab.driver import phone_driver
-from mplab.lab.router_vm.image import kernel_release
 from mplab.userfiles.labuse import LabUse
 
 
@@ -26,14 +26,9 @@ def missing_on_phone(use: LabUse, transport: str) -> str:
     """Return why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
     driver = phone_driver(use.kind)
     facts = driver.facts(use.settings)
-    if transport == "mptcp" and not facts.rooted:
-        return f"phone '{use.phone}' is used without root: {NO_SECOND_SUBFLOW}"
-    kernel = facts.kernel
-    if transport != "mptcp" or kernel is None or kernel.kind == "upstream":
-        return ""
-    patched = f"{kernel.kind} {kernel.version}"
-    has = "" if kernel.kind == "none" else f", only that of a kernel {patched}: proxies would not understand it"
-    return f"{driver.called(use.phone, use.settings)} has no Multipath TCP of Linux 5.6{has}"
+    missing = DRIVERS[transport].missing_on_phone(facts)
+    called = driver.called(use.phone, use.settings) if facts.rooted else f"phone '{use.phone}'"
+    return f"{called} {missing}" if missing else ""
 
 
 def describe_image() -> dict[str, str]:

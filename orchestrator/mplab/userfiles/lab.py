@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsA
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
@@ -27,7 +28,6 @@ from mplab.userfiles.places import (
     VirtualRouterFile,
     interface_of,
 )
-from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.yaml import Document, load_yaml
 
 __all__ = [

@@ -160,10 +160,8 @@ class PhoneModel(_File):
 
     @property
     def mptcp_kind(self) -> Literal["none", "upstream", "out-of-tree"]:
-        """Return which Multipath TCP its kernel has."""
-        if self.mptcp == "none":
-            return "none"
-        return "upstream" if self.mptcp == "upstream" else "out-of-tree"
+        """Which Multipath TCP its kernel has; `mptcp` has the version, too."""
+        return "out-of-tree" if self.mptcp.startswith("out-of-tree") else "none" if self.mptcp == "none" else "upstream"
 
     @property
     def sdk(self) -> int:

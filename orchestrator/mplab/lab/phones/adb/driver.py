@@ -1,6 +1,7 @@
 """A real Android phone, on a cable or over TCP: its paths are shaped by routers, servers or itself."""
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mplab.base.errors import MplabError
@@ -8,10 +9,12 @@ from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.shaper.owner import shaping_resource
+from mplab.drivers.transport import DRIVERS
 from mplab.lab.driver import Identity, PhoneDriver
 from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
-from mplab.lab.resources import adb_where, phone_resource, shaping_resource
+from mplab.lab.resources import phone_resource
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
@@ -65,6 +68,8 @@ class AdbPhones(PhoneDriver):
 
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
         """See `PhoneKind`: the phone, and itself as a shaper by adb."""
+        from mplab.drivers.shaper.adb.place import adb_where  # noqa: PLC0415 - SSH is slow to import
+
         serial = _adb(settings).serial
         yield phone_resource(name, serial)
         by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
@@ -122,17 +127,17 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
 
 
 def _rooted_findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
-    """Check what needs root: Multipath TCP, shaping on the phone itself."""
+    """Check what needs root: transports, shaping on the phone itself."""
     from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import
-    from mplab.drivers.phone.adb.probe import missing_mptcp  # noqa: PLC0415
-    from mplab.drivers.shaper.adb import AdbShell  # noqa: PLC0415
+    from mplab.drivers.shaper.adb.place import AdbShell  # noqa: PLC0415
     from mplab.drivers.shaper.tc.capabilities import look  # noqa: PLC0415
     from mplab.lab.doctor_lab import shaping_findings  # noqa: PLC0415
 
     what = f"phone {phone.name}"
     yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-    if reason := missing_mptcp(read_kernel(phone)):
-        yield Finding(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will fail")
+    for transport, driver in DRIVERS.items():
+        if reason := driver.check_phone(partial(read_kernel, phone)):
+            yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
     own = [place.interface or "" for place in settings.attachments().values() if place.at]
     if own and settings.root_shell is None:
         yield from shaping_findings(look(AdbShell(phone), own, openwrt=False), what)

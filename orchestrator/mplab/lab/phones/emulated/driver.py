@@ -11,6 +11,7 @@ from mplab.base.programs import ADB, Program
 from mplab.base.suggest import unknown
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.settings import AndroidPhoneFile
+from mplab.drivers.transport import DRIVERS
 from mplab.lab.driver import PhoneDriver
 from mplab.lab.needs import missing_on_phone
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
@@ -84,10 +85,8 @@ class EmulatedPhones(PhoneDriver):
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
         """See `PhoneDriver`: root, and the kernel of the model."""
         model = model_of(settings)
-        kind = model.mptcp_kind
-        version = model.mptcp.removeprefix(kind).strip()
-        rooted = settings is None or not settings.unrooted
-        return PhoneFacts(rooted=rooted, kernel=KernelMptcp(kind, version))
+        kernel = KernelMptcp(model.mptcp_kind, version=model.mptcp.rpartition(" ")[2])
+        return PhoneFacts(rooted=settings is None or not settings.unrooted, kernel=kernel)
 
     def called(self, name: str, settings: PhoneFile | None) -> str:
         """See `PhoneDriver`."""
@@ -109,8 +108,9 @@ class EmulatedPhones(PhoneDriver):
         elif model.root == "none":
             remedy = f"choose another model: mplab lab device list; or {BY_SOCKS}"
             yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
-        if reason := missing_on_phone(LabUse(lab, phone=name), "mptcp"):
-            yield Finding(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will be skipped")
+        for transport, driver in DRIVERS.items():
+            if reason := missing_on_phone(LabUse(lab, phone=name), transport):
+                yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
         found = f"{model.model}, Android {model.android}, emulated"
         yield Finding(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
+from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE
 from mplab.lab.driver import PhoneDriver
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.phone import drivers_text, drivers_that
-from mplab.userfiles.proxyfile import LOCAL_ENGINE
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab
