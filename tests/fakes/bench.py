@@ -15,7 +15,7 @@ from mplab.lab.catalog import LINKS_DIR
 from mplab.run.outside import Answer, Outside
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
-from mplab.scenarios.base import Scenario
+from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.resolve import Catalog, load_experiment
 from tests.fakes.lab import FakeLab
@@ -43,7 +43,7 @@ def experiment_text(
     return EXPERIMENT.format(transports=transports, changes=listed, retries=retries, repetitions=repetitions, more=more)
 
 
-def catalog_with(scenario: Scenario) -> Catalog:
+def catalog_with(scenario: AnyScenario) -> Catalog:
     """Return what experiments may name here: every transport, one scenario."""
     return Catalog(transports=INFOS, scenarios={"fake": scenario}, links_dir=LINKS_DIR)
 
@@ -61,12 +61,12 @@ class CellBench:
 
     folder: Path
     lab: FakeLab
-    scenario: Scenario
+    scenario: AnyScenario
     steps: list[str] = field(default_factory=list)
     directory: Path = Path()
 
     @classmethod
-    def in_folder(cls, folder: Path, scenario: Callable[..., Scenario] = FakeScenario) -> "CellBench":
+    def in_folder(cls, folder: Path, scenario: Callable[..., AnyScenario] = FakeScenario) -> "CellBench":
         """A new lab."""
         lab = FakeLab(folder / "lab")
         return cls(folder, lab, scenario(lab.script))
@@ -125,11 +125,11 @@ class RunBench:
 
     directory: RunDirectory
     lab: FakeLab
-    scenario: Scenario
+    scenario: AnyScenario
     outside: FakeOutside
 
     @classmethod
-    def planned(cls, folder: Path, text: str, scenario: Callable[..., Scenario] = FakeScenario) -> "RunBench":
+    def planned(cls, folder: Path, text: str, scenario: Callable[..., AnyScenario] = FakeScenario) -> "RunBench":
         """A run that has been planned and not begun."""
         lab = FakeLab(folder / "lab")
         made = scenario(lab.script)
@@ -191,5 +191,5 @@ class RunBench:
         return [event["event"] for event in self.events() if event["event"] != "cell_step"]
 
 
-def _read(directory: RunDirectory, scenario: Scenario) -> Experiment:
+def _read(directory: RunDirectory, scenario: AnyScenario) -> Experiment:
     return load_experiment(directory.experiment_file, catalog=catalog_with(scenario), kept=directory.kept_dir)

@@ -17,8 +17,8 @@ from mplab.drivers.phone.adb import AdbPhone, adb_server, settings_of
 from mplab.drivers.phone.adb.probe import Probe, probe_phone
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import AdbServer, default_home
+from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.lab.resources import phone_resource
-from mplab.userfiles.adbfile import AdbPhoneFile
 from mplab.userfiles.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)

@@ -7,9 +7,9 @@ from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.programs import ADB, OF_VIRTUAL_ROUTER
 from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
+from mplab.drivers.shaper.held import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.router import key_file_problem
-from mplab.drivers.shaper.places import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.guard import holder
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
@@ -130,7 +130,7 @@ def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Finding
     from mplab.drivers.phone.adb.probe import missing_mptcp  # noqa: PLC0415
     from mplab.drivers.phone.adb.readiness import default_thresholds  # noqa: PLC0415
     from mplab.drivers.phone.adb.readiness import look as look_at  # noqa: PLC0415
-    from mplab.drivers.shaper.adb import AdbShell  # noqa: PLC0415
+    from mplab.drivers.shaper.adb.place import AdbShell  # noqa: PLC0415
 
     what = f"phone {name}"
     if ADB.find() is None:

@@ -4,8 +4,8 @@ from mplab.base import programs
 from mplab.base.programs import ADB, Program
 from mplab.device.android.model import PhoneModel, load_phone
 from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
+from mplab.drivers.shaper.virtual.image import kernel_release
 from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
-from mplab.lab.router_vm.image import kernel_release
 from mplab.userfiles.labuse import LabUse
 
 DEFAULT_MODEL = "android-13"

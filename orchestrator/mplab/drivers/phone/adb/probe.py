@@ -12,8 +12,8 @@ from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.programs import BROUGHT
 from mplab.drivers.phone.adb.readiness import Readiness, default_thresholds, look
 from mplab.drivers.phone.protocol import PhoneIdentity
+from mplab.drivers.phone.settings import ReadyFile
 from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
-from mplab.userfiles.adbfile import ReadyFile
 
 _PCAPDROID = "com.emanuelef.remote_capture"
 _TOOLS = ("ip", "ss", "iptables", "ip6tables", "tcpdump", "tc")

@@ -10,6 +10,7 @@ from mplab.base.state import state_directory as state_home
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.linux.place import LinuxServer, ShapingPhone, phone_shell, server_shell
 from mplab.drivers.shaper.openwrt.router import Router
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.shell import Shell
 from mplab.drivers.shaper.tc.ssh import SshConnection
@@ -55,14 +56,14 @@ def state_directory(settings: PlaceFile) -> str:
     return LinuxServer.state_directory if isinstance(settings, ServerFile) else ShapingPhone.state_directory
 
 
-def make_place(lab: LabFile, name: str, *, undo: UndoStack, run_id: str = "") -> Place:
+def make_place(lab: LabFile, name: str, *, owner: Owner) -> Place:
     """What shapes, by its name in the lab file; not yet held."""
     settings, interfaces = lab.places()[name], interfaces_of(lab, name)
     if isinstance(settings, RouterFile):
-        return Router(name, settings, undo=undo, interfaces=interfaces, run_id=run_id)
+        return Router(name, settings, owner=owner, interfaces=interfaces)
     if isinstance(settings, ServerFile):
-        return LinuxServer(name, settings, undo=undo, interfaces=interfaces, run_id=run_id)
-    return ShapingPhone(name, settings, undo=undo, interfaces=interfaces, run_id=run_id)
+        return LinuxServer(name, settings, owner=owner, interfaces=interfaces)
+    return ShapingPhone(name, settings, owner=owner, interfaces=interfaces)
 
 
 @contextlib.contextmanager
@@ -84,4 +85,5 @@ def held_places(
     for item in UndoJournal.recover(directory):
         _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
     with UndoJournal(directory) as journal, UndoStack(journal) as undo, contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(make_place(lab, name, undo=undo, run_id=run_id)) for name in sorted(names)}
+        owner = Owner(undo, run_id)
+        yield {name: stack.enter_context(make_place(lab, name, owner=owner)) for name in sorted(names)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.programs import UML, UML_XSTATE
-from mplab.lab.router_vm.image import Port
+from mplab.drivers.shaper.virtual.image import Port
 
 MEMORY = "96M"
 _FIRST = ("nice", "-n", "-15")

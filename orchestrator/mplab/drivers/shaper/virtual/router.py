@@ -18,9 +18,9 @@ from mplab.base.paths import RMNET, WLAN
 from mplab.base.programs import ETHTOOL
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
+from mplab.drivers.shaper.virtual.image import Port, build
+from mplab.drivers.shaper.virtual.machine import VirtualMachine
 from mplab.lab import topology
-from mplab.lab.router_vm.image import Port, build
-from mplab.lab.router_vm.machine import VirtualMachine
 from mplab.userfiles.places import RouterFile, VirtualRouterFile
 
 NODE = "router"

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mplab.base import paths
-from mplab.drivers.shaper.linkem import LinkemShaper
-from mplab.drivers.shaper.places import held_places
+from mplab.drivers.shaper.held import held_places
+from mplab.drivers.shaper.linkem.emulator import LinkemShaper
 from mplab.drivers.shaper.split import SplitShaper
 from mplab.drivers.shaper.tc import TcShaper
-from mplab.lab.router_vm.router import INTERFACES, VirtualRouter
+from mplab.drivers.shaper.virtual.router import INTERFACES, VirtualRouter
 from mplab.userfiles import lab as spec
 from mplab.userfiles.labuse import LabUse
 

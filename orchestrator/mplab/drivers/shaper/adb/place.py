@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.base.undo import Command, UndoStack
+from mplab.base.undo import Command
 from mplab.drivers.shaper.linux.place import RootedPhone
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc import guard
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
-from mplab.lab.resources import adb_where
 
 if TYPE_CHECKING:
     from mplab.base.machine import CommandResult
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 DEAD_MAN_S = 60.0
 """adb that is lost for a moment is connected again within this time."""
+
+
+def adb_where(serial: str) -> str:
+    """Return how a phone is reached whose root shell is had by adb."""
+    return f"adb {serial}"
 
 
 class AdbShell:
@@ -61,11 +66,10 @@ class AdbShapingPhone(RootedPhone):
     Args:
         phone: the phone, which is connected.
         interfaces: of the phone, that will be shaped.
-        run_id: of the run, for messages to others.
-        undo: where every change registers its undo before it is made.
+        owner: in whose name it is held.
     """
 
-    def __init__(self, phone: "AdbPhone", *, undo: UndoStack, interfaces: Sequence[str], run_id: str = "") -> None:
+    def __init__(self, phone: "AdbPhone", *, owner: Owner, interfaces: Sequence[str]) -> None:
         shell = AdbShell(phone)
         super().__init__(
             shell.name,
@@ -73,10 +77,9 @@ class AdbShapingPhone(RootedPhone):
             interfaces=interfaces,
             dead_man_s=DEAD_MAN_S,
             restore_command=(),
-            undo=undo,
-            run_id=run_id,
+            owner=owner,
         )
-        self._restore_command = list(restore_later(phone, self._hold.owner))
+        self._restore_command = list(restore_later(phone, self.hold.owner))
 
 
 def restore_later(phone: "AdbPhone", owner: str) -> Command:

@@ -5,7 +5,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue, TypeAdapter
 
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.nodes import Node, NodeProcess
@@ -18,6 +19,8 @@ from mplab.drivers.shaper.protocol import PathMeasurement
 from mplab.format.path import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
+_COUNTERS = TypeAdapter(dict[str, dict[str, dict[str, JsonValue]]])
+"""Link → direction → counter; shares are in it, too."""
 _WAN = "wan"
 _LINKS = {WLAN: ("wlan-phone", "wlan-router"), RMNET: ("rmnet-phone", "rmnet-router")}
 
@@ -100,13 +103,13 @@ class LinkemShaper:
             process.stop()
         self._processes.clear()
 
-    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: Mapping[str, object]) -> dict[str, JsonValue]:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
                 client.settimeout(_CONTROL_TIMEOUT_S)
                 client.connect(str(self._control))
                 client.sendall(json.dumps(request).encode() + b"\n")
-                answer: dict[str, Any] = json.loads(client.makefile().readline())
+                answer: dict[str, JsonValue] = json.loads(client.makefile().readline())
         except (OSError, ValueError) as error:
             raise DeviceError("linkem", f"no answer to {request['op']!r}: {error}") from error
         if not answer.get("ok"):
@@ -129,7 +132,7 @@ class LinkemShaper:
         for link in (*_LINKS, _WAN):
             self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
 
-    def state(self) -> Mapping[str, Any]:
+    def state(self) -> Mapping[str, object]:
         """What `linkem` says it does."""
         return self._ask({"op": "state"})
 
@@ -145,7 +148,7 @@ class LinkemShaper:
         """`linkem`'s counters: whole numbers alone."""
         return {
             f"{link}.{direction}.{name}": value
-            for link, directions in self._ask({"op": "counters"})["links"].items()
+            for link, directions in _COUNTERS.validate_python(self._ask({"op": "counters"})["links"]).items()
             for direction, counters in directions.items()
             for name, value in counters.items()
             if isinstance(value, int)
@@ -165,5 +168,5 @@ def _check_running(process: NodeProcess, log: Path) -> None:
         raise DeviceError("linkem", f"{log.stem} has ended by itself ({code})", stderr=last_words(log))
 
 
-def _directions(path: PathCondition) -> dict[str, Any]:
+def _directions(path: PathCondition) -> dict[str, object]:
     return {"up": path.up.to_linkem(), "down": path.down.to_linkem()}

@@ -15,7 +15,7 @@ from mplab.drivers.phone.adb.open import settings_of
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.needs import DEFAULT_MODEL
-from mplab.lab.virtual import SCRATCH, VirtualLab
+from mplab.lab.phones.virtual.lab import SCRATCH, VirtualLab
 
 
 class EmulatedLab(AndroidLab, VirtualLab):

@@ -16,7 +16,7 @@ from mplab.drivers.phone import Phone
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.shaper import Shaper
-from mplab.drivers.shaper.linkem import LinkemShaper
+from mplab.drivers.shaper.linkem.emulator import LinkemShaper
 from mplab.drivers.ui import UiFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.lab import topology
@@ -27,7 +27,7 @@ from mplab.lab.servers import ProcessServers, Servers
 from mplab.userfiles.places import VirtualRouterFile
 
 if TYPE_CHECKING:
-    from mplab.lab.router_vm.router import VirtualRouter
+    from mplab.drivers.shaper.virtual.router import VirtualRouter
 
 SCRATCH = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
@@ -90,7 +90,7 @@ class VirtualLab(BaseLab):
 
     def _boot_router(self, name: str, settings: VirtualRouterFile) -> None:
         """Let it boot while the services start."""
-        from mplab.lab.router_vm.router import VirtualRouter  # noqa: PLC0415 - slow to import, needed by few labs
+        from mplab.drivers.shaper.virtual.router import VirtualRouter  # noqa: PLC0415 - slow to import, needed by few labs
 
         log = self._logs / f"router-{name}.log"
         self._router = VirtualRouter(name, settings, node=self.nodes["router"], directory=SCRATCH, log=log)
@@ -137,7 +137,7 @@ class VirtualLab(BaseLab):
         """The emulator alone, or with a router for some of the paths."""
         if self._router is None:
             return emulator
-        from mplab.lab.router_vm.shaping import held_router  # noqa: PLC0415 - slow to import
+        from mplab.drivers.shaper.virtual.shaping import held_router  # noqa: PLC0415 - slow to import
 
         self._facts = {self._router.name: self._router.wait()}
         held = held_router(self._use, self._router, emulator, directory=SCRATCH, run_id=self._run_id)

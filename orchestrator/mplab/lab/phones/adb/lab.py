@@ -27,8 +27,9 @@ from mplab.drivers.phone.adb.probe import missing_mptcp
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.sound import SoundCard
-from mplab.drivers.shaper.adb import AdbShapingPhone
-from mplab.drivers.shaper.places import held_places, undo_directory
+from mplab.drivers.shaper.adb.place import AdbShapingPhone
+from mplab.drivers.shaper.held import held_places, undo_directory
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.transport import Transport
@@ -97,8 +98,8 @@ class BenchLab(AndroidLab, BaseLab):
         places: dict[str, Place] = {}
         if settings.root_shell is None and (own := [place.interface or "" for place in attached if place.at]):
             names.discard(name)
-            undo = self._stack.enter_context(UndoStack(journal))
-            place = AdbShapingPhone(self.phone, undo=undo, interfaces=own, run_id=self._run_id)
+            owner = Owner(self._stack.enter_context(UndoStack(journal)), self._run_id)
+            place = AdbShapingPhone(self.phone, owner=owner, interfaces=own)
             places[name] = self._stack.enter_context(place)
         places |= self._stack.enter_context(held_places(lab, names, run_id=self._run_id))
         return TcShaper(name, settings, places, LinkProbe(self.phone, self.endpoints.probe_server))
