@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mplab.base.errors import MplabError
 from mplab.cell.cell import Cell, CellJob, CellReport
-from mplab.drivers.transport.registry import INFOS
+from mplab.drivers.transport import DRIVERS
 from mplab.format.events import Event, EventLog, read_events
 from mplab.format.manifest import CellRecord, GitRecord, HostRecord, Manifest, utc_now
 from mplab.format.plan import make_plan
@@ -50,7 +50,7 @@ def any_scenario(scenario: FakeScenario) -> AnyScenario:
 
 def catalog_with(scenario: FakeScenario) -> Catalog:
     """Return what experiments may name here: every transport, one scenario."""
-    return Catalog(transports=INFOS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
+    return Catalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
 
 
 @dataclass

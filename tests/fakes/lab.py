@@ -9,7 +9,6 @@ from mplab.base.endpoints import Endpoints
 from mplab.base.errors import DeviceError, StepError
 from mplab.base.undo import UndoStack
 from mplab.cell.instruments import Instruments
-from mplab.cell.traces import Trace
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.services import LogMark, RunningServices
@@ -19,6 +18,8 @@ from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import Ui, UiFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.tab import DevTools
+from mplab.format.agentlog import ConnectionRecord, LogRecord, SessionSettings
+from mplab.format.captured import CapturedTables, ConnectionRow, SubflowRow
 from mplab.format.path import PathCondition
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
 from mplab.userfiles.app import AndroidApp
@@ -97,6 +98,19 @@ def _measured(path: PathCondition, factor: float) -> PathMeasurement:
     return PathMeasurement(down, up, path.rtt_ms, 0.1, path.round_trip_loss_percent, 1000)
 
 
+def connection_using(congestion_control: str) -> ConnectionRecord:
+    """Return the proxy's record of an application connection."""
+    return {
+        "event": "connection",
+        "opened": 0.0,
+        "duration_s": 1.0,
+        "src": "10.0.0.2:4000",
+        "bytes_up": 1000,
+        "bytes_down": 1000,
+        "congestion_control": congestion_control,
+    }
+
+
 class FakeProxy:
     """`Proxy` with a log that the test writes.
 
@@ -107,7 +121,7 @@ class FakeProxy:
     def __init__(self, script: Script, machine: FakeMachine) -> None:
         self._script = script
         self._machine = machine
-        self.records: list[dict[str, Any]] = [{"event": "connection", "congestion_control": "cubic"}]
+        self.records: list[LogRecord] = [connection_using("cubic")]
 
     def start(self) -> None:
         """It is always there."""
@@ -115,7 +129,7 @@ class FakeProxy:
     def stop(self) -> None:
         """It is always there."""
 
-    def use(self, session: Mapping[str, Any]) -> None:
+    def use(self, session: SessionSettings) -> None:
         """Take the settings of sessions."""
         del session
         self._script("proxy.use")
@@ -128,7 +142,7 @@ class FakeProxy:
         """A mark; each cell's records come after it."""
         return 0
 
-    def logs_since(self, mark: int) -> list[dict[str, Any]]:
+    def logs_since(self, mark: int) -> list[LogRecord]:
         """The records of the cell."""
         self._script("proxy.logs_since")
         return self.records[mark:]
@@ -236,7 +250,7 @@ class FakeLab:
         self.secret_file.write_text("00")
         self.ended: list[str] = []
         self.beyond_repair = False
-        self.trace: Trace | None = None
+        self.trace: CapturedTables | None = None
         self.origin_algorithm = "cubic"
         self.parts: list[CellPart] = []
         self.recovered = ""
@@ -261,7 +275,7 @@ class FakeLab:
         self.script("clock.sleep")
         self.clock.jump(seconds)
 
-    def read_trace(self, files: Sequence[Path]) -> Trace:
+    def read_trace(self, files: Sequence[Path]) -> CapturedTables:
         """Decode captures: one connection as the transport makes it."""
         self.script("captures.read")
         if self.trace is not None:
@@ -385,28 +399,31 @@ class FakeLab:
         )
 
 
-def trace_of(*interfaces: str, mptcp: bool = False, payload: int = 1000) -> Trace:
+def trace_of(*interfaces: str, mptcp: bool = False, payload: int = 1000) -> CapturedTables:
     """Return what mptrace says of one connection that used some interfaces."""
-    connection = {
-        "connection_id": 1,
-        "syn_seen": True,
-        "kind": "mptcp" if mptcp else "tcp",
-        "fallback": False,
-        "bytes_up": payload,
-        "bytes_down": payload,
-        "subflows": len(interfaces),
-        "start_ns": 0,
-        "duration_s": 1.0,
-    }
+    connection = ConnectionRow(
+        connection_id=1,
+        kind="mptcp" if mptcp else "tcp",
+        start_ns=0,
+        duration_s=1.0,
+        syn_seen=True,
+        fallback=False,
+        subflows=len(interfaces),
+        bytes_up=payload,
+        bytes_down=payload,
+    )
     flows = [
-        {
-            "connection_id": 1,
-            "interface": interface,
-            "role": "join" if number else "initial",
-            "established": True,
-            "start_ns": 0,
-            **{f"{what}_{way}": payload for what in ("payload", "unique") for way in ("up", "down")},
-        }
+        SubflowRow(
+            connection_id=1,
+            role="additional" if number else "initial",
+            interface=interface,
+            start_ns=0,
+            established=True,
+            payload_up=payload,
+            payload_down=payload,
+            unique_up=payload,
+            unique_down=payload,
+        )
         for number, interface in enumerate(interfaces)
     ]
     return {"connections": [connection], "subflows": flows}

@@ -26,12 +26,12 @@ from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.services import LogMark
 from mplab.drivers.transport import Evidence, Transport, make_transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mpflex import session_summary
 from mplab.drivers.ui import Ui, UiFactory
 from mplab.drivers.ui.android import refuse_browser_options
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.evidence import OpenApps
 from mplab.drivers.ui.state import proved_clean
+from mplab.format.agentlog import ActiveCheck, LogRecord
 from mplab.format.manifest import Outcome
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
@@ -201,7 +201,7 @@ class Cell:
         self._keep_counters(before, after)
         proxy_log = [by_our_names(record, lab.phone.devices) for record in lab.proxy.logs_since(proxy_mark)]
         self._keep_proxy_log(proxy_log)
-        self.report.proof["session"] = session_summary(agent.records(), proxy_log)
+        self.report.proof["session"] = self._transport.summarise(agent.records(), proxy_log)
         changed = {node: difference(before[node], after[node]) for node in before}
         self._step("evidence", lambda: self._judge(results, active, changed, agent.records(), changes))
         lab.check_alive()
@@ -355,7 +355,7 @@ class Cell:
     def _set_up_transport(self) -> Agent:
         return self._lab.set_up_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
 
-    def _prove_active(self, agent: Agent) -> Mapping[str, Any]:
+    def _prove_active(self, agent: Agent) -> ActiveCheck:
         active = agent.check(subflows=self._transport.expected_subflows)
         self.report.proof["active"] = dict(active)
         asked = self._job.experiment.congestion_control
@@ -382,11 +382,15 @@ class Cell:
             (directory / f"{node}-before.json").write_text(json.dumps(before[node], indent=0, sort_keys=True))
             (directory / f"{node}-after.json").write_text(json.dumps(after[node], indent=0, sort_keys=True))
 
-    def _keep_proxy_log(self, records: list[dict[str, Any]]) -> None:
+    def _keep_proxy_log(self, records: Sequence[LogRecord]) -> None:
         """The proxy's log of this cell, and what it says of congestion control."""
         lines = "".join(json.dumps(record) + "\n" for record in records)
         (self._job.directory / "logs" / "proxy.jsonl").write_text(lines)
-        used = {record["congestion_control"] for record in records if record.get("congestion_control")}
+        used = {
+            algorithm
+            for record in records
+            if record["event"] == "connection" and (algorithm := record.get("congestion_control", ""))
+        }
         self.report.congestion_control["proxy"] = ", ".join(sorted(used))
         asked = self._job.experiment.congestion_control
         if used - {asked}:
@@ -395,9 +399,9 @@ class Cell:
     def _judge(
         self,
         results: list[CaptureResult],
-        active: Mapping[str, Any],
+        active: ActiveCheck,
         changed: Mapping[str, Mapping[str, int]],
-        log: list[dict[str, Any]],
+        log: Sequence[LogRecord],
         changes: ChangeSchedule,
     ) -> None:
         report = self.report
@@ -422,9 +426,7 @@ class Cell:
             lossy=[interface for interface, path in self._paths.items() if path.round_trip_loss_percent],
             disturbances=changes.disturbances,
         )
-        report.proof["counters"] = {
-            name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")
-        }
+        report.proof["counters"] = self._transport.count(changed["phone"])
         report.proof["subflows"] = count_subflows(subflows)
         report.reasons += self._transport.prove(evidence) + judge_emulation(
             changed["links"], absent=changes.disturbances.devices

@@ -10,7 +10,8 @@ import psutil
 
 from mplab.base.load import Sample, sample
 from mplab.base.timelimit import TimeLimit
-from mplab.cell.traces import Trace, read_trace
+from mplab.cell.traces import read_trace
+from mplab.format.captured import CapturedTables
 
 
 @dataclass(frozen=True)
@@ -37,4 +38,4 @@ class Instruments:
     load_average: Callable[[], float] = lambda: os.getloadavg()[0]
     cpu_percent: Callable[[], float] = psutil.cpu_percent
     cpus: int = os.cpu_count() or 1
-    read_trace: Callable[[Sequence[Path]], Trace] = read_trace
+    read_trace: Callable[[Sequence[Path]], CapturedTables] = read_trace

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from mplab.drivers.capture import CaptureResult
 from mplab.drivers.shaper import PathMeasurement
+from mplab.format.agentlog import LogRecord
 from mplab.format.direction import Direction, GilbertElliott
 from mplab.format.path import PathCondition
 from mplab.userfiles.experiment import Tolerance
@@ -157,7 +157,7 @@ def judge_captures(captures: Sequence[CaptureResult]) -> list[str]:
     return [f"{c.file}: {c.dropped} packets were dropped by the capture" for c in captures if c.dropped]
 
 
-def judge_handed_over(log: Iterable[Mapping[str, Any]]) -> list[str]:
+def judge_handed_over(log: Iterable[LogRecord]) -> list[str]:
     """Why apps that had to be told the agent's address did not come to it; empty when they did.
 
     Args:

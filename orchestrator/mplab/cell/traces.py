@@ -4,19 +4,17 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import DeviceError
 from mplab.base.programs import MPTRACE
+from mplab.format.captured import CapturedTables, SubflowRow
 
 _MPTRACE_TIMEOUT_S = 60.0
 
-Trace = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Rows of mptrace's tables ``connections`` and ``subflows``."""
-NO_TRACE: Trace = {"connections": (), "subflows": ()}
+NO_TRACE = CapturedTables(connections=[], subflows=[])
 
 
-def read_trace(files: Sequence[Path]) -> Trace:
+def read_trace(files: Sequence[Path]) -> CapturedTables:
     """Connections and subflows in captures, by `mptrace`.
 
     Raises:
@@ -32,7 +30,7 @@ def read_trace(files: Sequence[Path]) -> Trace:
             exit_code_found=done.returncode,
             stderr=done.stderr,
         )
-    found: Trace = json.loads(done.stdout)
+    found: CapturedTables = json.loads(done.stdout)
     return found
 
 
@@ -51,7 +49,7 @@ def traffic(
     }
 
 
-def count_subflows(subflows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+def count_subflows(subflows: Iterable[SubflowRow]) -> dict[str, dict[str, int]]:
     """Per interface: established subflows, and bytes up and down."""
     counts: dict[str, dict[str, int]] = {}
     for flow in subflows:

@@ -35,6 +35,10 @@ class TransportRecord(_Record):
     colour: str
     marker: str
     title: str
+    paths: tuple[str, ...] | None = None
+    """Interfaces that one connection uses while no path fails; None: of an mplab that did not write them."""
+    sessions: bool | None = None
+    """Application connections share lasting connections to the proxy, one per interface; None: as of `paths`."""
 
 
 class DirectionRecord(_Record):

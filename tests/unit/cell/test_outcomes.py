@@ -10,7 +10,7 @@ import pytest
 from mplab.base.errors import CheckError, DeviceError, InvalidCellError, StepError
 from mplab.lab.android import AndroidSide, LookPart, PhoneLook
 from tests.fakes.bench import CellBench, experiment_text
-from tests.fakes.lab import FakePart, trace_of
+from tests.fakes.lab import FakePart, connection_using, trace_of
 from tests.fakes.scenario import CheckingScenario
 
 Arrange = Callable[[CellBench], object]
@@ -29,9 +29,7 @@ def links(**counters: int) -> Arrange:
 
 
 def proxy_uses(*algorithms: str) -> Arrange:
-    return lambda bench: bench.lab.proxy.records.extend(
-        {"event": "connection", "congestion_control": name} for name in algorithms
-    )
+    return lambda bench: bench.lab.proxy.records.extend(connection_using(name) for name in algorithms)
 
 
 def shows(*interfaces: str, mptcp: bool = False) -> Arrange:
@@ -123,7 +121,7 @@ def test_a_scenario_may_find_a_cell_invalid_at_any_step(
 
 
 def test_every_reason_is_there(bench: CellBench) -> None:
-    bench.lab.proxy.records.append({"event": "connection", "congestion_control": "bbr"})
+    bench.lab.proxy.records.append(connection_using("bbr"))
     bench.lab.shaper.moved["wlan0.up.dropped_memory"] = 1
     shows("wlan0", "rmnet0")(bench)
     part(WAY)(bench)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mplab.format.captured import ConnectionRow, SubflowRow
 from mplab.format.manifest import CellRecord
 from tests.fakes.bench import CellBench, RunBench, experiment_text
 
@@ -61,11 +62,11 @@ def test_the_proof_holds_what_the_transport_counted(bench: CellBench) -> None:
 
 
 def test_a_connection_from_before_the_captures_is_no_evidence(bench: CellBench) -> None:
-    old = {"connection_id": 2, "syn_seen": False, "kind": "mptcp", "fallback": False}
-    flow = {"connection_id": 2, "interface": "rmnet0", "payload_up": 9, "payload_down": 9}
     own = bench.lab.trace
     bench.run()
     found = bench.lab.read_trace([bench.directory / "phone-wlan0.pcapng"])
+    old: ConnectionRow = {**found["connections"][0], "connection_id": 2, "syn_seen": False, "kind": "mptcp"}
+    flow: SubflowRow = {**found["subflows"][0], "connection_id": 2, "interface": "rmnet0"}
     bench.lab.trace = {
         "connections": [*found["connections"], old],
         "subflows": [*found["subflows"], flow],
@@ -91,7 +92,7 @@ def test_congestion_control_of_all_senders_is_kept(bench: CellBench) -> None:
 
 
 def test_the_proxys_log_of_the_cell_is_kept(bench: CellBench) -> None:
-    bench.lab.proxy.records = [{"event": "session", "congestion_control": "cubic"}]
+    bench.lab.proxy.records = [{"event": "session"}]
     bench.run()
     assert lines(bench.directory / "logs" / "proxy.jsonl") == bench.lab.proxy.records
 

@@ -23,7 +23,6 @@ from mplab.drivers.phone.adb import AdbPhone, AdbServer
 from mplab.drivers.phone.adb.kernel import read_kernel
 from mplab.drivers.phone.adb.mptcp import keep_mptcp
 from mplab.drivers.phone.adb.open import settings_of
-from mplab.drivers.phone.adb.probe import missing_mptcp
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.sound import SoundCard
@@ -34,7 +33,6 @@ from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mptcp import Mptcp
 from mplab.drivers.ui import UiFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
@@ -110,8 +108,8 @@ class BenchLab(AndroidLab, BaseLab):
         Raises:
             DeviceError: the phone's kernel has not what the transport needs.
         """
-        if isinstance(transport, Mptcp) and (problem := missing_mptcp(read_kernel(self.phone))):
-            raise DeviceError(self.phone.label, f"no Multipath TCP: {problem}")
+        if problem := transport.missing_on_phone(partial(read_kernel, self.phone)):
+            raise DeviceError(self.phone.label, problem)
         return super().set_up_transport(transport, logs=logs, undo=undo)
 
     def describe(self) -> Mapping[str, Any]:

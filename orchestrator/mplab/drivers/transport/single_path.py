@@ -1,15 +1,18 @@
 """Single-path TCP: one plain TCP connection per application connection, bound to one interface."""
 
 from collections.abc import Mapping
-from typing import Any
+
+from pydantic import BaseModel
 
 from mplab.base.paths import WLAN
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
-from mplab.drivers.transport.protocol import AgentSettings, Evidence
+from mplab.drivers.transport.driver import TransportDriver
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck
 
 
-class SinglePathTcp:
+class SinglePathTcp(Transport):
     """`Transport` over one interface.
 
     Args:
@@ -38,7 +41,7 @@ class SinglePathTcp:
         """Plain TCP, bound."""
         return AgentSettings("tcp", self._device)
 
-    def check_active(self, active: Mapping[str, Any]) -> list[str]:
+    def check_active(self, active: ActiveCheck) -> list[str]:
         """The test connection is plain TCP from this interface's address."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was asked"]
@@ -65,3 +68,14 @@ class SinglePathTcp:
         if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
             return ["Multipath TCP was negotiated, single-path TCP was asked"]
         return []
+
+
+class SinglePathDriver(TransportDriver):
+    """Driver of `SinglePathTcp` over the first interface of `paths`."""
+
+    def open(
+        self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> Transport:
+        """See `TransportDriver`."""
+        device = self.paths[0]
+        return SinglePathTcp(device, interfaces[device])

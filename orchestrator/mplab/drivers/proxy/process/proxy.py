@@ -3,9 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from mplab.base.endpoints import Endpoints
+from mplab.base.endpoints import PORTS, Endpoints
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.programs import MPFLEX
@@ -13,6 +12,7 @@ from mplab.base.ready import wait_ready
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.counters import parse_netstat
 from mplab.drivers.proxy.settings import proxy_settings
+from mplab.format.agentlog import LogRecord, SessionSettings
 
 
 class ProcessProxy:
@@ -50,7 +50,7 @@ class ProcessProxy:
         self._interface = interface
         self._endpoints = endpoints
         self._ports = ports
-        self._session: Mapping[str, Any] = {}
+        self._session: SessionSettings = {}
         self._process: NodeProcess | None = None
 
     @property
@@ -79,25 +79,19 @@ class ProcessProxy:
         wait_ready(self._process, log, name="mpflex proxy", since=before)
 
     def _listen(self) -> dict[str, str]:
-        listen = {
-            "tcp": self._endpoints.tcp,
-            "mpflex": self._endpoints.mpflex,
-            "mpflex_plain": self._endpoints.mpflex_plain,
-        }
-        if Path("/proc/sys/net/mptcp/enabled").exists():
-            listen["mptcp"] = self._endpoints.mptcp
-        return listen
+        kernel_mptcp = Path("/proc/sys/net/mptcp/enabled").exists()
+        return {name: self._endpoints.listener(name) for name in PORTS if kernel_mptcp or name != "mptcp"}
 
     def stop(self) -> None:
         """End it."""
         if self._process is not None:
             self._process.stop()
 
-    def use(self, session: Mapping[str, Any]) -> None:
+    def use(self, session: SessionSettings) -> None:
         """Start again with other settings for sessions, unless it has these; without any, nothing changes."""
         if session and session != self._session:
             self.stop()
-            self._session = dict(session)
+            self._session = session
             self.start()
 
     def revive(self) -> list[str]:
@@ -114,16 +108,11 @@ class ProcessProxy:
             words = last_words(self._logs / "proxy.log")
             raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
 
-    def status(self) -> Mapping[str, Any]:
-        """Whether it runs."""
-        running = self._process is not None and self._process.poll() is None
-        return {"running": running, "listen": list(self._listen().values())}
-
     def log_end(self) -> int:
         """The size of the log, bytes."""
         return self._log_file.stat().st_size if self._log_file.exists() else 0
 
-    def logs_since(self, mark: int) -> list[dict[str, Any]]:
+    def logs_since(self, mark: int) -> list[LogRecord]:
         """The whole lines after `mark` bytes."""
         if not self._log_file.exists():
             return []

@@ -1,17 +1,18 @@
 """Kernel Multipath TCP (RFC 8684): one MPTCP connection per application connection, subflows on both interfaces."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
-from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from mplab.base.outages import Disturbances
 from mplab.base.paths import INTERFACES, WLAN
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
-from mplab.drivers.transport.protocol import AgentSettings, Evidence
+from mplab.drivers.phone.kernel import KernelMptcp
+from mplab.drivers.transport.mptcp.options import MptcpOptions
+from mplab.drivers.transport.mptcp.phones import cell_problem_of
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck
+from mplab.format.captured import ConnectionRow, SubflowRow
 
 _SUBFLOW_LIMIT = 4
 _LONG_CONNECTION_BYTES = 256_000
@@ -26,33 +27,10 @@ _FALLBACK_COUNTERS = (
     "MPTcpExt.InfiniteMapRx",
     "MPTcpExt.DSSCorruptionFallback",
 )
-NO_SECOND_SUBFLOW = "without root there is no second subflow: no MPTCP endpoint can be added"
-
-BLACKHOLE_TIMEOUT = Path("/proc/sys/net/mptcp/blackhole_timeout")
+_BLACKHOLE_TIMEOUT = "/proc/sys/net/mptcp/blackhole_timeout"
 
 
-class MptcpOptions(BaseModel):
-    """Options of ``mptcp`` in an experiment file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    primary: Literal["wifi", "lte"] = Field(
-        default="wifi", description="the interface of the initial subflow (default route)"
-    )
-    mode: Literal["full-mesh", "backup"] = Field(
-        default="full-mesh",
-        description="full-mesh: both paths carry data; backup: the other path only when the primary fails",
-    )
-
-
-def missing_reason() -> str:
-    """Why this kernel has no Multipath TCP, or ""."""
-    if Path("/proc/sys/net/mptcp/enabled").exists():
-        return ""
-    return "this kernel has no Multipath TCP (no net.mptcp.enabled; it needs Linux 5.6 or later with CONFIG_MPTCP)"
-
-
-class Mptcp:
+class Mptcp(Transport):
     """`Transport` over both interfaces."""
 
     def __init__(self, options: MptcpOptions, interfaces: Mapping[str, str]) -> None:
@@ -76,7 +54,7 @@ class Mptcp:
             lambda: phone.ip("mptcp endpoint flush", "mptcp limits set subflow 0 add_addr_accepted 0"),
         )
         phone.sysctl({"net.mptcp.enabled": 1})
-        if phone.shell(["test", "-e", str(BLACKHOLE_TIMEOUT)], check=False).exit_code == 0:
+        if phone.shell(["test", "-e", _BLACKHOLE_TIMEOUT], check=False).exit_code == 0:
             # Without it, SYNs that an outage swallows would turn MPTCP off for an hour, and for the cells that follow.
             phone.sysctl({"net.mptcp.blackhole_timeout": 0})
         endpoints = [
@@ -90,11 +68,16 @@ class Mptcp:
             *endpoints,
         )
 
+    def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
+        """See `Transport`."""
+        problem = cell_problem_of(read_kernel())
+        return f"no Multipath TCP: {problem}" if problem else ""
+
     def agent_settings(self) -> AgentSettings:
         """MPTCP sockets that follow the routes."""
-        return AgentSettings("mptcp", "")
+        return AgentSettings("mptcp", listener="mptcp")
 
-    def check_active(self, active: Mapping[str, Any]) -> list[str]:
+    def check_active(self, active: ActiveCheck) -> list[str]:
         """The test connection is MPTCP with a subflow from every interface."""
         if not active.get("mptcp"):
             return ["the test connection was plain TCP, Multipath TCP was asked"]
@@ -149,10 +132,10 @@ class Mptcp:
             return [f"{carried} bytes went over the backup path while the primary path was up"]
         return []
 
-    def _begun_in_outage(self, row: Mapping[str, Any], story: Disturbances) -> bool:
+    def _begun_in_outage(self, row: ConnectionRow | SubflowRow, story: Disturbances) -> bool:
         """Whether it began while the primary path was out: it goes another way, or its SYNs are lost."""
         return bool(story.outages) and story.out(self._primary, _begin_s(row))
 
 
-def _begin_s(row: Mapping[str, Any]) -> float:
+def _begin_s(row: ConnectionRow | SubflowRow) -> float:
     return float(row["start_ns"]) / 1e9

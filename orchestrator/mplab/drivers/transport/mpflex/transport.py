@@ -2,38 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from mplab.base.outages import Disturbances
 from mplab.base.paths import INTERFACES, RMNET, WLAN
-from mplab.base.programs import CHECKOUT
-from mplab.base.suggest import unknown
-from mplab.base.undo import UndoStack
-from mplab.drivers.phone import Phone
-from mplab.drivers.transport.protocol import AgentSettings, Evidence
-from mplab.format.units import SizeBytes
-from mplab.userfiles.resolve import Look
+from mplab.drivers.transport.mpflex.options import PINNED, POLICIES_DIR, TRIGGERS, MpflexOptions
+from mplab.drivers.transport.mpflex.session import session_summary
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck, ConnectionRecord, LogRecord, PathRecord, SessionSummary
 
-Scheduler = Literal["earliest", "minrtt", "txdelay", "roundrobin", "redundant", "backup", "single"]
-Trigger = Literal["tail", "stall", "buffer"]
-Feeding = Literal["late", "buffered"]
-
-LOOKS: Mapping[str, Look] = {
-    "earliest": Look("MPFlex", "#D55E00", "^"),
-    "minrtt": Look("MPFlex min-RTT", "#CC79A7", "v"),
-    "txdelay": Look("MPFlex TxDelay", "#56B4E9", "P"),
-    "roundrobin": Look("MPFlex round robin", "#7F7F7F", "X"),
-    "redundant": Look("MPFlex redundant", "#8C564B", "<"),
-    "backup": Look("MPFlex backup", "#17BECF", ">"),
-    "single": Look("MPFlex single path", "#BCBD22", "h"),
-}
-"""How each scheduler is drawn."""
-
-_TRIGGERS: tuple[Trigger, ...] = ("tail", "stall", "buffer")
 _TROUBLES = frozenset({"stalled", "ended", "failed"})
 """What happens to a path in a cell in which nobody asked for it."""
 
@@ -44,9 +22,6 @@ the first to know."""
 _REPLACING_S = 1.0
 """The end of a path and the beginning of the one that takes its place are told so close to each other."""
 
-_PINNED = frozenset({"backup", "single"})
-"""Schedulers that use one path as long as it works."""
-
 _LONG_CONNECTION_BYTES = 256_000
 """A connection that carried so much filled the congestion window of every path more than once…"""
 
@@ -55,60 +30,8 @@ _LONG_CONNECTION_BPS = 150_000
 
 _KINDS: Mapping[str, str] = {"wifi": WLAN, "cellular": RMNET}
 
-POLICIES_DIR = CHECKOUT / "mpflex" / "policies"
 
-
-def policy_names() -> list[str]:
-    """The rule files that come with mpflex, sorted."""
-    return sorted(path.stem for path in POLICIES_DIR.glob("*.yaml"))
-
-
-def _policy_name(name: str) -> str:
-    """A name that can be one: whether there is such a file is looked up in the run's folder, too."""
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise ValueError(unknown("policy", name, policy_names()))
-    return name
-
-
-Policy = Annotated[str, AfterValidator(_policy_name), WithJsonSchema({"type": "string", "enum": policy_names()})]
-
-
-class MpflexOptions(BaseModel):
-    """Options of ``mpflex`` in an experiment file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    scheduler: Scheduler = Field(default="earliest", description="which path a message takes; mpflex:NAME says it, too")
-    primary: Literal["wifi", "lte"] | None = Field(
-        default=None, description="the path of the schedulers single and backup; wifi when left out"
-    )
-    plain: bool = Field(default=False, description="paths without TLS, for measurements")
-    reinjection: tuple[Trigger, ...] = Field(
-        default=_TRIGGERS, description="which late messages are copied to another path; [] for none"
-    )
-    policy: Policy | None = Field(
-        default=None, description="rule file in mpflex/policies that decides over each connection; none when left out"
-    )
-    feeding: Feeding = Field(
-        default="late",
-        description="what the TCP of a path is given: what it can send at once, or as much as its send buffer takes",
-    )
-    send_buffer: Annotated[SizeBytes, Field(ge=16 << 10, le=1 << 26)] | None = Field(
-        default=None, description="of each path, with the feeding buffered; 256 KiB when left out"
-    )
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.primary is not None and self.scheduler not in _PINNED:
-            raise ValueError(f"scheduler '{self.scheduler}' has no 'primary' path: only single and backup have")
-        if len(set(self.reinjection)) < len(self.reinjection):
-            raise ValueError("'reinjection' has the same entry twice")
-        if self.send_buffer is not None and self.feeding != "buffered":
-            raise ValueError(f"the feeding '{self.feeding}' fills no send buffer: 'send_buffer' needs buffered")
-        return self
-
-
-class Mpflex:
+class Mpflex(Transport):
     """`Transport` over a session with a path on every interface.
 
     Args:
@@ -130,9 +53,6 @@ class Mpflex:
         """One path per interface."""
         return len(self._interfaces)
 
-    def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Nothing: the agent binds each path to its interface."""
-
     def _policy(self) -> str | None:
         """The rule file's content; None: no policy."""
         if self._options.policy is None:
@@ -146,19 +66,20 @@ class Mpflex:
         options = self._options
         return AgentSettings(
             "mpflex",
-            "",
+            listener="mpflex_plain" if options.plain else "mpflex",
             paths=tuple(sorted(self._interfaces, key=lambda device: device != self._primary)),
             plain=options.plain,
             policy=self._policy(),
             session={
                 "scheduler": options.scheduler,
-                "reinjection": {trigger: trigger in options.reinjection for trigger in _TRIGGERS},
+                "reinjection": {trigger: trigger in options.reinjection for trigger in TRIGGERS},
                 "feeding": options.feeding,
                 "send_buffer_bytes": options.send_buffer or 0,
             },
+            datagrams=True,
         )
 
-    def check_active(self, active: Mapping[str, Any]) -> list[str]:
+    def check_active(self, active: ActiveCheck) -> list[str]:
         """The test session had a path on every interface, private unless asked otherwise."""
         if active.get("transport") != "mpflex":
             return [f"the test connection was {active.get('transport')}, mpflex was asked"]
@@ -181,6 +102,10 @@ class Mpflex:
         prove_streams = self._prove_streams if self._options.policy is None else self._prove_ruled_streams
         reasons = [*self.check_active(evidence.active), *self._prove_paths(evidence), *prove_streams(evidence)]
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
+
+    def summarise(self, agent: Sequence[LogRecord], proxy: Sequence[LogRecord]) -> SessionSummary:
+        """See `Transport`: `session_summary`."""
+        return session_summary(agent, proxy)
 
     def _prove_paths(self, evidence: Evidence) -> list[str]:
         """Why the paths were not there all the time."""
@@ -206,7 +131,7 @@ class Mpflex:
         streams = [event for event in evidence.log if event["event"] == "connection"]
         if not streams:
             return ["the agent's log has no connection"]
-        if self._options.scheduler in _PINNED:
+        if self._options.scheduler in PINNED:
             elsewhere = sum(
                 path["bytes_in"] + path["bytes_out"] + path["copies_out"]
                 for stream in streams
@@ -237,13 +162,13 @@ class Mpflex:
             reasons += self._prove_scheme(stream, evidence.disturbances)
         return list(dict.fromkeys(reasons))
 
-    def _prove_scheme(self, stream: Mapping[str, Any], disturbances: Disturbances) -> list[str]:
+    def _prove_scheme(self, stream: ConnectionRecord, disturbances: Disturbances) -> list[str]:
         scheme = read_scheme(stream["scheme"], self._interfaces)
         used = _carriers(stream)
         rule = f"rule '{stream.get('rule', '')}' ({stream['scheme']})"
         if strange := sorted(used - scheme.active - scheme.backup):
             return [f"a connection of {rule} went over {', '.join(strange)}"]
-        spread = (self._options.scheduler if scheme.scheduler == "default" else scheme.scheduler) not in _PINNED
+        spread = (self._options.scheduler if scheme.scheduler == "default" else scheme.scheduler) not in PINNED
         long = _is_long(stream)
         missing = sorted(scheme.active - used)
         if spread and long and missing and not _excused(missing, stream, disturbances):
@@ -263,7 +188,7 @@ class Mpflex:
         ]
 
 
-def _is_long(stream: Mapping[str, Any]) -> bool:
+def _is_long(stream: ConnectionRecord) -> bool:
     """Whether one path cannot have been enough for a stream all the time."""
     size = stream["bytes_up"] + stream["bytes_down"]
     return bool(size >= _LONG_CONNECTION_BYTES and 8 * size >= _LONG_CONNECTION_BPS * stream.get("duration_s", 0.0))
@@ -293,34 +218,7 @@ def _named_paths(text: str) -> frozenset[str]:
     return frozenset(_KINDS.get(name, name) for name in names if name)
 
 
-def session_summary(agent: Iterable[Mapping[str, Any]], proxy: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What each path of a session carried for its streams, from the logs of both sides; {} without a session.
-
-    Args:
-        agent: records of the agent's log.
-        proxy: those of the proxy's, of the same cell.
-
-    Returns:
-        ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``: bytes of streams, each once, and of
-        copies. ``events``: what happened to the paths.
-    """
-    paths: dict[str, Counter[str]] = {}
-    events = []
-    for direction, records in (("up", agent), ("down", proxy)):
-        for record in records:
-            if record["event"] == "path" and direction == "up":
-                kept = ("t", "what", "interface", "incarnation", "error")
-                events.append({name: record[name] for name in kept if name in record})
-            for path in record.get("paths", ()) if record["event"] == "connection" else ():
-                counts = paths.setdefault(path["interface"], Counter())
-                counts[f"bytes_{direction}"] += path["bytes_out"]
-                counts[f"copied_{direction}"] += path["copies_out"]
-    names = ("bytes_up", "bytes_down", "copied_up", "copied_down")
-    summary = {interface: {name: counts[name] for name in names} for interface, counts in sorted(paths.items())}
-    return {"paths": summary, "events": events} if summary or events else {}
-
-
-def _asked_for(event: Mapping[str, Any], evidence: Evidence) -> bool:
+def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
     """Whether a path had trouble because the experiment asked for it."""
     device, story = event["interface"], evidence.disturbances
     if event["what"] == "stalled":
@@ -330,7 +228,7 @@ def _asked_for(event: Mapping[str, Any], evidence: Evidence) -> bool:
     return story.out(device, event["t"]) or (_may_stall(device, evidence) and _replaced(event, evidence.log))
 
 
-def _replaced(event: Mapping[str, Any], log: Iterable[Mapping[str, Any]]) -> bool:
+def _replaced(event: PathRecord, log: Iterable[LogRecord]) -> bool:
     """Whether a path ended because it was stalled and has been set up anew."""
     return (
         event["what"] == "ended"
@@ -350,12 +248,12 @@ def _may_stall(device: str, evidence: Evidence) -> bool:
     return device in evidence.lossy or device in evidence.disturbances.reshaped
 
 
-def _excused(missing: Iterable[str], stream: Mapping[str, Any], story: Disturbances) -> bool:
+def _excused(missing: Iterable[str], stream: ConnectionRecord, story: Disturbances) -> bool:
     """Whether a stream could not use an interface because the experiment had taken it away."""
     return bool(story.outages) and story.excuse(missing, stream["opened"], stream["opened"] + stream["duration_s"])
 
 
-def _carriers(stream: Mapping[str, Any]) -> set[str]:
+def _carriers(stream: ConnectionRecord) -> set[str]:
     """The interfaces that carried bytes of a stream."""
     return {path["interface"] for path in stream.get("paths", ()) if path["bytes_in"] + path["bytes_out"] > 0}
 

@@ -6,12 +6,12 @@ cellular carries stay there until they end.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from mplab.base.outages import Disturbances
 from mplab.base.paths import WLAN
 from mplab.drivers.transport.protocol import AgentSettings, Evidence
-from mplab.drivers.transport.sptcp import SinglePathTcp
+from mplab.drivers.transport.single_path import SinglePathTcp
+from mplab.format.captured import SubflowRow
 
 
 class DefaultRouteTcp(SinglePathTcp):
@@ -26,7 +26,7 @@ class DefaultRouteTcp(SinglePathTcp):
 
     def agent_settings(self) -> AgentSettings:
         """Plain TCP that follows the routes."""
-        return AgentSettings("tcp", "")
+        return AgentSettings("tcp")
 
     def prove(self, evidence: Evidence) -> list[str]:
         """Every captured connection is plain TCP, and began over WiFi unless the interface was down at that moment."""
@@ -48,7 +48,7 @@ class DefaultRouteTcp(SinglePathTcp):
         return reasons + self._prove_plain(evidence)
 
 
-def _leads_elsewhere(story: Disturbances, device: str, flow: Mapping[str, Any]) -> bool:
+def _leads_elsewhere(story: Disturbances, device: str, flow: SubflowRow) -> bool:
     """Whether the default route went over another interface than `device` when a connection began.
 
     A path whose radio is off is still the default route: that it carries nothing is for the connections to find out.
