@@ -123,12 +123,11 @@ def run(
     mark = lab.services.mark(scenario.services)
     began, error = time.monotonic(), ""
     try:
-        try:
-            scenario.prepare(context, given)
-            scenario.run(context, given)
-        finally:
-            mark.keep(cell_dir / "logs")
-            scenario.clean_up(context, given)
+        with scenario.open(context, given) as session:
+            try:
+                session.run()
+            finally:
+                mark.keep(cell_dir / "logs")
     except MplabError as failure:
         error = str(failure)
     told = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}

@@ -15,13 +15,14 @@ from PIL import Image
 from mplab.base.errors import StepError
 from mplab.base.programs import APPIUM_DIR, NSENTER
 from mplab.device import Device, DeviceSettings
-from mplab.drivers.ui import AppState, Selector
+from mplab.drivers.ui import AppState
 from mplab.drivers.ui.android import AndroidSettings, AndroidUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.hierarchy import parse_hierarchy
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import sample
 from mplab.userfiles.app import load_android_app
 

@@ -38,12 +38,13 @@ from mplab.base.programs import (
 )
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.phone import CommandResult
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.factory import ChromiumUiFactory
 from mplab.drivers.ui.state import proved_clean
+from mplab.format.selector import Selector
 from mplab.format.sites import DNS_ADDRESS, NETWORK
 from mplab.lab.catalog import load_scenario
 from mplab.scenarios.base import Context
@@ -177,12 +178,8 @@ else:
             rng = Random(1)  # noqa: S311
             context = Context(phone, open_ui, observe, rng, tmp_path, tmp_path, 100.0, tools)
             scenario = load_scenario(name)
-            parameters = scenario.parameters.model_validate(given)
-            scenario.prepare(context, parameters)
-            try:
-                scenario.run(context, parameters)
-            finally:
-                scenario.clean_up(context, parameters)
+            with scenario.open(context, scenario.parameters.model_validate(given)) as session:
+                session.run()
             return observations
 
         return run

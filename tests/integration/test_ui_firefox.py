@@ -15,10 +15,10 @@ import pytest
 
 from mplab.base.errors import StepError
 from mplab.base.programs import FIREFOX
-from mplab.drivers.ui import Selector
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.firefox_factory import FirefoxUiFactory
 from mplab.drivers.ui.state import proved_clean
+from mplab.format.selector import Selector
 
 PAGE = """<!doctype html><h1>x y</h1><script src=b.js></script><input id=i><a id=a onclick='window.z = 1'>go</a>"""
 KEEP = """

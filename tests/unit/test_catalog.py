@@ -29,8 +29,8 @@ def test_a_folder_that_is_not_there_is_named() -> None:
 
 def test_orchestrator_and_analysis_share_the_folders_in_one_process() -> None:
     code = (
-        "from mplab.analysis.plugins import load; load('web', None);"
+        "from mplab.analysis.plugins import load; load('web');"
         "from mplab.lab.catalog import load_scenario; load_scenario('web'); load_scenario('download');"
-        "load('download', None)"
+        "load('download')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,9 @@ from mplab.base.errors import CheckError, DeviceError, StepError
 from mplab.base.undo import UndoStack
 from mplab.cell.cell import Cell, CellReport
 from mplab.lab.android import PhoneLook
-from mplab.scenarios.base import Checking
+from mplab.lab.catalog import load_scenario, scenario_names
+from mplab.scenarios.base import Parameters
+from tests.unrun_scenario import UnrunScenario
 
 
 class Lab:
@@ -25,8 +27,9 @@ class Lab:
         return SimpleNamespace(start=lambda: self.done.append("agent started"))
 
 
-class Scenario:
+class Checking(UnrunScenario):
     def __init__(self, lab: Lab, error: Exception | None) -> None:
+        super().__init__("checking", Parameters, 5.0)
         self._lab, self._error = lab, error
 
     def check(self, context: Any, parameters: Any) -> None:
@@ -36,13 +39,11 @@ class Scenario:
 
 
 def check(lab: Lab, folder: Path, error: Exception | None) -> None:
-    scenario = Scenario(lab, error)
-    assert isinstance(scenario, Checking)
     cell: Any = Cell.__new__(Cell)
     cell._lab, cell._transport = lab, None
-    cell._job = SimpleNamespace(directory=folder)
+    cell._job = SimpleNamespace(directory=folder, scenario=Checking(lab, error))
     cell._use = SimpleNamespace(label="calls", parameters="parameters")
-    cell._check(scenario, SimpleNamespace(time_limit_s=5.0))
+    cell._check(SimpleNamespace(time_limit_s=5.0))
 
 
 IN_ORDER = ["agent started", "checked parameters", "agent stopped"]
@@ -83,8 +84,10 @@ def test_a_scenario_may_find_a_cell_invalid_at_any_step(error: Exception, outcom
     assert (report.outcome, report.reasons, undone) == (outcome, [str(error)], ["browsers"])
 
 
-def test_a_scenario_without_it_is_none_that_checks() -> None:
-    assert not isinstance(SimpleNamespace(run=None), Checking)
+def test_only_a_scenario_that_overrides_it_checks() -> None:
+    assert Checking(Lab(), None).checks
+    assert not UnrunScenario("download", Parameters, 5.0).checks
+    assert {name for name in scenario_names() if load_scenario(name).checks} == {"call"}
 
 
 def test_a_part_of_the_lab_that_was_lost_is_named_before_what_the_cell_met() -> None:

@@ -97,7 +97,7 @@ class Registry:
 
     @cached_property
     def plugins(self) -> Mapping[str, Plugin]:
-        """Name → plug-in, sorted by name.
+        """Name → plug-in, sorted by name; entry points are read once, see `refresh`.
 
         Raises:
             InputError: two distributions register the same name.
@@ -112,6 +112,11 @@ class Registry:
                         f"{plugin.distribution} ({plugin.module}). Remove one of them"
                     )
         return dict(sorted(registered.items()))
+
+    def refresh(self) -> None:
+        """Read the entry points again when they are next needed: a distribution was installed or removed."""
+        importlib.invalidate_caches()
+        vars(self).pop("plugins", None)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, sorted."""

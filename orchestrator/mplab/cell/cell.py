@@ -42,7 +42,7 @@ from mplab.format.manifest import Outcome
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
 from mplab.lab.protocol import Lab
-from mplab.scenarios.base import Checking, Context, Scenario, browser_of, cpus_of
+from mplab.scenarios.base import AnyScenario, Context
 from mplab.scenarios.base.protocol import AppFactory, Tools
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment, ScenarioUse
@@ -109,7 +109,7 @@ class CellJob:
 
     spec: CellSpec
     experiment: Experiment
-    scenario: Scenario
+    scenario: AnyScenario
     directory: Path
     attempt: int
     on_step: Callable[[str], object]
@@ -183,14 +183,16 @@ class Cell:
             if lab.android is not None:
                 self._step("phone", partial(self._look_at_android, lab.android, cleaning))
             context = self._context(observe)
-            cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
             self._step("services", lambda: lab.services.check(job.scenario.services))
-            for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin_logs())):
-                cleaning.callback(partial(mark.keep, job.directory / "logs"))
-            if isinstance(scenario := job.scenario, Checking):
-                self._step("check", partial(self._check, scenario, context))
-            with self._apps.kept_on_failure():
-                self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
+            with ExitStack() as logs:
+                for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin_logs())):
+                    logs.callback(partial(mark.keep, job.directory / "logs"))
+                if job.scenario.checks:
+                    self._step("check", partial(self._check, context))
+                opening = job.scenario.open(context, self._use.parameters)
+                with self._apps.kept_on_failure():
+                    session = self._step("prepare", lambda: cleaning.enter_context(opening))
+                cleaning.push(logs.pop_all())  # the session reads the logs when it ends
             self._step("shape", self._shape)
             self._step("probe", self._probe)
             agent = self._agent = self._step("transport", self._set_up_transport)
@@ -207,7 +209,7 @@ class Cell:
             changes = self._changes(observe)
             limit = _time_limit(context.time_limit_s, self._use.label)
             with changes, self._host_load(), self._apps.kept_on_failure(), limit:
-                self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
+                self._step("scenario", session.run)
             after = self._counters()
             observe("traffic", interfaces=traffic(before["phone"], after["phone"], lab.phone.interfaces))
             agent.check_alive()
@@ -236,7 +238,7 @@ class Cell:
     @contextmanager
     def _host_load(self) -> Iterator[None]:
         """Record how busy the host is meanwhile; flag the cell when that is too much for the scenario."""
-        needed, cpus = cpus_of(self._job.scenario), os.cpu_count() or 1
+        needed, cpus = self._job.scenario.cpus, os.cpu_count() or 1
         before = load.sample()
         try:
             yield
@@ -279,7 +281,7 @@ class Cell:
         # Without payload in the captures there is nothing that the keys would open.
         keep = node == "phone" and self._job.experiment.capture == "payload"
         keys = directory / "logs" / TLS_KEYS if keep else None
-        browser = browser_of(self._job.scenario)
+        browser = self._job.scenario.browser
         console = ConsoleLog(directory / "logs" / f"console-{node}.jsonl")
         screenshots = directory / SCREENSHOTS[node]
         opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
@@ -329,14 +331,14 @@ class Cell:
         except DeviceError as error:
             self.report.warnings.append(f"no film, or not all of it: {error}")
 
-    def _check(self, scenario: Checking, context: Context) -> None:
+    def _check(self, context: Context) -> None:
         """The scenario's own check: the cell's transport over open links, with an agent of its own."""
         logs = self._job.directory / "logs" / "check"
         logs.mkdir(parents=True)
         with UndoStack() as undo:
             self._lab.set_up_transport(self._transport, logs=logs, undo=undo).start()
             with _time_limit(context.time_limit_s, f"{self._use.label}: check"):
-                scenario.check(context, self._use.parameters)
+                self._job.scenario.check(context, self._use.parameters)
 
     def _shape(self) -> None:
         self._undo.register("links", self._lab.shaper.clear)

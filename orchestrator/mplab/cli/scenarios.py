@@ -12,7 +12,7 @@ from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.record import record
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
-from mplab.scenarios.base import Scenario, cpus_of
+from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.explain import parameters_of
 
 app = typer.Typer(
@@ -133,7 +133,7 @@ def describe_all() -> list[dict[str, Any]]:
     ]
 
 
-def _describe(scenario: Scenario) -> dict[str, Any]:
+def _describe(scenario: AnyScenario) -> dict[str, Any]:
     try:
         defaults = scenario.parameters()
     except ValidationError:  # some have no default
@@ -144,7 +144,7 @@ def _describe(scenario: Scenario) -> dict[str, Any]:
         "name": scenario.name,
         "title": scenario.title,
         "needs_ui": scenario.needs_ui,
-        "cpus": cpus_of(scenario),
+        "cpus": scenario.cpus,
         "services": list(scenario.services),
         "programs": sorted({program.name for program in programs_of(scenario)}),
         "time_limit_s": limit_s,

@@ -16,7 +16,7 @@ from mplab.cli.main import app
 from mplab.lab.catalog import catalog
 from mplab.run.junit import junit_xml
 from mplab.userfiles.resolve import load_experiment
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 NIGHTS = 5
 BUDGETS: list[dict[str, Any]] = [
@@ -33,12 +33,12 @@ def mplab(*arguments: str) -> Result:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs; in the last one Multipath TCP is slower."""
     folder = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, toy_scenario(tmp_path_factory.mktemp("toy")):
         patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
         for day in range(1, NIGHTS + 1):
             slower = {"mptcp": 1.4} if day == NIGHTS else {}
             builder = Synthetic(folder, day=day, slower=slower, labels=["1 MB"], repetitions=5, budgets=BUDGETS)
-            analyze(builder.build(), scenario_folders=builder.scenario_folders)
+            analyze(builder.build())
     return folder
 
 
@@ -60,9 +60,9 @@ def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:
 
 def test_runs_without_a_common_series_end_with_the_gates_exit_code(runs: Path, tmp_path: Path) -> None:
     other = Synthetic(tmp_path, name="other", links=["renamed"], repetitions=2)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, toy_scenario(tmp_path / "toy"):
         patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-        analyze(other_run := other.build(), scenario_folders=other.scenario_folders)
+        analyze(other_run := other.build())
     baseline = next(runs.glob("20260904*"))
     junit = tmp_path / "compare.xml"
     shown = mplab("compare", str(baseline), str(other_run), "--junit", str(junit))

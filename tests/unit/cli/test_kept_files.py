@@ -122,5 +122,5 @@ def test_a_file_that_is_not_kept_and_has_changed_is_named(policy: Path, file: Pa
 
 def test_what_an_android_app_is_driven_by_is_such_a_file() -> None:
     (path,) = app_files("youtube")
-    assert path == "ui-scenarios/mplab/scenarios/youtube/app.yaml"
+    assert path == "ui-scenarios/youtube/app.yaml"
     assert app_files("download") == {}

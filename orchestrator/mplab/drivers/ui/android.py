@@ -11,8 +11,9 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui.dialogs import Dialog
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import find_node, package_of, title_of
-from mplab.drivers.ui.protocol import AppState, Selector
+from mplab.drivers.ui.protocol import AppState
 from mplab.drivers.ui.selectors import selector_name
+from mplab.format.selector import Selector
 
 _POLL_S = 0.1
 _FOCUS_TIMEOUT_S = 5.0

@@ -13,6 +13,8 @@ class OpenApps:
 
     def __init__(self) -> None:
         self._open: list[tuple[Path, Ui]] = []
+        self._kept: CellError | None = None
+        """The error that the apps were looked at for: on its way out of them it is met again."""
 
     def watched(self, factory: UiFactory, screenshots: Path) -> UiFactory:
         """A factory whose apps are known here for as long as they are open.
@@ -41,7 +43,19 @@ class OpenApps:
         """Keep how the apps look when the context ends with an error of the cell."""
         try:
             yield
-        except CellError:
-            for path, ui in self._open:
-                ui.keep_evidence(path)
+        except CellError as error:
+            if error is not self._kept:
+                self._kept = error
+                for path, ui in self._open:
+                    ui.keep_evidence(path)
             raise
+
+
+def keep_screen(ui: Ui, path: Path) -> None:
+    """Save the screen as `path` (PNG) and its elements beside it: evidence of what an app has said.
+
+    Raises:
+        StepError: the app does not answer.
+    """
+    ui.screenshot(path)
+    path.with_suffix(".html").write_text(ui.hierarchy())

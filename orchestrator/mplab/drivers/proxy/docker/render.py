@@ -22,6 +22,7 @@ from mplab.drivers.phone import CommandResult
 from mplab.drivers.proxy.docker.layout import PRIVATE, InImages
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.drivers.services import RunningServices, load_service, service_names
+from mplab.format import sites
 from mplab.format.sites import NETWORK
 
 VALID_FOR = timedelta(days=397)
@@ -216,7 +217,11 @@ def _key(settings: RenderSettings) -> str:
     """Name what configurations are made of: settings, templates, services, and the code that fills them in."""
     digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
     ours = CHECKOUT / "orchestrator" / "mplab" / "drivers"
-    files = [ours / "proxy" / "settings.py", Path(__file__), Path(__file__).with_name("layout.py")]
+    files = [
+        Path(sites.__file__),
+        ours / "proxy" / "settings.py",
+        *map(Path(__file__).with_name, ("render.py", "layout.py")),
+    ]
     for folder in (ours / "origin", PROXY_DIR):
         files += [path for path in folder.rglob("*") if path.suffix in {".py", ".j2", ".yaml"}]
     for path in sorted(files):
