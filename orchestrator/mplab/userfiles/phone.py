@@ -5,7 +5,6 @@ They are found by name in the registry ``mplab.phones``, and imported when a lab
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from mplab.base.errors import LabNotReadyError
@@ -76,7 +75,6 @@ class PhoneKind:
         return ""
 
 
-@cache
 def phone_kind(name: str) -> PhoneKind:
     """Return a kind of phone by the name that a lab file gives as `driver`.
 
