@@ -22,6 +22,7 @@ import psutil
 import pytest
 
 from mplab.base.errors import StepError
+from mplab.base.machine import CommandResult
 from mplab.base.programs import (
     APPIUM_DIR,
     CERTUTIL,
@@ -36,7 +37,6 @@ from mplab.base.programs import (
     Program,
 )
 from mplab.drivers.origin.origin import Origin
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.console import ConsoleLog

@@ -9,7 +9,7 @@ from mplab.cli.budgets import check_budgets
 from mplab.cli.enough import check_interval
 from mplab.cli.options import RUNS, ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption, load
 from mplab.cli.output import counted, duration, err, out, print_json, table
-from mplab.drivers.transport import missing_reason
+from mplab.drivers.transport import DRIVERS
 from mplab.format.plan import Plan, make_plan
 from mplab.lab.needs import missing_on_phone
 from mplab.lab.resources import resources_of
@@ -23,8 +23,11 @@ def plan_of(experiment: Experiment) -> Plan:
     """The plan of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
     _check_policies(experiment)
     names = {use.name for use in experiment.transports}
-    here = (lambda _name: "") if experiment.lab.real else missing_reason  # its phone's kernel is another one
-    reasons = {name: here(name) or missing_on_phone(experiment.lab, name) for name in sorted(names)}
+    real = experiment.lab.real  # its phone's kernel is another one
+    reasons = {
+        name: ("" if real else DRIVERS[name].missing_reason()) or missing_on_phone(experiment.lab, name)
+        for name in sorted(names)
+    }
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
 
 

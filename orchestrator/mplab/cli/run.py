@@ -329,7 +329,7 @@ def look_at_real_phone(use: LabUse) -> dict[str, Any]:
     """
     if not use.real:
         return {}
-    from mplab.lab.bench import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
+    from mplab.lab.phones.adb.lab import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
 
     return {"identity": look_at_phone(use)}
 

@@ -10,7 +10,7 @@ from mplab.cli.check import check_alone
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.record import record
-from mplab.drivers.transport import NAMES
+from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.explain import parameters_of
@@ -80,7 +80,7 @@ def check(
 ) -> None:
     """Run one scenario alone, once, without captures, and print its scores."""
     check_name("scenario", name, catalog().scenarios)
-    check_name("transport", transport, NAMES)
+    check_name("transport", transport, transport_names())
     condition = link_entry(link)
     found = check_alone(name, parameter or [], transport=transport, link=condition, seed=seed, folder=folder)
     if as_json:

@@ -8,7 +8,7 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.shaper.abilities import SHAPERS
-from mplab.drivers.transport.registry import INFOS
+from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
 from mplab.userfiles import appuse
 from mplab.userfiles.app import AndroidApp
@@ -125,7 +125,7 @@ class _OnDemand(Mapping[str, AnyScenario]):
 def catalog() -> Catalog:
     """Everything that is there."""
     return Catalog(
-        transports=INFOS,
+        transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,
         shapers=SHAPERS,

@@ -36,40 +36,9 @@ from mplab.userfiles.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError
 from mplab.userfiles.layers import merged, parents_of, read_layers
 from mplab.userfiles.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
 from mplab.userfiles.matrix import Matrix
+from mplab.userfiles.transport import TransportInfo
 from mplab.userfiles.variables import fill, read_given
 from mplab.userfiles.yaml import KeyPath
-
-
-@dataclass(frozen=True)
-class Look:
-    """How figures draw a transport."""
-
-    title: str
-    colour: str
-    marker: str
-
-
-@dataclass(frozen=True)
-class TransportInfo:
-    """A transport that this mplab has."""
-
-    name: str
-    title: str
-    colour: str
-    marker: str
-    options_model: type[BaseModel] | None = None
-    """Its options, with defaults; strict. None: it has no options."""
-    variant_option: str = ""
-    """The option whose value may follow the name after a colon (``mpflex:minrtt``); "": none may."""
-    variants: Mapping[str, Look] = field(default_factory=dict)
-    """Each value of that option, and how it is drawn."""
-    files: Mapping[str, Path] = field(default_factory=dict)
-    """An option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`."""
-
-    def look(self, options: BaseModel) -> Look:
-        """How it is drawn with `options`."""
-        own = Look(self.title, self.colour, self.marker)
-        return self.variants.get(getattr(options, self.variant_option, ""), own)
 
 
 @dataclass(frozen=True)
@@ -223,6 +192,8 @@ class _Resolver:
                 marker=marker,
                 title=look.title if use.label == _default_label(use.name) else f"{look.title} ({use.label})",
                 files=self._files(use, info, options),
+                paths=info.paths,
+                sessions=info.sessions,
             )
             for (use, info, options), look, (colour, marker) in zip(found, looks, styles, strict=True)
         ]

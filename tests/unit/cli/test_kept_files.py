@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,7 +11,7 @@ from mplab.base.programs import MPFLEX
 from mplab.cli.options import load
 from mplab.cli.plan import plan_of
 from mplab.cli.run import _check_unchanged, begin, changed_files, experiment_as_in
-from mplab.drivers.transport.registry import INFOS, make_transport
+from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.lab.catalog import catalog
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.appuse import app_files
@@ -38,7 +39,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The rule file of the experiment."""
     folder = tmp_path / "policies"
     folder.mkdir()
-    monkeypatch.setitem(INFOS["mpflex"].files, "policy", folder)
+    monkeypatch.setitem(cast(dict[str, Path], DRIVERS["mpflex"].files), "policy", folder)
     (folder / "rules.yaml").write_text(POLICY)
     return folder / "rules.yaml"
 

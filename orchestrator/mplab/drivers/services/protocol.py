@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.machine import CommandResult
 from mplab.base.programs import Program
 from mplab.drivers.origin.certificates import Authority
 from mplab.drivers.origin.host import Host as OriginHost
-from mplab.drivers.phone import CommandResult
 
 
 class Host(OriginHost, Protocol):
