@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from mplab.cli.check import check_alone
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.progress import RunDisplay
 from mplab.cli.record import record
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
+from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.explain import parameters_of
 
@@ -82,15 +83,22 @@ def check(
     check_name("scenario", name, catalog().scenarios)
     check_name("transport", transport, transport_names())
     condition = link_entry(link)
-    found = check_alone(name, parameter or [], transport=transport, link=condition, seed=seed, folder=folder)
+    with RunDisplay() as display:
+        found = check_alone(
+            name,
+            parameter or [],
+            transport=transport,
+            link=condition,
+            seed=seed,
+            folder=folder,
+            watch=display.watch(),
+        )
     if as_json:
         print_json(found.to_json())
     else:
         rows = table("metric", "", "value", "unit", "better")
         for row in found.scores:
-            rows.add_row(
-                row["title"], " · ".join(row["labels"].values()), f"{row['value']:.4g}", row["unit"], row["better"]
-            )
+            rows.add_row(row.title, " · ".join(row.labels.values()), f"{row.value:.4g}", row.unit, row.better)
         if found.scores:
             out.print(rows)
         for text in found.reasons:

@@ -67,7 +67,7 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     Raises:
         InputError: its ``app.yaml`` is wrong.
     """
-    return None if lab.android is None else appuse.chosen_app(scenario, lab.android.app_of)
+    return appuse.chosen_app(scenario, lab.chosen_apps) if lab.android else None
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:

@@ -131,7 +131,7 @@ class Run:
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""
         watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events), clock=self._clock)
-        with Orders(events) as orders:
+        with Orders(events, sleep=self._instruments.sleep) as orders:
             for spec in todo:
                 orders.obey()
                 if (cut := watch.before(spec, orders.ends_by)) is not None:

@@ -251,7 +251,7 @@ class _Resolver:
             parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
             if parameters is not None:
                 limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
-                files = app_files(use.name) if lab.android is not None else {}
+                files = app_files(use.name) if lab.android else {}
                 found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s, files)))
         return found
 
@@ -421,7 +421,7 @@ def _missing_internet(lab: LabUse, name: str) -> str:
 
     Only a real phone has real apps: those of an emulated one talk to the lab's own servers.
     """
-    app = chosen_app(name, lab.android.app_of) if lab.real and lab.android is not None else None
+    app = chosen_app(name, lab.chosen_apps) if lab.real and lab.android else None
     if app is None or not app.internet:
         return ""
     internet = lab.proxy.internet if lab.proxy is not None else None
@@ -438,7 +438,7 @@ def _missing_internet(lab: LabUse, name: str) -> str:
 
 def _takes_proxy(lab: LabUse, name: str, scenario: AnyScenario) -> bool:
     """Whether what a scenario runs, or its app in this lab, can be told a proxy."""
-    app = chosen_app(name, lab.android.app_of if lab.android is not None else None)
+    app = chosen_app(name, lab.chosen_apps)
     return scenario.socks or (app is not None and app.proxy != "")
 
 

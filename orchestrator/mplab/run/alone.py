@@ -8,16 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from mplab.base.errors import InputError
-from mplab.cli.plan import plan_of
-from mplab.cli.run import begin, check_ready, held, run_cells
 from mplab.lab.catalog import catalog, programs_of
+from mplab.run import ready
+from mplab.run.beginning import begin, held
+from mplab.run.hosting import run_cells
+from mplab.run.planning import PlannedRun, plan_of
 from mplab.run.run_directory import RunDirectory, new_run_id
+from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.check import Checker
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.resolve import load_experiment
 from mplab.userfiles.yaml import parse_yaml
 
 _BETTER = {"lower": "less", "higher": "more", "neither": ""}
+
+
+@dataclass(frozen=True)
+class Score:
+    """One value of a metric; ``better``: ``less``, ``more``, or "" when neither is."""
+
+    metric: str
+    title: str
+    value: float
+    unit: str
+    better: str
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,7 @@ class Checked:
         outcome: ``ok``, ``invalid`` or ``failed``.
         reasons: why it is not ok.
         warnings: what disturbed it.
-        scores: ``{metric, title, value, unit, better, labels}`` each.
+        scores: what it measured; none when it is not ok.
         directory: the cell's, with logs and screenshots.
     """
 
@@ -41,7 +56,7 @@ class Checked:
     outcome: str
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
-    scores: tuple[Mapping[str, Any], ...]
+    scores: tuple[Score, ...]
     directory: Path
 
     @property
@@ -55,7 +70,14 @@ class Checked:
 
 
 def check_alone(
-    name: str, given: Sequence[str], *, transport: str, link: str | Mapping[str, Any], seed: int, folder: Path
+    name: str,
+    given: Sequence[str],
+    *,
+    transport: str,
+    link: str | Mapping[str, Any],
+    seed: int,
+    folder: Path,
+    watch: Watch = SILENT,
 ) -> Checked:
     """Run the scenario `name` in a lab of its own.
 
@@ -65,6 +87,7 @@ def check_alone(
         link: a link condition, as an experiment file would have it.
         seed: of all chance.
         folder: where a run directory is made.
+        watch: functions that are called while the cell runs.
 
     Raises:
         InputError: a parameter is wrong.
@@ -74,11 +97,12 @@ def check_alone(
     parameters = read_parameters(name, given)
     scenario = catalog().scenarios[name]
     experiment = _experiment(name, parameters, transport=transport, link=link, seed=seed)
-    check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario))
+    ready.check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario))
+    planned = PlannedRun(experiment, plan_of(experiment), folder)
     run_id = new_run_id(experiment.name)
     with held(experiment, RunDirectory(folder / run_id)) as locks:
-        directory = begin(experiment, plan_of(experiment), folder, run_id=run_id)
-        run_cells(directory, locks)
+        directory = begin(planned, run_id=run_id, watch=watch)
+        run_cells(directory, experiment, locks, watch=watch)
     return _result(experiment, directory.path)
 
 
@@ -125,7 +149,7 @@ def _experiment(
 
 
 def _result(experiment: Experiment, directory: Path) -> Checked:
-    from mplab.analysis.pipeline import score_run  # noqa: PLC0415 - slow to import, needed by few verbs
+    from mplab.analysis.pipeline import score_run  # noqa: PLC0415 - slow to import, and only when the cell has run
     from mplab.analysis.plugins import load  # noqa: PLC0415
     from mplab.analysis.run import read_run  # noqa: PLC0415
 
@@ -144,14 +168,14 @@ def _result(experiment: Experiment, directory: Path) -> Checked:
         reasons=(*cell.reasons, *problems),
         warnings=cell.record.warnings if cell.record else (),
         scores=tuple(
-            {
-                "metric": value.metric,
-                "title": metrics[value.metric].title,
-                "value": value.value,
-                "unit": metrics[value.metric].unit,
-                "better": _BETTER[metrics[value.metric].better],
-                "labels": dict(value.labels),
-            }
+            Score(
+                metric=value.metric,
+                title=metrics[value.metric].title,
+                value=value.value,
+                unit=metrics[value.metric].unit,
+                better=_BETTER[metrics[value.metric].better],
+                labels=dict(value.labels),
+            )
             for one in scored
             for value in one.values
         ),
