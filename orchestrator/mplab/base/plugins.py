@@ -103,11 +103,13 @@ class Registry:
         what: one of them, for messages: ``scenario``.
         member: the module that makes a sub-package of a registered package a plug-in: ``scenario``; "": each module of
             a registered package is a plug-in, but those whose names begin with ``_``.
+        objects: what a plug-in in a registered package defines: module and attribute of each object.
     """
 
     group: str
     what: str
     member: str
+    objects: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def plugins(self) -> Mapping[str, Plugin]:
@@ -160,6 +162,17 @@ class Registry:
         plugin = self[name]
         return plugin.load(attribute, "" if plugin.attribute else self.member)
 
+    def check(self, name: str) -> None:
+        """Import everything that a plug-in has to define.
+
+        Raises:
+            InputError: there is no plug-in of this name.
+            LabNotReadyError: an object cannot be imported, or is missing.
+        """
+        plugin = self[name]
+        for module, attribute in [("", "")] if plugin.attribute else self.objects:
+            plugin.load(attribute, module)
+
     def _of(self, point: EntryPoint) -> Iterator[Plugin]:
         dist = point.dist
         distribution = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"
@@ -188,18 +201,22 @@ def _find(module: str) -> ModuleSpec | None:
         return None
 
 
-SCENARIOS = Registry("mplab.scenarios", "scenario", "scores")
+_DRIVER = (("driver", "DRIVER"),)
+
+SCENARIOS = Registry(
+    "mplab.scenarios", "scenario", "scores", (("scores", "METRICS"), ("scores", "score"), ("scenario", "SCENARIO"))
+)
 """Apps: ``scenario`` (``SCENARIO``) and ``scores`` (``METRICS``, ``score``), perhaps ``android`` and ``app.yaml``."""
-SERVICES = Registry("mplab.services", "service", "service")
+SERVICES = Registry("mplab.services", "service", "service", (("service", "SERVICE"),))
 """What the origin runs beside web sites and files: ``SERVICE``."""
-TRANSPORTS = Registry("mplab.transports", "transport", "driver")
+TRANSPORTS = Registry("mplab.transports", "transport", "driver", _DRIVER)
 """How the phone's TCP travels to the proxy: ``DRIVER``."""
-SHAPERS = Registry("mplab.shapers", "shaper", "driver")
+SHAPERS = Registry("mplab.shapers", "shaper", "driver", _DRIVER)
 """What shapes a path, and the kinds of machine that it runs on: ``DRIVER``."""
-PHONES = Registry("mplab.phones", "phone", "driver")
+PHONES = Registry("mplab.phones", "phone", "driver", _DRIVER)
 """Kinds of phone, by the name that a lab file gives as ``driver``: ``DRIVER``."""
-PROXIES = Registry("mplab.proxies", "proxy", "driver")
+PROXIES = Registry("mplab.proxies", "proxy", "driver", _DRIVER)
 """Kinds of proxy, by the name that a lab file gives as ``driver``: ``DRIVER``."""
-FIGURES = Registry("mplab.figures", "figure", "")
+FIGURES = Registry("mplab.figures", "figure", "", (("", "FIGURE"),))
 """Figures of the report: ``FIGURE``."""
 REGISTRIES = (SCENARIOS, SERVICES, TRANSPORTS, SHAPERS, PHONES, PROXIES, FIGURES)

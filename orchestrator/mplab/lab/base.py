@@ -2,22 +2,28 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from mplab.base.endpoints import Endpoints
-from mplab.base.errors import check_each
+from mplab.base.errors import StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.proxy import Proxy
 from mplab.drivers.services import RunningServices, Service
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
+from mplab.lab.protocol import CellPart, PartJob
 from mplab.lab.servers import Servers
+from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.labuse import VIRTUAL, LabUse
+
+if TYPE_CHECKING:
+    from mplab.drivers.ui.tab import DevTools
 
 
 class BaseLab:
@@ -105,6 +111,31 @@ class BaseLab:
     def revive(self) -> list[str]:
         """See `Lab`."""
         return [*self.servers.revive(), *(self._appium.revive() if self._appium else [])]
+
+    def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
+        """Return the steps that this lab adds to a cell: none."""
+        return ()
+
+    def recover(self, reason: str) -> str:
+        """See `Lab`. A phone without a system of its own has nothing to recover."""
+        return ""
+
+    def open_app(
+        self,
+        app: AndroidApp,
+        *,
+        observe: Callable[..., object],
+        screenshots: Path,
+    ) -> AbstractContextManager[AppUi]:
+        """Raise StepError: this phone has no apps of its own."""
+        raise self._no_apps(app)
+
+    def open_devtools(self, app: AndroidApp) -> "AbstractContextManager[DevTools | None]":
+        """Raise StepError: this phone has no apps of its own."""
+        raise self._no_apps(app)
+
+    def _no_apps(self, app: AndroidApp) -> StepError:
+        return StepError(f"{self.phone.name}: {app.package} is an Android app, which a virtual phone cannot run")
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.

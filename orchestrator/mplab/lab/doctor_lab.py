@@ -1,24 +1,26 @@
 """Everything that a lab file names, checked one by one, each with what to do when it is not there."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.programs import ADB, OF_VIRTUAL_ROUTER
 from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
+from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.shaper.held import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.router import key_file_problem
-from mplab.drivers.shaper.places import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.guard import holder
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
 from mplab.drivers.shaper.tc.shell import Shell, quote
 from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.drivers.transport import DRIVERS
 from mplab.lab.needs import describe_image, missing_on_phone, phone_model
 from mplab.userfiles.lab import LabFile, PhoneFile, PhoneShellFile, RouterFile, ServerFile, SshFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.proxyfile import ProxyFile
 
 _OPTIONAL = {
     "codel": "queues with CoDel",
@@ -117,8 +119,9 @@ def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]
     elif model.root == "none":
         remedy = f"choose another model: mplab lab device list; or {_BY_SOCKS}"
         yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
-    if reason := missing_on_phone(use, "mptcp"):
-        yield Finding(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will be skipped")
+    for transport, driver in DRIVERS.items():
+        if reason := missing_on_phone(use, transport):
+            yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
     found = f"{model.model}, Android {model.android}, emulated"
     yield Finding(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
 
@@ -127,10 +130,9 @@ def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Finding
     """Reachable, rooted, ready, and with a proxy that it can reach; what is brought there goes again."""
     from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import, needed by few labs
     from mplab.drivers.phone.adb.open import open_phone  # noqa: PLC0415
-    from mplab.drivers.phone.adb.probe import missing_mptcp  # noqa: PLC0415
     from mplab.drivers.phone.adb.readiness import default_thresholds  # noqa: PLC0415
     from mplab.drivers.phone.adb.readiness import look as look_at  # noqa: PLC0415
-    from mplab.drivers.shaper.adb import AdbShell  # noqa: PLC0415
+    from mplab.drivers.shaper.adb.place import AdbShell  # noqa: PLC0415
 
     what = f"phone {name}"
     if ADB.find() is None:
@@ -147,8 +149,10 @@ def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Finding
                 yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
             else:
                 yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-                if reason := missing_mptcp(read_kernel(phone)):
-                    yield Finding(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will fail")
+                for transport, driver in DRIVERS.items():
+                    if reason := driver.check_phone(partial(read_kernel, phone)):
+                        remedy = f"cells with {driver.title} will fail"
+                        yield Finding(f"{what}: {transport}", "warning", reason, remedy)
                 own = [place.interface or "" for place in settings.attachments().values() if place.at]
                 if own and settings.root_shell is None:
                     yield from _shaping(look(AdbShell(phone), own, openwrt=False), what)

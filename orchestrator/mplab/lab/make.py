@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from mplab.drivers.services import Service
+from mplab.lab.phones.virtual.lab import VirtualLab
 from mplab.lab.protocol import Lab
-from mplab.lab.virtual import VirtualLab
 from mplab.userfiles.labuse import LabUse
 
 
 def _emulated(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
-    from mplab.lab.emulated import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
+    from mplab.lab.phones.emulated.lab import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
 
     return EmulatedLab(**settings)
 
 
 def _bench(**settings: Any) -> Lab:  # noqa: ANN401 - those of every lab
-    from mplab.lab.bench import BenchLab  # noqa: PLC0415 - Docker's client is slow to import
+    from mplab.lab.phones.adb.lab import BenchLab  # noqa: PLC0415 - Docker's client is slow to import
 
     return BenchLab(**settings)
 

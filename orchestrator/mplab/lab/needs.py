@@ -4,8 +4,9 @@ from mplab.base import programs
 from mplab.base.programs import ADB, Program
 from mplab.device.android.model import PhoneModel, load_phone
 from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
-from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
-from mplab.lab.router_vm.image import kernel_release
+from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
+from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.drivers.transport import DRIVERS
 from mplab.userfiles.labuse import LabUse
 
 DEFAULT_MODEL = "android-13"
@@ -34,16 +35,12 @@ def phone_model(use: LabUse) -> PhoneModel | None:
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
-    if transport == "mptcp" and use.unrooted:
-        return f"phone '{use.phone}' is used without root: {NO_SECOND_SUBFLOW}"
-    model = phone_model(use)
-    if transport != "mptcp" or model is None or model.mptcp_kind == "upstream":
-        return ""
-    has = (
-        "" if model.mptcp_kind == "none" else f", only that of a kernel {model.mptcp}: proxies would not understand it"
-    )
-    return f"phone '{use.phone}' ({model.model}, Android {model.android}) has no Multipath TCP of Linux 5.6{has}"
+    """Return why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
+    model = None if use.unrooted else phone_model(use)
+    kernel = None if model is None else KernelMptcp(model.mptcp_kind, version=model.mptcp.rpartition(" ")[2])
+    missing = DRIVERS[transport].missing_on_phone(PhoneFacts(rooted=not use.unrooted, kernel=kernel))
+    described = "" if model is None else f" ({model.model}, Android {model.android})"
+    return f"phone '{use.phone}'{described} {missing}" if missing else ""
 
 
 def describe_image() -> dict[str, str]:

@@ -14,7 +14,7 @@ from mplab.drivers.services import load_service
 from mplab.drivers.transport import transport_named
 from mplab.lab.catalog import LINKS_DIR
 from mplab.lab.make import make_lab
-from mplab.lab.virtual import SCRATCH
+from mplab.lab.phones.virtual.lab import SCRATCH
 from mplab.userfiles.check import Checker
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.link import LinkCondition, load_link, read_inline_link

@@ -8,8 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from mplab.base.paths import INTERFACES
 from mplab.base.programs import CHECKOUT
 from mplab.base.suggest import unknown
+from mplab.drivers.phone.settings import ADB_KEYS, AdbPhoneFile
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
-from mplab.userfiles.adbfile import ADB_KEYS, AdbPhoneFile
 from mplab.userfiles.appuse import AppOf, UiName
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
@@ -27,7 +28,6 @@ from mplab.userfiles.places import (
     VirtualRouterFile,
     interface_of,
 )
-from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.yaml import Document, load_yaml
 
 __all__ = [

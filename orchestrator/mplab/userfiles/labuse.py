@@ -8,12 +8,12 @@ from typing import Any
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.suggest import unknown
+from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, ProxyFile
 from mplab.format.abilities import Abilities, refusals
+from mplab.lab.phones.adb.rules import check_real_lab, real_refusals, unrooted_refusals
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
 from mplab.userfiles.link import LinkCondition
-from mplab.userfiles.proxyfile import LOCAL_ENGINE, ProxyFile
-from mplab.userfiles.realphone import check_real_lab, real_refusals, unrooted_refusals
 
 VIRTUAL_NAME = "virtual"
 """What an experiment file calls the lab that needs no lab file."""

@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from mplab.analysis.pipeline import analyze
 from mplab.base.errors import GateError, InputError
-from mplab.cli.budgets import broken_budgets, budget_cases
 from mplab.cli.main import app
 from mplab.lab.catalog import catalog
+from mplab.run.concluding import summary_of
 from mplab.run.junit import junit_xml
 from mplab.userfiles.resolve import load_experiment
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
@@ -131,12 +131,13 @@ def test_the_trend_of_an_unknown_experiment_is_refused(runs: Path) -> None:
 
 def test_broken_budgets_of_a_run_are_told(runs: Path) -> None:
     good, bad = sorted(runs.glob("*-demo-*"))[-2:]
-    assert broken_budgets(good) == []
-    (text,) = broken_budgets(bad)
+    assert summary_of(good).broken_budgets == ()
+    summary = summary_of(bad)
+    (text,) = summary.broken_budgets
     assert text.startswith("files · mptcp · baseline · time · 1 MB: median 1.")
     events = [json.loads(line) for line in (bad / "events.jsonl").read_text().splitlines()]
     events[0]["cells"] = []
-    root = ET.fromstring(junit_xml(bad.name, events, budget_cases(bad)))  # noqa: S314 - our own
+    root = ET.fromstring(junit_xml(bad.name, events, summary.limits))  # noqa: S314 - our own
     (case,) = root.iter("testcase")
     assert (case.get("classname"), root.get("failures")) == ("budget", "1")
 

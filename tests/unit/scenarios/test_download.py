@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pytest
 
 from mplab.base.errors import StepError
+from mplab.base.machine import CommandResult
 from mplab.drivers.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
-from mplab.drivers.phone import CommandResult
 from mplab.format.sites import APP_HOSTS, FILE_HOST
 
 
@@ -53,9 +53,7 @@ def test_observations(download: SimpleNamespace, make_cell: Callable[..., Any]) 
         }
     )
     cell = make_cell(reply=good_reply)
-    scenario.prepare(cell.context, parameters)
-    scenario.run(cell.context, parameters)
-    scenario.clean_up(cell.context, parameters)
+    cell.run(scenario, parameters)
     single, bundle = cell.observations
     assert (single["event"], single["size"], single["bytes"], single["verified"]) == ("download", "1 kB", 1000, True)
     assert bundle["bundle"] == "3 × 1 kB, 2 at a time"
@@ -83,7 +81,7 @@ def test_a_download_that_went_wrong(
     scenario = download.scenario.SCENARIO
     cell = make_cell(reply=lambda _argv: CommandResult(0, stdout, stderr))
     with pytest.raises(StepError, match=f"^{re.escape(message)}$"):
-        scenario.run(cell.context, scenario.parameters.model_validate({"sizes": ["1 kB"]}))
+        cell.run(scenario, scenario.parameters.model_validate({"sizes": ["1 kB"]}))
     assert cell.observations == []
 
 
@@ -93,7 +91,7 @@ def test_a_bundle_with_a_lost_flow(download: SimpleNamespace, make_cell: Callabl
     answer = CommandResult(0, "1.0\n2.0\n", report(1000, "http://dl.lab/1000?flow=2"))
     cell = make_cell(reply=lambda _argv: answer)
     with pytest.raises(StepError, match="bundle of 2 × 1 kB, 1 at a time: 1 flows have a result"):
-        scenario.run(cell.context, parameters)
+        cell.run(scenario, parameters)
 
 
 def test_curl_reports_are_found_behind_other_text(download: SimpleNamespace) -> None:
@@ -112,7 +110,7 @@ def test_flows_may_come_one_after_the_other_at_a_pace(download: SimpleNamespace,
         {"sizes": [], "bundles": [{"flows": 6, "size": "1 kB", "every": "5 s"}], "server": "messages"}
     )
     cell = make_cell(reply=good_reply)
-    scenario.run(cell.context, parameters)
+    cell.run(scenario, parameters)
     (command,) = cell.context.phone.commands
     assert command[command.index("--rate") + 1] == "720/h"
     assert "--parallel" not in command
@@ -217,7 +215,7 @@ def test_without_a_redirection_curl_is_told_the_proxy(download: SimpleNamespace,
     parameters = scenario.parameters.model_validate(given)
     for proxy, way in (("127.0.0.1:1080", ["", "--socks5-hostname", "127.0.0.1:1080"]), ("", ["*"])):
         cell = make_cell(reply=good_reply, app_proxy=proxy)
-        scenario.run(cell.context, parameters)
+        cell.run(scenario, parameters)
         assert len(cell.context.phone.commands) == 2
         for argv in cell.context.phone.commands:
             after = argv.index("--noproxy") + 1

@@ -82,11 +82,7 @@ class AppUi:
 def visit(facebook: SimpleNamespace, cell: Any, **given: Any) -> None:
     scenario = facebook.scenario.SCENARIO
     parameters = scenario.parameters.model_validate({"think": "0 s", "photo": "2 kB", "rounds": 2, **given})
-    scenario.prepare(cell.context, parameters)
-    try:
-        scenario.run(cell.context, parameters)
-    finally:
-        scenario.clean_up(cell.context, parameters)
+    cell.run(scenario, parameters)
 
 
 def test_rounds(facebook: SimpleNamespace, make_cell: Callable[..., Any]) -> None:

@@ -41,7 +41,7 @@ def test_the_example(
     assert problems(scenario, "patience: 3 s") == []
     assert "unknown key 'sites'" in problems(scenario, "sites: wiki")[0]
     cell = make_cell(ui=HeadingUi())
-    scenario.run(cell.context, scenario.parameters(site="search"))
+    cell.run(scenario, scenario.parameters(site="search"))
     values = scores.score(cell.observations, {}, Path())
     assert [(value.metric, dict(value.labels)) for value in values] == [("heading_time", {"site": "search"})]
     assert {metric.name for metric in scores.METRICS} == {"heading_time"}

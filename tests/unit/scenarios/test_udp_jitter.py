@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import CheckError, StepError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.drivers.transport.redirect import nft_rules
 from mplab.format.sites import ECHO_ADDRESS, ECHO_HOST, ECHO_PORT
 
@@ -74,7 +74,7 @@ def test_datagrams_go_by_the_agent_where_it_takes_them(
 ) -> None:
     scenario = udp_jitter.scenario.SCENARIO
     cell = make_cell(reply=reply(result()), socks=socks)
-    scenario.run(cell.context, scenario.parameters.model_validate({"period": "20 ms", "duration": "5 s"}))
+    cell.run(scenario, scenario.parameters.model_validate({"period": "20 ms", "duration": "5 s"}))
     assert cell.context.phone.commands[1] == [
         *("/bin/mpflex", "udp-jitter", "--json", "--target", "10.65.0.7:7007"),
         *("--size", "100", "--period", "20000us", "--seconds", "5", *behind),
@@ -102,7 +102,7 @@ def test_what_is_no_measurement_is_no_number(
     cell = make_cell(reply=answer)
     error = CheckError if message.startswith("too busy") else StepError
     with pytest.raises(error, match=message):
-        scenario.run(cell.context, scenario.parameters())
+        cell.run(scenario, scenario.parameters())
     assert cell.observations == []
 
 

@@ -82,13 +82,10 @@ class StoreUi:
 
 def visit(scenario: Any, cell: Any, log: Callable[[], str] = lambda: "", **given: Any) -> None:
     parameters = scenario.parameters.model_validate({"think": "0 s", "size": "100 kB", **given})
-    scenario.prepare(cell.context, parameters)
-    try:
-        scenario.run(cell.context, parameters)
+    with scenario.open(cell.context, parameters) as session:
+        session.run()
         (cell.context.cell_dir / "logs").mkdir(exist_ok=True)
         (cell.context.cell_dir / "logs" / "upload.log").write_text(log())
-    finally:
-        scenario.clean_up(cell.context, parameters)
 
 
 def test_dropbox_sends_blocks(dropbox: SimpleNamespace, make_cell: Callable[..., Any]) -> None:

@@ -62,11 +62,7 @@ def _no_node(web: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def visit(web: SimpleNamespace, cell: Any, given: Any) -> None:
     scenario = web.scenario.SCENARIO
-    scenario.prepare(cell.context, given)
-    try:
-        scenario.run(cell.context, given)
-    finally:
-        scenario.clean_up(cell.context, given)
+    cell.run(scenario, given)
 
 
 def test_a_page(web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mplab.base.undo import UndoJournal
 from mplab.drivers.phone.adb.phone import AdbPhone, AdbSettings
 from mplab.drivers.phone.adb.server import AdbServer, default_home, user_keys
-from mplab.userfiles.adbfile import AdbPhoneFile
+from mplab.drivers.phone.settings import AdbPhoneFile
 
 
 def settings_of(file: AdbPhoneFile) -> AdbSettings:
