@@ -8,11 +8,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mplab.base.errors import InputError
+from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.lab.base import BaseLab
 from mplab.lab.catalog import catalog
+from mplab.lab.driver import PhoneDriver
 from mplab.lab.make import make_lab
 from mplab.userfiles.labuse import use_lab
+from mplab.userfiles.phone import PhoneKind
 from mplab.userfiles.resolve import load_experiment
 from tests.foreign import Foreign, installed
 
@@ -152,3 +155,9 @@ def test_one_that_cannot_be_imported_is_named_where_it_is_used_alone(tmp_path: P
     assert use_lab(written(tmp_path)).kind == "bench"
     with pytest.raises(Exception, match=r"phone broken: .* cannot be imported: ModuleNotFoundError"):
         use_lab(written(tmp_path, "mplab: 1\nname: mine\nphones: {one: {driver: broken}}\n"))
+
+
+def test_the_manual_has_every_member_of_a_driver() -> None:
+    manual = (CHECKOUT / "docs" / "phones.md").read_text().partition("## Add a kind of phone")[2]
+    members = {name for kind in (PhoneDriver, PhoneKind) for name in [*vars(kind), *kind.__annotations__]}
+    assert [name for name in sorted(members) if name[0] != "_" and f"| `{name}` |" not in manual] == []
