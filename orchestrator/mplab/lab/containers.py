@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 from docker.errors import DockerException
 from requests.exceptions import RequestException
@@ -158,7 +157,7 @@ class ContainerServers:
         nss_database(directory / ".pki" / "nssdb", self._made.ca_pem)
         return directory
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """Engine, images and configurations."""
         return {"containers": self._given.facts}
 

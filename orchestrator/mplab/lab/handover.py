@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from mplab.base.errors import LabNotReadyError
 
@@ -13,6 +13,13 @@ VARIABLE = "MPLAB_CONTAINERS"
 
 HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
 """Node → the service whose container holds that network."""
+
+
+class Inherited(TypedDict, total=False):
+    """What the process inside gets of it; arguments of `mplab.base.enter.lab_process`."""
+
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class HandedOver:
     socket: int = -1
     networks: Mapping[str, int] = field(default_factory=dict)
 
-    def inherited(self) -> dict[str, Any]:
+    def inherited(self) -> Inherited:
         """Environment and descriptors of the process inside, for `mplab.base.enter.lab_process`."""
         return {
             "environment": {VARIABLE: json.dumps(asdict(self))},

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, PROFILES, ProxyFile
@@ -19,7 +19,7 @@ _SIDECARS = frozenset({"capture"})
 """Not started with the others: cells have side-cars of their own."""
 
 
-def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -> dict[str, Any]:
+def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -> dict[str, object]:
     """Have in the engine what containers of a lab are made of; ``containers`` in the manifest.
 
     Args:

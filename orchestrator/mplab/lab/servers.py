@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from mplab.base.configs import write_private
 from mplab.base.endpoints import Endpoints
@@ -64,7 +64,7 @@ class Servers(Protocol):
     def make_home(self, directory: Path) -> Path:
         """Make a home folder whose browser trusts the lab's authority."""
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """What is known of them only when they are up."""
 
     def check_alive(self) -> None:
@@ -72,6 +72,16 @@ class Servers(Protocol):
 
     def revive(self) -> list[str]:
         """Start those again that have ended by themselves; one sentence for each. Raises DeviceError."""
+
+
+class ServersSettings(TypedDict):
+    """What all kinds of servers are made from; see `ProcessServers`."""
+
+    services: Sequence[Service]
+    directory: Path
+    logs: Path
+    congestion_control: str
+    endpoints: Endpoints
 
 
 class ProcessServers:
@@ -151,7 +161,7 @@ class ProcessServers:
         """By this lab's own authority."""
         return self.origin.make_home(directory)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """Nothing that the manifest has not."""
         return {}
 

@@ -12,7 +12,7 @@ from mplab.base.enter import lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.format.events import EventTail
 from mplab.lab.catalog import services_of
-from mplab.lab.handover import HandedOver
+from mplab.lab.handover import HandedOver, Inherited
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
 from mplab.run.enough import teller
@@ -105,14 +105,15 @@ def _run_inside(
             )
         )
         _check_images(directory, containers)
-        inherited = containers.inherited() if containers is not None else {"environment": {}, "descriptors": ()}
+        nothing: Inherited = {"environment": {}, "descriptors": ()}
+        inherited = containers.inherited() if containers is not None else nothing
         answers = stack.enter_context(
             Answers({HOOK: hooks.answer, ENOUGH: teller(directory.path, experiment.ending.interval)})
         )
         stack.callback(hooks.close)
-        inherited = answers.inherited(**inherited)
+        handed_over = answers.inherited(**inherited)
         private = not experiment.lab.real
-        inside = stack.enter_context(lab_process(command, stdout=output, stderr=log, private=private, **inherited))
+        inside = stack.enter_context(lab_process(command, stdout=output, stderr=log, private=private, **handed_over))
         answers.begin()
         follower.poll()
         while (code := inside.wait(_POLL_S)) is None:

@@ -7,7 +7,7 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mplab.base.errors import check_each
 from mplab.base.nodes import Node
@@ -23,7 +23,7 @@ from mplab.lab import topology
 from mplab.lab.base import BaseLab
 from mplab.lab.handover import HandedOver
 from mplab.lab.network import make_network
-from mplab.lab.servers import ProcessServers, Servers
+from mplab.lab.servers import ProcessServers, Servers, ServersSettings
 from mplab.lab.settings import LabSettings
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.places import VirtualRouterFile
@@ -61,7 +61,7 @@ class VirtualLab(BaseLab):
         self.servers = self._choose_servers()
 
     def _choose_servers(self) -> Servers:
-        settings: dict[str, Any] = {
+        settings: ServersSettings = {
             "services": self._wanted,
             "directory": SCRATCH,
             "logs": self._logs,
@@ -142,7 +142,7 @@ class VirtualLab(BaseLab):
         held = held_router(self._use, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
         return self._stack.enter_context(held)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The nodes; of each virtual router, kernel, tc and busybox."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
