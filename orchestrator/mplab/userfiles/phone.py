@@ -29,6 +29,8 @@ class PhoneKind:
     The defaults are those of a phone that is a node of the virtual lab.
     """
 
+    title: ClassVar[str]
+    """For editors of lab files: ``an emulated Android device, by adb``."""
     settings: ClassVar[type["PhoneFile"]]
     """Model of such a phone in a lab file."""
     real: ClassVar[bool] = False
