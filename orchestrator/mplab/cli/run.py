@@ -38,11 +38,11 @@ from mplab.cli.output import err, print_json
 from mplab.cli.plan import about, announce_skipped, plan_of, show_plan
 from mplab.cli.progress import RunDisplay
 from mplab.cli.report import analyze_with_progress, print_summary
+from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest, utc_now
 from mplab.format.plan import Plan
 from mplab.lab.catalog import catalog, programs_of, services_of
-from mplab.lab.handover import HandedOver
 from mplab.lab.hosting import hosted, prepared
 from mplab.lab.needs import describe_image, programs_of_lab
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
@@ -461,14 +461,13 @@ def run_cells(directory: RunDirectory, locks: ExitStack, *, quiet: bool = False)
 
 
 def _check_images(directory: RunDirectory, given: HandedOver | None) -> None:
-    """Raise InputError when cells would run with other images than those that the manifest names."""
+    """Raise InputError when cells would run with another proxy or origin than those that the manifest names."""
     if given is None:
         return
-    before = directory.read_manifest().lab["containers"]["images"]
-    if changed := sorted(name for name, image in before.items() if given.facts["images"].get(name) != image):
+    if changed := given.changed_since(directory.read_manifest().lab):
         raise InputError(
-            f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "
-            "be comparable; start a new run"
+            f"{directory.path}: {changed} have changed since the run began: its cells would not be comparable; "
+            "start a new run"
         )
 
 

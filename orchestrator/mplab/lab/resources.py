@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterator
 
+from mplab.drivers.proxy import driver_of
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
 
@@ -17,11 +18,6 @@ def phone_resource(name: str, serial: str | None) -> str:
     return f"phone {serial or name}"
 
 
-def containers_resource(project: str, url: str) -> str:
-    """The containers of a compose project on an engine."""
-    return f"docker {project} at {url}"
-
-
 def shaping_resource(where: str) -> str:
     """What shapes, by how it is reached; a command line may be longer than a file's name."""
     return f"shaping {where if len(where) <= _LONGEST_NAME else zlib.crc32(where.encode())}"
@@ -34,14 +30,8 @@ def resources_of(experiment: Experiment) -> tuple[str, ...]:
     lab file and shapes itself is locked twice; the second name has its serial number, which nobody knows before it is
     there, and is left out: the first one excludes the same runs.
     """
-    return tuple(sorted({*_of_containers(experiment.lab), *_of_lab(experiment.lab)}))
-
-
-def _of_containers(use: LabUse) -> Iterator[str]:
-    if use.proxy is not None:
-        from mplab.drivers.proxy.docker.engine import engine_url  # noqa: PLC0415 - Docker's client is slow to import
-
-        yield containers_resource(use.proxy.project, engine_url(use.proxy.engine or ""))
+    use = experiment.lab
+    return tuple(sorted({*driver_of(use.proxy).resources(use.proxy), *_of_lab(use)}))
 
 
 def _of_lab(use: LabUse) -> Iterator[str]:

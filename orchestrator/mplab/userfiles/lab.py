@@ -1,14 +1,13 @@
 """Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, WithJsonSchema, model_validator
 
 from mplab.base.paths import INTERFACES
 from mplab.base.programs import CHECKOUT
 from mplab.base.suggest import unknown
-from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
 from mplab.userfiles.adbfile import ADB_KEYS, AdbPhoneFile
 from mplab.userfiles.appuse import AppOf, UiName
@@ -28,6 +27,7 @@ from mplab.userfiles.places import (
     VirtualRouterFile,
     interface_of,
 )
+from mplab.userfiles.proxyfile import ProxyFile, entry_type
 from mplab.userfiles.yaml import Document, load_yaml
 
 __all__ = [
@@ -45,6 +45,11 @@ __all__ = [
     "load_lab",
     "read_lab",
 ]
+
+if TYPE_CHECKING:
+    AnyProxyFile = ProxyFile
+else:
+    AnyProxyFile = entry_type()
 
 INSIDE = ("virtual", "emulated")
 """Drivers of phones that are a node of the virtual lab."""
@@ -167,7 +172,9 @@ class LabFile(BaseModel):
     routers: dict[Name, AnyRouterFile] = Field(default_factory=dict, description="The routers, by name.")
     servers: dict[Name, ServerFile] = Field(default_factory=dict, description="The servers, by name.")
     phones: dict[Name, PhoneFile] = Field(default_factory=dict, description="The phones, by name.")
-    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
+    proxy: SerializeAsAny[AnyProxyFile] | None = Field(
+        None, description="Proxy and origin services, when they are not the virtual lab's."
+    )
 
     def places(self) -> dict[str, PlaceFile]:
         """Everything that shapes and can be reached, by name: virtual routers are there inside a lab alone."""

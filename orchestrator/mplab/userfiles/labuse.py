@@ -8,11 +8,11 @@ from typing import Any
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.suggest import unknown
-from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, ProxyFile
 from mplab.format.abilities import Abilities, refusals
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
 from mplab.userfiles.link import LinkCondition
+from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.realphone import check_real_lab, real_refusals, unrooted_refusals
 
 VIRTUAL_NAME = "virtual"
@@ -164,19 +164,11 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
         text = f"a run with the emulated phone {chosen} cannot use containers yet: leave it out"
         checker.add(("proxy",), text)
     elif not checker.lines() and lab.proxy is not None:
-        _check_wires(lab.proxy, chosen, checker)
+        key, problem = lab.proxy.wiring_problem(chosen)
+        if problem:
+            checker.add(("proxy", key), problem)
     checker.raise_problems()
     return LabUse(lab, document.source, chosen)
-
-
-def _check_wires(proxy: ProxyFile, phone: str, checker: Checker) -> None:
-    """Note an engine whose containers no wire of this machine's kernel can end in."""
-    if proxy.engine is not None and not proxy.engine.startswith(LOCAL_ENGINE):
-        text = (
-            f"engine '{proxy.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
-            "which are those of this machine's engine alone: 'unix:///…'; a phone with 'driver: adb' can use any"
-        )
-        checker.add(("proxy", "engine"), text)
 
 
 def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:

@@ -18,10 +18,10 @@ from mplab.base.programs import PROXY_DIR
 from mplab.base.state import state_directory
 from mplab.drivers.proxy.docker.base import Say, ensure_base
 from mplab.drivers.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
-from mplab.drivers.proxy.docker.engine import connected, engine_url
+from mplab.drivers.proxy.docker.engine import connected
 from mplab.drivers.proxy.docker.render import Rendered, RenderSettings, load_rendered, rendered
-from mplab.drivers.proxy.docker.settings import ProxyFile
-from mplab.drivers.proxy.docker.volumes import LABEL, fill_volumes, volume_names
+from mplab.drivers.proxy.docker.settings import DockerProxyFile, engine_url, resource_of
+from mplab.drivers.proxy.docker.volumes import fill_volumes, volume_names
 from mplab.drivers.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
 
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
@@ -62,7 +62,7 @@ class StackSettings:
 
     @classmethod
     def of(
-        cls, file: ProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
+        cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
         """What a lab file says, with what goes before it."""
         asked = congestion_control or file.congestion_control
@@ -143,6 +143,11 @@ class DockerStack:
         self.url = engine_url(settings.engine)
         self._say = say
         self._detail = detail
+
+    @property
+    def resource(self) -> str:
+        """The name of the lock of its containers."""
+        return resource_of(self.settings.project, self.url)
 
     @property
     def directory(self) -> Path:
@@ -350,6 +355,3 @@ def _require(client: DockerClient, image: str) -> None:
         client.images.get(image)
     except ImageNotFound as error:
         raise LabNotReadyError(f"{image} is not in the engine; 'mplab proxy prepare' builds it") from error
-
-
-__all__ = ["DEFAULT_PROFILES", "LABEL", "DockerStack", "ServiceState", "StackSettings"]

@@ -16,8 +16,8 @@ HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
 
 
 @dataclass(frozen=True)
-class HandedOver:
-    """A stack that is up, as a lab gets it.
+class HandedStack:
+    """`HandedOver`: a stack that is up, as a lab gets it.
 
     Attributes:
         url: of the engine, as the lab can reach it.
@@ -39,8 +39,14 @@ class HandedOver:
     socket: int = -1
     networks: Mapping[str, int] = field(default_factory=dict)
 
+    def changed_since(self, prepared: Mapping[str, Any]) -> str:
+        """See `HandedOver`: images of the engine."""
+        before, now = prepared["containers"]["images"], self.facts["images"]
+        changed = sorted(name for name, image in before.items() if now.get(name) != image)
+        return f"the images {', '.join(changed)}" if changed else ""
+
     def inherited(self) -> dict[str, Any]:
-        """Environment and descriptors of the process inside, for `mplab.base.enter.lab_process`."""
+        """See `HandedOver`."""
         return {
             "environment": {VARIABLE: json.dumps(asdict(self))},
             "descriptors": tuple(number for number in (self.socket, *self.networks.values()) if number >= 0),
