@@ -1,9 +1,10 @@
 """Drivers of a registry, each imported when it is used."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from mplab.base.errors import LabNotReadyError
+from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.plugins import Registry
 
 
@@ -42,6 +43,14 @@ class Drivers(Mapping[str, Driver]):
             raise LabNotReadyError(f"{what}: found {type(found).__name__}. Register a {self._kind.__name__}")
         if found.name != name:
             raise LabNotReadyError(f"{what}: its driver is called {found.name}. Register it by that name")
+        return found
+
+    def importable(self) -> dict[str, Driver]:
+        """Return those that can be imported, by name; `mplab doctor` reports the others."""
+        found = {}
+        for name in self:
+            with suppress(MplabError):
+                found[name] = self[name]
         return found
 
     def __contains__(self, name: object) -> bool:

@@ -108,7 +108,7 @@ def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]
     elif model.root == "none":
         remedy = f"choose another model: mplab lab device list; or {_BY_SOCKS}"
         yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
-    for transport, driver in DRIVERS.items():
+    for transport, driver in DRIVERS.importable().items():
         if reason := missing_on_phone(use, transport):
             yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
     found = f"{model.model}, Android {model.android}, emulated"
@@ -138,7 +138,7 @@ def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Finding
                 yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
             else:
                 yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-                for transport, driver in DRIVERS.items():
+                for transport, driver in DRIVERS.importable().items():
                     if reason := driver.check_phone(partial(read_kernel, phone)):
                         remedy = f"cells with {driver.title} will fail"
                         yield Finding(f"{what}: {transport}", "warning", reason, remedy)

@@ -91,7 +91,7 @@ def options_as(model: type[_Options], options: BaseModel | None) -> _Options:
     return options if isinstance(options, model) else model.model_validate(options.model_dump() if options else {})
 
 
-DRIVERS: Mapping[str, TransportDriver] = Drivers(TRANSPORTS, TransportDriver)
+DRIVERS = Drivers(TRANSPORTS, TransportDriver)
 """Name → driver, of every transport that is installed, sorted by name.
 
 Looking one up raises LabNotReadyError when it cannot be imported."""
@@ -101,7 +101,7 @@ def names() -> tuple[str, ...]:
     """Return every transport with its variants: ``mptcp``, ``mpflex``, ``mpflex:minrtt``."""
     return tuple(
         name
-        for driver in DRIVERS.values()
+        for driver in DRIVERS.importable().values()
         for name in (driver.name, *(f"{driver.name}:{variant}" for variant in driver.variants))
     )
 
@@ -123,4 +123,4 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
     """Tell of every transport whether it is possible on a phone."""
-    return {name: driver.chance(phone) for name, driver in DRIVERS.items()}
+    return {name: driver.chance(phone) for name, driver in DRIVERS.importable().items()}
