@@ -1,10 +1,5 @@
 """``mplab plan``."""
 
-import subprocess
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-from mplab.base.programs import MPFLEX
 from mplab.cli.budgets import check_budgets
 from mplab.cli.enough import check_interval
 from mplab.cli.options import RUNS, ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption, load
@@ -20,8 +15,8 @@ from mplab.userfiles.variables import parse_given
 
 
 def plan_of(experiment: Experiment) -> Plan:
-    """The plan of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
-    _check_policies(experiment)
+    """The plan of an experiment on this host. Raises InputError when a file that a transport reads is wrong."""
+    raise_lines([text for use in experiment.transports for text in DRIVERS[use.name].problems_in(use.files)])
     names = {use.name for use in experiment.transports}
     real = experiment.lab.real  # its phone's kernel is another one
     reasons = {
@@ -29,23 +24,6 @@ def plan_of(experiment: Experiment) -> Plan:
         for name in sorted(names)
     }
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
-
-
-def _check_policies(experiment: Experiment) -> None:
-    """As the agent would read them. Without a mpflex nothing is checked: a run needs one in any case."""
-    files = {path: content for use in experiment.transports for path, content in use.files.items()}
-    if not files or (mpflex := MPFLEX.find()) is None:
-        return
-    problems: list[str] = []
-    with TemporaryDirectory(prefix="mplab-policies-") as folder:
-        for path, content in files.items():
-            (Path(folder) / path).parent.mkdir(exist_ok=True)
-            (Path(folder) / path).write_bytes(content)
-            command = [str(mpflex), "policy", "check", path]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                problems += done.stderr.strip().splitlines()
-    raise_lines(problems)
 
 
 def plan(

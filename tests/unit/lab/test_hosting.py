@@ -63,7 +63,7 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
         "/state",
         "c0ffee",
         {"net": "mplab/net:1"},
-        {"images": {}},
+        {"engine": "1", "kernel": "6", "project": "mplab", "profiles": [], "images": {"net": "1"}, "configuration": ""},
         3,
         {"proxy": 4, "origin": 5},
     )
@@ -71,3 +71,5 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert inherited["descriptors"] == (3, 4, 5)
     monkeypatch.setenv(VARIABLE, inherited["environment"][VARIABLE])
     assert HandedStack.received() == given
+    assert given.changed_since({"containers": given.facts}) == ""
+    assert given.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"

@@ -1,11 +1,16 @@
 """A transport of another distribution: planned, listed, checked, and its wrong options refused as those of our own."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
-from tests.foreign import distribution, mplab
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.cli.main import app
+from mplab.drivers.transport import names
+from tests.foreign import Foreign, installed
 
 DRIVER = '''
 """A tunnel over one interface."""
@@ -50,11 +55,18 @@ scenarios: [download]
 
 
 @pytest.fixture
-def foreign(tmp_path: Path) -> Path:
-    folder = tmp_path / "site"
-    files = {"my_package/__init__.py": "", "my_package/tunnel.py": DRIVER}
-    distribution(folder, "my-tunnels", files, {"mplab.transports": {"my-tunnel": "my_package.tunnel:DRIVER"}})
-    return folder
+def foreign(tmp_path: Path) -> Iterator[Foreign]:
+    with installed(tmp_path / "site") as found:
+        yield found
+
+
+@pytest.fixture
+def tunnel(foreign: Foreign) -> None:
+    foreign.add("mplab.transports", "my_tunnel", {"driver": DRIVER})
+
+
+def mplab(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
 
 
 def experiment(folder: Path, options: str) -> str:
@@ -63,9 +75,10 @@ def experiment(folder: Path, options: str) -> str:
     return str(path)
 
 
-def test_it_is_planned_with_its_facts(foreign: Path, tmp_path: Path) -> None:
-    done = mplab(foreign, "plan", experiment(tmp_path, "cipher: none"), "--json")
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures("tunnel")
+def test_it_is_planned_with_its_facts(tmp_path: Path) -> None:
+    done = mplab("plan", experiment(tmp_path, "cipher: none"), "--json")
+    assert done.exit_code == 0, done.exception
     plan = json.loads(done.stdout)
     assert {cell["transport"] for cell in plan["plan"]["cells"]} == {"sptcp-wifi", "my-tunnel", "my-tunnel-fast"}
     used = {use["label"]: use for use in plan["experiment"]["transports"]}
@@ -82,20 +95,28 @@ def test_it_is_planned_with_its_facts(foreign: Path, tmp_path: Path) -> None:
     assert used["my-tunnel-fast"]["title"] == "Tunnel, encrypted"
 
 
-def test_it_is_listed(foreign: Path) -> None:
-    listed = {one["name"]: one for one in json.loads(mplab(foreign, "transports", "--json").stdout)}
+@pytest.mark.usefixtures("tunnel")
+def test_it_is_listed() -> None:
+    listed = {one["name"]: one for one in json.loads(mplab("transports", "--json").stdout)}
     assert listed["my-tunnel"]["options"]["cipher"]["enum"] == ["none", "fast"]
     assert listed["my-tunnel"]["missing"] == ""
     assert {"mpflex", "mptcp", "sptcp", "sptcp-lte", "sptcp-wifi"} < set(listed)
+    assert {"my-tunnel", "my-tunnel:fast"} <= set(names())
 
 
-def test_doctor_asks_its_driver(foreign: Path) -> None:
-    checks = {one["name"]: one for one in json.loads(mplab(foreign, "doctor", "--json").stdout)["checks"]}
-    assert checks["my-tunnel"]["found"] == "no tunnel device"
-    assert checks["my-tunnel"]["remedy"] == "modprobe tunnel"
-    assert {"mptcp", "mptcp-sockets"} <= set(checks)
+def checks() -> dict[str, dict[str, str]]:
+    return {one["name"]: one for one in json.loads(mplab("doctor", "--json").stdout)["checks"]}
 
 
+@pytest.mark.usefixtures("tunnel")
+def test_doctor_asks_its_driver() -> None:
+    found = checks()
+    assert found["my-tunnel"]["found"] == "no tunnel device"
+    assert found["my-tunnel"]["remedy"] == "modprobe tunnel"
+    assert {"mptcp", "mptcp-sockets"} <= set(found)
+
+
+@pytest.mark.usefixtures("tunnel")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -103,29 +124,30 @@ def test_doctor_asks_its_driver(foreign: Path) -> None:
         ("cipher: slow", "x.yaml:3: transports[1].my-tunnel.cipher: found 'slow'. Allowed: none, fast"),
     ],
 )
-def test_wrong_options_are_refused_as_those_of_our_own(
-    foreign: Path, tmp_path: Path, options: str, message: str
-) -> None:
-    done = mplab(foreign, "plan", experiment(tmp_path, options))
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_wrong_options_are_refused_as_those_of_our_own(tmp_path: Path, options: str, message: str) -> None:
+    done = mplab("plan", experiment(tmp_path, options))
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
 
 
-def test_one_that_cannot_be_imported_harms_only_who_names_it(tmp_path: Path) -> None:
-    files = {"broken.py": "raise RuntimeError('half installed')\n", "other.py": "DRIVER = 1\n"}
-    points = {"mplab.transports": {"my-tunnel": "broken:DRIVER", "number": "other:DRIVER"}}
-    distribution(tmp_path / "site", "broken", files, points)
-    path = tmp_path / "x.yaml"
+def test_one_that_cannot_be_imported_harms_only_who_names_it(foreign: Foreign, tmp_path: Path) -> None:
+    foreign.add("mplab.transports", "my_tunnel", {"driver": "raise RuntimeError('half installed')"})
+    foreign.add("mplab.transports", "number", {"driver": "DRIVER = 1"})
+    path = tmp_path / "own.yaml"
     path.write_text(EXPERIMENT.replace(', {my-tunnel: {OPTIONS}}, "my-tunnel:fast"', ""))
-    assert mplab(tmp_path / "site", "plan", str(path)).returncode == 0
-    doctor = mplab(tmp_path / "site", "doctor", "--json")
-    checks = {one["name"]: one for one in json.loads(doctor.stdout)["checks"]}
-    assert doctor.returncode == 3
-    assert checks["transport my-tunnel"]["level"] == "missing"
-    assert "broken (of broken 1.0) cannot be imported: RuntimeError: half" in checks["transport my-tunnel"]["found"]
-    assert checks["transport number"]["found"] == "transport number: found int. Register a TransportDriver"
-    listed = {one["name"]: one for one in json.loads(mplab(tmp_path / "site", "transports", "--json").stdout)}
+    assert mplab("plan", str(path)).exit_code == 0
+    found = checks()
+    assert found["transport my-tunnel"]["level"] == "missing"
+    assert "cannot be imported: RuntimeError: half installed" in found["transport my-tunnel"]["found"]
+    assert found["transport number"]["found"] == "transport number: found int. Register a TransportDriver"
+    listed = {one["name"]: one for one in json.loads(mplab("transports", "--json").stdout)}
     assert "half installed" in listed["my-tunnel"]["missing"]
-    done = mplab(tmp_path / "site", "plan", experiment(tmp_path, "cipher: none"))
-    assert done.returncode == 3
-    assert "transport my-tunnel: broken (of broken 1.0) cannot be imported" in done.stderr
+    assert "mpflex:minrtt" in names()
+    done = mplab("plan", experiment(tmp_path, "cipher: none"))
+    assert isinstance(done.exception, LabNotReadyError)
+    assert "(of my_tunnel 1.0) cannot be imported" in str(done.exception)
+
+
+def test_a_driver_is_registered_by_its_own_name(foreign: Foreign) -> None:
+    foreign.add("mplab.transports", "tunnel", {"driver": DRIVER})
+    assert "its driver is called my-tunnel. Register it by that name" in checks()["transport tunnel"]["found"]

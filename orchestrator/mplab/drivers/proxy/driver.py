@@ -68,7 +68,7 @@ class HostSettings:
 class HandedOver(Protocol):
     """What was brought up outside of a lab, as the lab gets it."""
 
-    def changed_since(self, prepared: Mapping[str, Any]) -> str:
+    def changed_since(self, prepared: Mapping[str, object]) -> str:
         """Return what is not as `ProxyDriver.prepare` returned it, as a phrase: ``the images net``; "": nothing."""
 
     def inherited(self) -> dict[str, Any]:

@@ -48,6 +48,14 @@ class TransportDriver(TransportInfo):
         """
         raise NotImplementedError
 
+    def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
+        """Return what is wrong with files that options name, a line each: ``policies/x.yaml:3: …``.
+
+        Args:
+            files: see `TransportUse.files`.
+        """
+        return []
+
     def missing_reason(self) -> str:
         """Return why this host's virtual lab cannot run it, or ""."""
         return ""

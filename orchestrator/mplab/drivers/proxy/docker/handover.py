@@ -4,9 +4,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from mplab.base.errors import LabNotReadyError
+
+if TYPE_CHECKING:
+    from mplab.drivers.proxy.docker.stack import StackFacts
 
 VARIABLE = "MPLAB_CONTAINERS"
 """Environment variable that hands a stack over to what runs inside a lab."""
@@ -35,13 +38,13 @@ class HandedStack:
     directory: str
     holder: str
     images: Mapping[str, str]
-    facts: Mapping[str, Any]
+    facts: "StackFacts"
     socket: int = -1
     networks: Mapping[str, int] = field(default_factory=dict)
 
-    def changed_since(self, prepared: Mapping[str, Any]) -> str:
+    def changed_since(self, prepared: Mapping[str, object]) -> str:
         """See `HandedOver`: images of the engine."""
-        before, now = prepared["containers"]["images"], self.facts["images"]
+        before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from docker import DockerClient
 from docker.errors import ImageNotFound, NotFound
 from docker.models.containers import Container
+from pydantic import TypeAdapter
 
 from mplab.base.configs import write_private
 from mplab.base.errors import LabNotReadyError
@@ -79,12 +80,9 @@ class StackSettings:
         )
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """From what `asdict` and JSON have made of them."""
-        settings: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
-        }
-        return cls(**settings)
+    def read(cls, found: object) -> Self:
+        """Read what `asdict` and JSON have made of them. Raises ValueError."""
+        return TypeAdapter(cls).validate_python(found)
 
     def environment(self) -> dict[str, str]:
         """Variables of the compose file that differ from ``.env``."""
@@ -93,6 +91,17 @@ class StackSettings:
         if self.signal:
             found["MPLAB_MPTCP_SIGNAL"] = " ".join(self.signal)
         return found
+
+
+class StackFacts(TypedDict):
+    """``containers`` in the manifest: `images` has their digests, `configuration` a hash."""
+
+    engine: str
+    kernel: str
+    project: str
+    profiles: list[str]
+    images: dict[str, str]
+    configuration: str
 
 
 @dataclass(frozen=True)
@@ -176,11 +185,11 @@ class DockerStack:
             return None
         return StackSettings.read(found)
 
-    def describe(self, made: Rendered) -> dict[str, Any]:
+    def describe(self, made: Rendered) -> StackFacts:
         """What cells depend on: engine, digests of the images, hash of the configurations."""
         with self._engine() as client:
             version = client.version(api_version=False)
-            found = {tag: image.id for image in client.images.list("mplab/*") for tag in image.tags}
+            found = {tag: str(image.id) for image in client.images.list("mplab/*") for tag in image.tags}
         names = {path.parent.name for path in IMAGES_DIR.glob("*/Dockerfile")}
         images = {name: found[self.image(name)] for name in sorted(names) if self.image(name) in found}
         return {
