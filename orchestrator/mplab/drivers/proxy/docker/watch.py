@@ -1,7 +1,7 @@
 """Whether the containers of a stack are those that a cell began with."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypedDict, cast
