@@ -1,15 +1,18 @@
 """A transport of another distribution: planned, listed, checked, and its wrong options refused as those of our own."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner, Result
 
 from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
-from mplab.drivers.transport import names
+from mplab.drivers.transport import DRIVERS, Transport, TransportDriver, names
 from tests.foreign import Foreign, installed
 
 DRIVER = '''
@@ -151,3 +154,29 @@ def test_one_that_cannot_be_imported_harms_only_who_names_it(foreign: Foreign, t
 def test_a_driver_is_registered_by_its_own_name(foreign: Foreign) -> None:
     foreign.add("mplab.transports", "tunnel", {"driver": DRIVER})
     assert "its driver is called my-tunnel. Register it by that name" in checks()["transport tunnel"]["found"]
+
+
+def test_the_transport_of_the_manual_works(foreign: Foreign, tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs" / "transports.md").read_text()
+    (driver,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    foreign.add("mplab.transports", "pinned", {"driver": driver})
+    file = tmp_path / "x.yaml"
+    file.write_text(EXPERIMENT.replace('{my-tunnel: {OPTIONS}}, "my-tunnel:fast"', "{pinned: {path: lte}}"))
+    plan = json.loads(mplab("plan", str(file), "--json").stdout)
+    assert {cell["transport"] for cell in plan["plan"]["cells"]} == {"sptcp-wifi", "pinned"}
+    options = PinnedOptionsLike(path="lte")
+    interfaces = {"wlan0": "192.0.2.1", "rmnet0": "192.0.2.2"}
+    assert DRIVERS["pinned"].open(options, interfaces).agent_settings().device == "rmnet0"
+
+
+class PinnedOptionsLike(BaseModel):
+    """As the options of the manual's transport."""
+
+    path: str
+
+
+def test_the_manual_names_what_a_driver_has() -> None:
+    page = (CHECKOUT / "docs" / "transports.md").read_text()
+    for kind in (TransportDriver, Transport):
+        own = [name for name in vars(kind) if not name.startswith("_") and name not in {"chance"}]
+        assert [name for name in own if f"`{name}`" not in page] == []
