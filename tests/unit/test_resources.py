@@ -13,6 +13,7 @@ from mplab.base.lock import resource_lock
 from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.drivers.proxy.docker.borrow import exclusive
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 from mplab.drivers.shaper.held import held_places
 from mplab.lab.catalog import catalog
@@ -100,7 +101,7 @@ def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str,
     """Whoever has locked one of these names keeps the part of the run from being had, and no other part does."""
     use = use_lab(bench, phone)
     assert use.file is not None
-    assert use.proxy is not None
+    assert isinstance(use.proxy, DockerProxyFile)
     lab, file, proxy = use, use.file, use.proxy
     places = {place.place(phone) for place in file.phones[phone].attachments().values()}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.programs import OF_VIRTUAL_ROUTER
-from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.held import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.router import key_file_problem
@@ -46,18 +46,7 @@ def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
     for name, place in lab.places().items():
         if not isinstance(place, RouterFile):
             yield from _linux(lab, name, place, lab_file)
-    if lab.proxy is not None:
-        yield from _proxy(lab.proxy, lab_file)
-
-
-def _proxy(settings: ProxyFile, lab_file: str) -> Iterator[Finding]:
-    """What `mplab proxy doctor` finds; services that do not run are started by runs."""
-    from mplab.drivers.proxy.docker import DockerStack, StackSettings  # noqa: PLC0415 - slow to import
-    from mplab.drivers.proxy.docker.doctor import examine  # noqa: PLC0415
-
-    for finding in examine(DockerStack(StackSettings.of(settings))):
-        remedy = "" if finding.ok else f"mplab proxy doctor --lab {lab_file}"
-        yield Finding(f"proxy: {finding.what}", "ok" if finding.ok else "missing", finding.found, remedy)
+    yield from driver_of(lab.proxy).check(lab.proxy, lab_file)
 
 
 def _virtual_router(name: str, lab_file: str) -> Iterator[Finding]:

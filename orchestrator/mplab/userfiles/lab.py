@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
-from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
@@ -28,6 +27,7 @@ from mplab.userfiles.places import (
     VirtualRouterFile,
     interface_of,
 )
+from mplab.userfiles.proxyfile import ProxyFile, entry_type
 from mplab.userfiles.yaml import Document, load_yaml
 
 __all__ = [
@@ -45,6 +45,11 @@ __all__ = [
     "load_lab",
     "read_lab",
 ]
+
+if TYPE_CHECKING:
+    AnyProxyFile = ProxyFile
+else:
+    AnyProxyFile = entry_type()
 
 
 class AttachmentFile(BaseModel):
@@ -155,7 +160,9 @@ class LabFile(BaseModel):
     phones: dict[Name, Annotated[SerializeAsAny[PhoneFile], BeforeValidator(_by_driver)]] = Field(
         default_factory=dict, description="The phones, by name."
     )
-    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
+    proxy: SerializeAsAny[AnyProxyFile] | None = Field(
+        None, description="Proxy and origin services, when they are not the virtual lab's."
+    )
 
     def places(self) -> dict[str, PlaceFile]:
         """Everything that shapes and can be reached, by name: virtual routers are there inside a lab alone."""

@@ -136,7 +136,7 @@ def _rooted_findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Find
 
     what = f"phone {phone.name}"
     yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-    for transport, driver in DRIVERS.items():
+    for transport, driver in DRIVERS.importable().items():
         if reason := driver.check_phone(partial(read_kernel, phone)):
             yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
     own = [place.interface or "" for place in settings.attachments().values() if place.at]
