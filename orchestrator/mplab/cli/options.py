@@ -10,7 +10,6 @@ import typer
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
-from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.drivers.transport import NAMES
 from mplab.lab.catalog import LINKS_DIR, catalog, scenario_names
 from mplab.run.run_directory import RunDirectory
@@ -18,6 +17,7 @@ from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, LabUse, find_lab, use_lab
 from mplab.userfiles.link import LinkCondition, link_names, load_link, read_link_file
+from mplab.userfiles.machines import abilities
 from mplab.userfiles.resolve import load_experiment
 from mplab.userfiles.yaml import load_yaml
 
@@ -104,7 +104,7 @@ def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     """Raise InputError when a lab cannot make a link condition."""
-    raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, SHAPERS)])
+    raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
 
 
 def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, Any] | None = None) -> Experiment:

@@ -38,13 +38,14 @@ from mplab.cli.output import err, print_json
 from mplab.cli.plan import about, announce_skipped, plan_of, show_plan
 from mplab.cli.progress import RunDisplay
 from mplab.cli.report import analyze_with_progress, print_summary
+from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest, utc_now
 from mplab.format.plan import Plan
 from mplab.lab.catalog import catalog, programs_of, services_of
 from mplab.lab.handover import HandedOver
 from mplab.lab.hosting import hosted, prepared
-from mplab.lab.needs import describe_image, programs_of_lab
+from mplab.lab.needs import programs_of_lab
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
 from mplab.run.ending import ENOUGH
@@ -294,8 +295,10 @@ def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
 
 def _routers(experiment: Experiment) -> dict[str, Any]:
     """What the virtual routers of a run are made of."""
-    names = experiment.lab.virtual_routers()
-    return {"routers": {name: describe_image() for name in names}} if names else {}
+    routers = experiment.lab.inside()
+    return (
+        {"routers": {name: inside_driver_of(router).describe() for name, router in routers.items()}} if routers else {}
+    )
 
 
 def _containers(experiment: Experiment) -> dict[str, Any]:

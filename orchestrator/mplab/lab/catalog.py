@@ -7,13 +7,13 @@ from typing import cast
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
-from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.drivers.transport.registry import INFOS
 from mplab.scenarios.base import Scenario, browser_of, programs_declared_by
 from mplab.userfiles import appuse
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.machines import abilities
 from mplab.userfiles.resolve import Catalog
 
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
@@ -117,6 +117,6 @@ def catalog() -> Catalog:
         transports=INFOS,
         scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,
-        shapers=SHAPERS,
+        shapers=abilities(),
         android=_OnDemand(_android_names, load_android_scenario),
     )

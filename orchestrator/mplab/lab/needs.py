@@ -1,10 +1,9 @@
 """What a lab file needs of this machine, beside what every lab needs."""
 
-from mplab.base import programs
 from mplab.base.programs import ADB, Program
 from mplab.device.android.model import PhoneModel, load_phone
 from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
-from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
 from mplab.userfiles.labuse import LabUse
 
@@ -16,14 +15,15 @@ def programs_of_lab(use: LabUse) -> list[Program]:
     """The programs that virtual routers and emulated phones are made of, when it has some.
 
     Raises:
-        LabNotReadyError: the user-mode kernel is there, but its modules are not.
+        LabNotReadyError: the programs of a virtual router are there, but another of its parts is not.
     """
     found = [*DEVICE_PROGRAMS, ADB] if use.kind == "emulated" else [ADB] if use.real else []
-    if not use.virtual_routers():
-        return found
-    if programs.UML.find() is not None:
-        kernel_release()
-    return [*found, *programs.OF_VIRTUAL_ROUTER]
+    for machine in use.inside().values():
+        driver = inside_driver_of(machine)
+        if all(program.find() is not None for program in driver.programs):
+            driver.describe()
+        found += driver.programs
+    return found
 
 
 def phone_model(use: LabUse) -> PhoneModel | None:
@@ -44,11 +44,3 @@ def missing_on_phone(use: LabUse, transport: str) -> str:
         "" if model.mptcp_kind == "none" else f", only that of a kernel {model.mptcp}: proxies would not understand it"
     )
     return f"phone '{use.phone}' ({model.model}, Android {model.android}) has no Multipath TCP of Linux 5.6{has}"
-
-
-def describe_image() -> dict[str, str]:
-    """Versions of what a virtual router is made of: kernel, tc, busybox, dropbear."""
-    return {
-        "kernel": kernel_release(),
-        **{program.name: program.version() for program in (programs.TC, programs.BUSYBOX, programs.DROPBEAR)},
-    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mplab.drivers.shaper.driver import phone_driver_of, reachable_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
@@ -41,14 +42,13 @@ def _of_lab(use: LabUse) -> Iterator[str]:
     if not use.real or use.file is None or use.android is None:
         yield VIRTUAL_LAB
         return
-    from mplab.drivers.shaper.adb.place import adb_where  # noqa: PLC0415 - as the next
-    from mplab.drivers.shaper.held import open_shell  # noqa: PLC0415 - SSH is slow to import
-
-    settings, places = use.android, use.file.places()
-    yield phone_resource(use.phone, settings.serial)
-    for attachment in settings.attachments().values():
-        name = attachment.place(use.phone)
-        if name in places:
-            yield shaping_resource(open_shell(name, places[name]).where)
-        elif settings.serial is not None:  # the phone itself, by adb
-            yield shaping_resource(adb_where(settings.serial))
+    yield phone_resource(use.phone, use.android.serial)
+    itself = use.file.by_itself(use.phone)
+    for machine in use.machines().values():
+        where = (
+            phone_driver_of(machine).where(machine)
+            if machine == itself
+            else reachable_driver_of(machine).where(machine)
+        )
+        if where:
+            yield shaping_resource(where)
