@@ -273,6 +273,7 @@ def test_rebuffering_is_seen_by_looking(
     assert "ended" in sampled.looks[-1].shown
     fields = sampled.fields("loading")
     assert fields["stalls"] == []
+    assert fields["startup_s"] is not None
     assert 0 < fields["startup_s"] < 20
     assert fields["resolution_s"] >= fields["every_s"] * 0.9
     times = [look.t for look in sampled.looks]

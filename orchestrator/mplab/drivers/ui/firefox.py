@@ -13,7 +13,7 @@ from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
-from mplab.drivers.ui.protocol import AppState
+from mplab.drivers.ui.protocol import AppState, Event
 from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.session import SessionError
 from mplab.format.selector import Selector
@@ -133,7 +133,7 @@ class FirefoxUi:
         with self._step("running a script in the page"):
             return self._call(f"() => {{ {script} }}")
 
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
+    def network_events(self) -> Sequence[Event]:
         """What DevTools would say of the network and the page since the last call, made of BiDi's events."""
         with self._step("reading the events of the network"):
             deadline = time.monotonic() + _SETTLE_S

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mplab.base.errors import StepError
+from mplab.drivers.ui.protocol import Event
 from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
 
 _HOST = "localhost"
@@ -131,7 +132,7 @@ class Tab:
                 )
             return answer["result"].get("value")
 
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
+    def network_events(self) -> Sequence[Event]:
         """DevTools events of the network and page domains since the last call."""
         with self._step("reading the events of the network"):
             self._session.command("Page.getFrameTree", timeout_s=_STEP_TIMEOUT_S)  # all sent before come before
