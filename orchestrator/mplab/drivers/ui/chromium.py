@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 from mplab.base.errors import StepError
 from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
-from mplab.drivers.ui.protocol import AppState, Event
+from mplab.drivers.ui.protocol import AppState, Event, Json
 from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
@@ -159,12 +159,12 @@ class ChromiumUi:
         with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
             return chromium_state(self._profile, self._devtools)
 
-    def _devtools(self, method: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _devtools(self, method: str, parameters: Mapping[str, object]) -> Json:
         # Appium's client knows this command of ChromeDriver not by itself.
         executor: Any = self._driver.command_executor
         executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
         answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
-        found: Mapping[str, Any] = answer["value"]
+        found: Json = answer["value"]
         return found
 
     @property

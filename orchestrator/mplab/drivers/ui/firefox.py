@@ -15,7 +15,7 @@ from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
 from mplab.drivers.ui.protocol import AppState, Event
 from mplab.drivers.ui.selectors import locator, selector_name
-from mplab.drivers.ui.session import SessionError
+from mplab.drivers.ui.session import Answer, SessionError
 from mplab.format.selector import Selector
 
 _START_TIMEOUT_S = 60.0
@@ -59,7 +59,7 @@ class FirefoxUi:
         self._alive = alive
         self._screenshots = screenshots
         self._step_number = 0
-        self._events: list[dict[str, Any]] = []
+        self._events: list[Event] = []
         self._logged: list[ConsoleEntry] = []
         trust = {"alwaysMatch": {"acceptInsecureCerts": False}}
         session.command("session.new", timeout_s=_START_TIMEOUT_S, capabilities=trust)
@@ -215,7 +215,7 @@ class FirefoxUi:
         answer = self._command("browsingContext.captureScreenshot", timeout_s=timeout_s)
         return base64.b64decode(answer["data"])
 
-    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, Any]:
+    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, str]:
         deadline = time.monotonic() + timeout_s
         while True:
             found = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
@@ -228,7 +228,7 @@ class FirefoxUi:
                 raise SessionError(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 
-    def _call(self, function: str, *arguments: Mapping[str, Any], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
+    def _call(self, function: str, *arguments: Mapping[str, str], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
         declaration = f"async (...given) => JSON.stringify(await ({function})(...given)) ?? 'null'"
         answer = self._session.command(
             "script.callFunction",
@@ -242,10 +242,10 @@ class FirefoxUi:
             raise SessionError(str(answer["exceptionDetails"]["text"]))
         return json.loads(answer["result"]["value"])
 
-    def _act(self, source: Mapping[str, Any]) -> None:
+    def _act(self, source: Mapping[str, object]) -> None:
         self._command("input.performActions", actions=[source])
 
-    def _command(self, method: str, *, timeout_s: float = _STEP_TIMEOUT_S, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _command(self, method: str, *, timeout_s: float = _STEP_TIMEOUT_S, **parameters: object) -> Answer:
         return self._session.command(method, timeout_s=timeout_s, context=self._context, **parameters)
 
 

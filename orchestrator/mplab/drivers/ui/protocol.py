@@ -9,7 +9,9 @@ from typing import Any, Protocol, TypeAlias
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
 
-Event: TypeAlias = Mapping[str, Any]
+Json: TypeAlias = Mapping[str, Any]
+"""A JSON object that a browser sends."""
+Event: TypeAlias = Json
 """One of DevTools: ``{"method": …, "params": …}``."""
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui.protocol import Event
-from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
+from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 
 _HOST = "localhost"
 """Browsers refuse requests that call them by another name (DNS rebinding)."""
@@ -40,7 +40,7 @@ class DevTools:
         found: dict[str, str] = self._get("/json/version")
         return found
 
-    def pages(self) -> Sequence[Mapping[str, Any]]:
+    def pages(self) -> Sequence[Answer]:
         """The open pages, the one used last first. Raises StepError."""
         return [target for target in self._get("/json/list") if target.get("type") == "page"]
 
@@ -146,7 +146,7 @@ class Tab:
             raise StepError(f"{self._device}: DevTools: {what}: {error}") from error
 
 
-def _loaded(event: Mapping[str, Any], frame: str, loader: str) -> bool:
+def _loaded(event: Event, frame: str, loader: str) -> bool:
     about = event["params"]
     return event["method"] == "Page.lifecycleEvent" and (about["frameId"], about["loaderId"], about["name"]) == (
         frame,
