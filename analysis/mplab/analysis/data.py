@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mplab.analysis.claims import outcomes
+from mplab.analysis.claims import Outcome
 from mplab.analysis.contrasts import CONTRASTS_COLUMNS, QUANTILES_COLUMNS, contrast_lines, quantile_lines
 from mplab.analysis.result import Analysis
 
@@ -69,7 +69,7 @@ CLAIMS_COLUMNS = (
 )
 
 
-def tables(analysis: Analysis) -> dict[str, Table]:
+def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
     """A row per series, contrast, quantile of a contrast, value of a cell, cell, and finding of a claim."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
@@ -77,7 +77,7 @@ def tables(analysis: Analysis) -> dict[str, Table]:
         "quantiles": (QUANTILES_COLUMNS, list(quantile_lines(analysis.groups))),
         "values": (VALUES_COLUMNS, list(_values(analysis))),
         "cells": (CELLS_COLUMNS, list(_cells(analysis))),
-        "claims": (CLAIMS_COLUMNS, list(_claims(analysis))),
+        "claims": (CLAIMS_COLUMNS, list(_claims(claims))),
     }
 
 
@@ -125,8 +125,8 @@ def _cells(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _claims(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
-    for outcome in outcomes(analysis):
+def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[Any, ...]]:
+    for outcome in outcomes:
         for found in outcome.findings:
             group = found.group
             limits = (found.interval.low, found.interval.high) if found.interval else (None, None)

@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mplab.analysis.budgets import Kept, judge_limits, measured_in
-from mplab.analysis.claims import Outcome, outcomes
+from mplab.analysis.budgets import Kept
+from mplab.analysis.claims import Outcome
+from mplab.analysis.conclusions import Conclusions
 from mplab.analysis.contrasts import contrast_content
-from mplab.analysis.headline import answers
 from mplab.analysis.reported import FORMAT
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Comparison, Group, Series
@@ -31,7 +31,7 @@ class SummaryRow:
     best: bool
 
 
-def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
+def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, Any]:
     """What ``summary.json`` holds; see docs/report.md."""
     run = analysis.run
     return {
@@ -41,7 +41,7 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
         "finished": run.finished,
         "complete": run.complete,
         "cells": run.counts,
-        "warnings": warnings,
+        "warnings": found.warnings,
         "answers": [
             {
                 "scenario": answer.scenario,
@@ -51,11 +51,11 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
                 "winner": verdict.winner.label if verdict.winner else None,
                 "sentence": verdict.sentence,
             }
-            for answer in answers(analysis)
+            for answer in found.answers
             for verdict in answer.verdicts
         ],
-        "claims": [_claim(outcome) for outcome in outcomes(analysis)],
-        "budgets": [_kept(kept) for kept in kept_of(analysis)],
+        "claims": [_claim(outcome) for outcome in found.claims],
+        "budgets": [_kept(kept) for kept in found.budgets],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
@@ -66,12 +66,6 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
         "skipped": [{"transport": transport, "reason": reason} for transport, reason in run.skipped],
         "problems": [asdict(problem) for problem in analysis.problems],
     }
-
-
-def kept_of(analysis: Analysis) -> list[Kept]:
-    """The limits of the experiment's budgets, kept or broken. Raises BudgetError."""
-    experiment = analysis.run.manifest.experiment
-    return judge_limits(experiment.budgets, measured_in(analysis.groups), experiment.seed)
 
 
 def _kept(kept: Kept) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mplab.analysis.claims import Finding, Outcome, outcomes
+from mplab.analysis.claims import Finding, Outcome
 from mplab.analysis.contrast import Contrast
 from mplab.analysis.contrasts import ContrastRow, contrast_rows, p_text
 from mplab.analysis.effects import MIN_FOR_INTERVAL, Interval
@@ -108,9 +108,9 @@ class ClaimTable:
     rows: tuple[ClaimRow, ...]
 
 
-def claim_tables(analysis: Analysis) -> list[ClaimTable]:
-    """One per claim of the experiment."""
-    return [_claim_table(analysis, outcome) for outcome in outcomes(analysis)]
+def claim_tables(analysis: Analysis, outcomes: Sequence[Outcome]) -> list[ClaimTable]:
+    """Return a table for each claim of the experiment."""
+    return [_claim_table(analysis, outcome) for outcome in outcomes]
 
 
 def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
