@@ -1,13 +1,12 @@
 """``report/summary.json``: the statistics for programs, and their short form for a terminal."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from mplab.analysis.budgets import Kept
 from mplab.analysis.claims import Outcome
 from mplab.analysis.conclusions import Conclusions
 from mplab.analysis.contrasts import contrast_content
-from mplab.analysis.reported import FORMAT
+from mplab.analysis.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import number, percent
@@ -31,7 +30,7 @@ class SummaryRow:
     best: bool
 
 
-def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, Any]:
+def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]:
     """What ``summary.json`` holds; see docs/report.md."""
     run = analysis.run
     return {
@@ -68,7 +67,7 @@ def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, Any]:
     }
 
 
-def _kept(kept: Kept) -> dict[str, Any]:
+def _kept(kept: Kept) -> dict[str, object]:
     return {
         "metric": kept.budget.metric,
         "about": kept.about,
@@ -82,13 +81,13 @@ def _kept(kept: Kept) -> dict[str, Any]:
     }
 
 
-def summary_rows(content: dict[str, Any]) -> list[SummaryRow]:
-    """The rows of every metric, headlines first."""
-    groups = sorted(content["metrics"], key=lambda group: not group["headline"])
-    return [_row(group, series) for group in groups for series in group["transports"] if series["n"]]
+def summary_rows(summary: Summary) -> list[SummaryRow]:
+    """Return the rows of every metric, headlines first."""
+    groups = sorted(summary.metrics, key=lambda group: not group.headline)
+    return [_row(group, series) for group in groups for series in group.transports if series.n]
 
 
-def _claim(outcome: Outcome) -> dict[str, Any]:
+def _claim(outcome: Outcome) -> dict[str, object]:
     return {
         **outcome.claim.model_dump(mode="json"),
         "found": [
@@ -107,26 +106,25 @@ def _claim(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _row(group: dict[str, Any], series: dict[str, Any]) -> SummaryRow:
-    interval = series["interval"]
-    compared = series["comparison"]
+def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
+    interval, compared = series.interval, series.comparison
     return SummaryRow(
-        scenario=group["scenario"],
-        link=group["link"],
-        metric=group["title"],
-        labels=" · ".join(group["labels"].values()),
-        unit=group["unit"],
-        transport=series["transport"],
-        n=series["n"],
-        median=number(series["median"]),
+        scenario=group.scenario,
+        link=group.link,
+        metric=group.title,
+        labels=" · ".join(group.labels.values()),
+        unit=group.unit,
+        transport=series.transport,
+        n=series.n,
+        median=number(series.median),
         interval=f"{number(interval[0])} … {number(interval[1])}" if interval else "",
-        gain=percent(compared["gain"], sign=True) if compared and compared["gain"] is not None else "",
-        headline=group["headline"],
-        best=group["best"] == series["transport"],
+        gain=percent(compared.gain, sign=True) if compared and compared.gain is not None else "",
+        headline=group.headline,
+        best=group.best == series.transport,
     )
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: Group) -> dict[str, object]:
     return {
         "scenario": group.scenario,
         "link": group.link,
@@ -145,7 +143,7 @@ def _group(group: Group) -> dict[str, Any]:
     }
 
 
-def _series(series: Series) -> dict[str, Any]:
+def _series(series: Series) -> dict[str, object]:
     start = {"transport": series.transport.label, "cells": series.cells, "n": len(series.values)}
     d = series.description
     if d is None:
@@ -164,7 +162,7 @@ def _series(series: Series) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> dict[str, object]:
     content = asdict(comparison)
     interval = comparison.gain_interval
     content["gain_interval"] = [interval.low, interval.high] if interval else None

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -390,7 +389,7 @@ def _tolerances(run: Run) -> str:
     return ", ".join(known) or DASH
 
 
-def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+def _flat(content: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
     """Nested mappings as lines; units of the known fields in words."""
     for key, value in content.items():
         name = f"{before} {key}".strip().replace("_", " ")
