@@ -1,9 +1,9 @@
 """One cell, or one run, in a fake lab."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mplab.base.errors import MplabError
 from mplab.cell.cell import Cell, CellJob, CellReport
@@ -11,13 +11,13 @@ from mplab.drivers.transport import DRIVERS
 from mplab.format.events import Event, EventLog, read_events
 from mplab.format.manifest import CellRecord, GitRecord, HostRecord, Manifest, utc_now
 from mplab.format.plan import make_plan
-from mplab.lab.catalog import LINKS_DIR
+from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.outside import Answer, Outside
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.resolve import load_experiment
 from tests.fakes.lab import FakeLab
 from tests.fakes.scenario import FakeScenario
 
@@ -43,9 +43,14 @@ def experiment_text(
     return EXPERIMENT.format(transports=transports, changes=listed, retries=retries, repetitions=repetitions, more=more)
 
 
-def catalog_with(scenario: AnyScenario) -> Catalog:
+def any_scenario(scenario: FakeScenario) -> AnyScenario:
+    """As those that catalogues load."""
+    return cast("AnyScenario", scenario)
+
+
+def catalog_with(scenario: FakeScenario) -> LabCatalog:
     """Return what experiments may name here: every transport, one scenario."""
-    return Catalog(transports=DRIVERS, scenarios={"fake": scenario}, links_dir=LINKS_DIR)
+    return LabCatalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
 
 
 @dataclass
@@ -61,12 +66,12 @@ class CellBench:
 
     folder: Path
     lab: FakeLab
-    scenario: AnyScenario
+    scenario: FakeScenario
     steps: list[str] = field(default_factory=list)
     directory: Path = Path()
 
     @classmethod
-    def in_folder(cls, folder: Path, scenario: Callable[..., AnyScenario] = FakeScenario) -> "CellBench":
+    def in_folder(cls, folder: Path, scenario: type[FakeScenario] = FakeScenario) -> "CellBench":
         """A new lab."""
         lab = FakeLab(folder / "lab")
         return cls(folder, lab, scenario(lab.script))
@@ -86,7 +91,7 @@ class CellBench:
         job = CellJob(
             spec=make_plan(experiment).cells[0],
             experiment=experiment,
-            scenario=self.scenario,
+            scenario=any_scenario(self.scenario),
             directory=self.directory,
             attempt=1,
             on_step=self.steps.append,
@@ -125,11 +130,11 @@ class RunBench:
 
     directory: RunDirectory
     lab: FakeLab
-    scenario: AnyScenario
+    scenario: FakeScenario
     outside: FakeOutside
 
     @classmethod
-    def planned(cls, folder: Path, text: str, scenario: Callable[..., AnyScenario] = FakeScenario) -> "RunBench":
+    def planned(cls, folder: Path, text: str, scenario: type[FakeScenario] = FakeScenario) -> "RunBench":
         """A run that has been planned and not begun."""
         lab = FakeLab(folder / "lab")
         made = scenario(lab.script)
@@ -191,5 +196,5 @@ class RunBench:
         return [event["event"] for event in self.events() if event["event"] != "cell_step"]
 
 
-def _read(directory: RunDirectory, scenario: AnyScenario) -> Experiment:
+def _read(directory: RunDirectory, scenario: FakeScenario) -> Experiment:
     return load_experiment(directory.experiment_file, catalog=catalog_with(scenario), kept=directory.kept_dir)

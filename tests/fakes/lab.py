@@ -263,12 +263,17 @@ class FakeLab:
             limit=self.limit,
             monotonic=self.clock.monotonic,
             wall=self.clock.wall,
+            sleep=self._sleep,
             load=self.host.load,
             load_average=self.host.load_average,
             cpu_percent=self.host.cpu_percent,
             cpus=self.host.cpus,
             read_trace=self.read_trace,
         )
+
+    def _sleep(self, seconds: float) -> None:
+        self.script("clock.sleep")
+        self.clock.jump(seconds)
 
     def read_trace(self, files: Sequence[Path]) -> CapturedTables:
         """Decode captures: one connection as the transport makes it."""

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-
-from pydantic import BaseModel
 
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
@@ -17,12 +14,9 @@ class FakeParameters(Parameters):
     wait: DurationS = 0.0
 
 
-@dataclass
-class FakeSession(Session[BaseModel]):
-    """Notes ``scenario.run``."""
+class FakeSession(Session[FakeParameters]):
+    """Notes its run as ``scenario.run``."""
 
-    context: Context
-    parameters: BaseModel
     script: Script
 
     def run(self) -> None:
@@ -31,8 +25,8 @@ class FakeSession(Session[BaseModel]):
         self.script("scenario.run")
 
 
-class FakeScenario(Scenario[BaseModel]):
-    """Notes its calls as ``scenario.prepare``, ``scenario.run``, ``scenario.clean_up``."""
+class FakeScenario(Scenario[FakeParameters]):
+    """Notes the beginning and the end of a session as ``scenario.prepare`` and ``scenario.clean_up``."""
 
     name = "fake"
     title = "Fake"
@@ -42,21 +36,23 @@ class FakeScenario(Scenario[BaseModel]):
         self._script = script
         self.contexts: list[Context] = []
 
-    def time_limit_s(self, parameters: BaseModel) -> float:
+    def time_limit_s(self, parameters: FakeParameters) -> float:
         """Of its run, s."""
-        return 30.0 + _wait(parameters)
+        return 30.0 + parameters.wait
 
-    def estimate_s(self, parameters: BaseModel) -> float:
+    def estimate_s(self, parameters: FakeParameters) -> float:
         """Of its run, s."""
-        return 1.0 + _wait(parameters)
+        return 1.0 + parameters.wait
 
     @contextmanager
-    def open(self, context: Context, parameters: BaseModel) -> Iterator[Session[BaseModel]]:
-        """Prepare, and clean up at the end."""
+    def open(self, context: Context, parameters: FakeParameters) -> Iterator[FakeSession]:
+        """A session."""
         self.contexts.append(context)
         try:
             self._script("scenario.prepare")
-            yield FakeSession(context, parameters, self._script)
+            session = FakeSession(context, parameters)
+            session.script = self._script
+            yield session
         finally:
             self._script("scenario.clean_up")
 
@@ -64,10 +60,7 @@ class FakeScenario(Scenario[BaseModel]):
 class CheckingScenario(FakeScenario):
     """Has a check of its own."""
 
-    def check(self, context: Context, parameters: BaseModel) -> None:
+    def check(self, context: Context, parameters: FakeParameters) -> None:
         """With open links."""
+        del context, parameters
         self._script("scenario.check")
-
-
-def _wait(parameters: BaseModel) -> float:
-    return parameters.wait if isinstance(parameters, FakeParameters) else 0.0

@@ -103,7 +103,7 @@ class Registry:
         what: one of them, for messages: ``scenario``.
         member: the module that makes a sub-package of a registered package a plug-in: ``scenario``; "": each module of
             a registered package is a plug-in, but those whose names begin with ``_``.
-        objects: what a plug-in in a registered package defines: module and attribute of each object.
+        objects: what a plug-in in a registered package defines: module ("": its own) and attribute of each object.
     """
 
     group: str

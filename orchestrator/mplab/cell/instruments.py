@@ -22,6 +22,7 @@ class Instruments:
         limit: bounds the time of a scenario.
         monotonic: clock for durations, s.
         wall: Unix time, s.
+        sleep: waits so many seconds.
         load: samples this host's counters.
         load_average: of the last minute.
         cpu_percent: CPU use of this host since the call before, percent.
@@ -32,6 +33,7 @@ class Instruments:
     limit: TimeLimit
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     load: Callable[[], Sample] = sample
     load_average: Callable[[], float] = lambda: os.getloadavg()[0]
     cpu_percent: Callable[[], float] = psutil.cpu_percent

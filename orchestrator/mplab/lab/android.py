@@ -20,6 +20,7 @@ from mplab.drivers.phone.adb.recovery import Recovery
 from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.adb.screen import LogCut
 from mplab.drivers.phone.adb.systemproxy import SystemProxy
+from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
@@ -30,7 +31,6 @@ from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.drivers.ui.versions import outside
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
 from mplab.userfiles.app import AndroidApp
-from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.labuse import LabUse
 
 _HTTP_PROXY = f"127.0.0.1:{HTTP_PORT}"
@@ -63,7 +63,7 @@ class AndroidSide:
         install: let Appium install its server on the phone.
     """
 
-    def __init__(self, phone: AdbPhone, file: PhoneFile, *, appium: Callable[[], str], install: bool) -> None:
+    def __init__(self, phone: AdbPhone, file: AndroidPhoneFile, *, appium: Callable[[], str], install: bool) -> None:
         self._phone = phone
         self._file = file
         self._appium = appium
@@ -94,7 +94,7 @@ class AndroidSide:
             self._system_proxy = SystemProxy(self._phone)
 
     @staticmethod
-    def check_root(phone: AdbPhone, file: PhoneFile) -> None:
+    def check_root(phone: AdbPhone, file: AndroidPhoneFile) -> None:
         """Raise LabNotReadyError when a phone is not rooted, and its lab file does not say that it is used so."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(

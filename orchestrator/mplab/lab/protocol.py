@@ -155,7 +155,7 @@ class Lab(Protocol):
         """Stop an app that is installed on the phone and make it ready to be opened, for as long as the context.
 
         Args:
-            app: which.
+            app: which; it is cleared before, unless somebody has signed in to it.
             observe: records dialogs that were closed.
             screenshots: where steps that fail leave screenshot and element tree.
 

@@ -16,7 +16,7 @@ from mplab.drivers.services import load_service
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import AttemptRecord, CellRecord, Outcome
 from mplab.format.plan import CellSpec
-from mplab.lab.catalog import android_app, services_of
+from mplab.lab.catalog import LabCatalog, android_app, services_of
 from mplab.lab.make import make_lab
 from mplab.lab.protocol import Lab
 from mplab.run.ending import ENOUGH, Cut, EndingWatch, Told
@@ -26,7 +26,6 @@ from mplab.run.outside import Outside
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog
 
 _MOST_LOSSES = 3
 """Attempts at one cell in a row in which programs of the lab may end."""
@@ -64,7 +63,7 @@ class Run:
         path: Path,
         outside: Outside,
         *,
-        catalog: Catalog,
+        catalog: LabCatalog,
         open_lab: OpenLab,
         instruments: Instruments,
     ) -> None:
@@ -131,7 +130,7 @@ class Run:
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""
         watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events), clock=self._clock)
-        with Orders(events) as orders:
+        with Orders(events, sleep=self._instruments.sleep) as orders:
             for spec in todo:
                 orders.obey()
                 if (cut := watch.before(spec, orders.ends_by)) is not None:

@@ -178,7 +178,7 @@ def test_what_disturbs_a_cell_is_a_warning_and_costs_nothing(bench: CellBench, a
 def test_a_scenarios_warning_counts_once(bench: CellBench) -> None:
     def warn() -> None:
         for _ in range(2):
-            bench.scenario.contexts[-1].warn("a dialog was closed")  # type: ignore[attr-defined]
+            bench.scenario.contexts[-1].warn("a dialog was closed")
 
     bench.lab.script.at("scenario.run", warn)
     assert bench.run().warnings == ["a dialog was closed"]
@@ -189,7 +189,7 @@ def test_warnings_of_a_cell_that_is_not_ok_are_kept(bench: CellBench, outcome: s
     error = StepError("no button") if outcome == "failed" else CheckError("busy")
 
     def warn() -> None:
-        bench.scenario.contexts[-1].warn("a dialog was closed")  # type: ignore[attr-defined]
+        bench.scenario.contexts[-1].warn("a dialog was closed")
         raise error
 
     bench.lab.script.at("scenario.run", warn)

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
+from mplab.base import load
 from mplab.base.errors import CheckError, StepError
-from mplab.base.steal import steal_s
 from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
@@ -151,7 +151,7 @@ class _Call:
         self._inbound: Mapping[str, float] = {}
         self._heard: quality.Heard | None = None
         self._said_at: dict[int, float] = {}
-        self._stolen = stalls.Stolen(steal_s, time.time)
+        self._stolen = stalls.Stolen(load.steal_s, time.time)
         self.disturbed: list[bool] = []
         """Of each utterance that was observed: whether a stall of the host is in it."""
 
