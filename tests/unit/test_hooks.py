@@ -116,7 +116,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
 BEGINS = """
 import pathlib, sys
 from mplab.run.hooks import HookRunner
-from orchestrator.record import RunDirectory
+from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.hooks import Hooks
 wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
 hooks = Hooks(before_run=(wait,), after_run=(("sh", "-c", "echo $MPLAB_OUTCOME"),))

@@ -89,15 +89,17 @@ class Registry:
         group: of entry points: ``mplab.scenarios``.
         what: one of them, for messages: ``scenario``.
         member: the module that makes a sub-package of a registered package a plug-in: ``scenario``.
+        objects: what a plug-in in such a sub-package defines: module and attribute of each object.
     """
 
     group: str
     what: str
     member: str
+    objects: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def plugins(self) -> Mapping[str, Plugin]:
-        """Name → plug-in, sorted by name.
+        """Name → plug-in, sorted by name; entry points are read once, see `refresh`.
 
         Raises:
             InputError: two distributions register the same name.
@@ -112,6 +114,11 @@ class Registry:
                         f"{plugin.distribution} ({plugin.module}). Remove one of them"
                     )
         return dict(sorted(registered.items()))
+
+    def refresh(self) -> None:
+        """Read the entry points again when they are next needed: a distribution was installed or removed."""
+        importlib.invalidate_caches()
+        vars(self).pop("plugins", None)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, sorted."""
@@ -141,6 +148,17 @@ class Registry:
         plugin = self[name]
         return plugin.load(attribute, "" if plugin.attribute else self.member)
 
+    def check(self, name: str) -> None:
+        """Import everything that a plug-in has to define.
+
+        Raises:
+            InputError: there is no plug-in of this name.
+            LabNotReadyError: an object cannot be imported, or is missing.
+        """
+        plugin = self[name]
+        for module, attribute in [("", "")] if plugin.attribute else self.objects:
+            plugin.load(attribute, module)
+
     def _of(self, point: EntryPoint) -> Iterator[Plugin]:
         dist = point.dist
         distribution = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"
@@ -161,17 +179,21 @@ class Registry:
                 yield Plugin(folder.replace("_", "-"), self.what, f"{point.module}.{folder}", "", distribution)
 
 
-SCENARIOS = Registry("mplab.scenarios", "scenario", "scores")
+_DRIVER = (("driver", "DRIVER"),)
+
+SCENARIOS = Registry(
+    "mplab.scenarios", "scenario", "scores", (("scores", "METRICS"), ("scores", "score"), ("scenario", "SCENARIO"))
+)
 """Apps: ``scenario`` (``SCENARIO``) and ``scores`` (``METRICS``, ``score``), perhaps ``android`` and ``app.yaml``."""
-SERVICES = Registry("mplab.services", "service", "service")
+SERVICES = Registry("mplab.services", "service", "service", (("service", "SERVICE"),))
 """What the origin runs beside web sites and files: ``SERVICE``."""
-TRANSPORTS = Registry("mplab.transports", "transport", "driver")
+TRANSPORTS = Registry("mplab.transports", "transport", "driver", _DRIVER)
 """How the phone's TCP travels to the proxy: ``DRIVER``."""
-SHAPERS = Registry("mplab.shapers", "shaper", "driver")
+SHAPERS = Registry("mplab.shapers", "shaper", "driver", _DRIVER)
 """What shapes a path, and the kinds of machine that it runs on: ``DRIVER``."""
-PHONES = Registry("mplab.phones", "phone", "driver")
+PHONES = Registry("mplab.phones", "phone", "driver", _DRIVER)
 """Kinds of phone, by the name that a lab file gives as ``driver``: ``DRIVER``."""
-PROXIES = Registry("mplab.proxies", "proxy", "driver")
+PROXIES = Registry("mplab.proxies", "proxy", "driver", _DRIVER)
 """Kinds of proxy, by the name that a lab file gives as ``driver``: ``DRIVER``."""
 FIGURES = Registry("mplab.figures", "figure", "figure")
 """Figures of the report."""

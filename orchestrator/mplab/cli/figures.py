@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from mplab.cli.options import RUNS, JsonOption, RunsOption, find_run
+from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table, writing
+from mplab.run.run_directory import RUNS
 
 
 def figures(

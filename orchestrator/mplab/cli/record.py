@@ -12,8 +12,8 @@ from mplab.cli.output import err, out
 from mplab.drivers.ui.android import Automation, AutomationError
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import package_of
-from mplab.drivers.ui.protocol import Selector
 from mplab.drivers.ui.recording import candidates, described, replaced, section, ways_to
+from mplab.format.selector import Selector
 from mplab.userfiles.app import FILE, load_android_apps
 
 _PROMPT = "number and name, n (look again), d (done)"

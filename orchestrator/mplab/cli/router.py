@@ -124,7 +124,7 @@ def shape(
 def _shaping(lab: LabFile, phone: str) -> Mapping[str, Machine[BaseModel]]:
     """Return the machines that shape a phone's paths, by its interfaces. Raises InputError: not by hand."""
     attached, machines = lab.phones[phone], LabUse(lab, phone=phone).machines()
-    if attached.inside:
+    if attached.kind is not None and not attached.kind.real:
         raise InputError(f"lab {lab.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
     if lab.by_itself(phone) is not None:
         raise InputError(f"lab {lab.name}: phone {phone!r}: {_BY_ADB_ALONE}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from mplab.base.plugins import PHONES
 from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.userfiles.changes import ChangeFile
 from mplab.userfiles.check import models_in
@@ -19,6 +20,7 @@ from mplab.userfiles.inherit import PATHS
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.phone import phone_kind
 from mplab.userfiles.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
@@ -50,18 +52,30 @@ def link_schema() -> dict[str, Any]:
 
 def lab_schema() -> dict[str, Any]:
     """Of a lab file. That a phone's router is one of the routers is not in it."""
-    sections = (*LabFile.model_fields.items(), ("root_shell", PhoneFile.model_fields["root_shell"]))
-    entries = [model for name, field in sections if name in _OF_SHAPERS for model in models_in(field.annotation)]
+    fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
+    entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
     parts = [
         model for entry in entries for field in entry.model_fields.values() for model in models_in(field.annotation)
     ]
     schema = _schema(LabFile, PhoneFile, AttachmentFile, *dict.fromkeys([*entries, *parts]))
+    _all_phones(schema)
     _no_other_names(schema)
     return schema
 
 
 _OF_SHAPERS = ("routers", "servers", "root_shell")
 """Keys of a lab file below which the drivers of shapers say what may stand."""
+
+
+def _all_phones(schema: dict[str, Any]) -> None:
+    """A phone may have the keys of every kind; which go with its driver is not in it."""
+    properties = schema["$defs"][PhoneFile.__name__]["properties"]
+    for name in PHONES:
+        of_kind = _schema(phone_kind(name).settings)
+        schema["$defs"] = of_kind.get("$defs", {}) | schema["$defs"]
+        properties |= {key: entry for key, entry in of_kind["properties"].items() if key not in properties}
+    properties["driver"]["anyOf"][0]["enum"] = list(PHONES)
+    schema["$defs"] = dict(sorted(schema["$defs"].items()))
 
 
 def campaign_schema() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mplab.drivers.shaper.driver import phone_driver_of, reachable_driver_of
+from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
@@ -39,16 +39,11 @@ def _of_containers(use: LabUse) -> Iterator[str]:
 
 
 def _of_lab(use: LabUse) -> Iterator[str]:
-    if not use.real or use.file is None or use.android is None:
+    if not use.real or use.file is None or use.settings is None:
         yield VIRTUAL_LAB
         return
-    yield phone_resource(use.phone, use.android.serial)
+    yield from use.driver.resources(use.phone, use.settings)
     itself = use.file.by_itself(use.phone)
     for machine in use.machines().values():
-        where = (
-            phone_driver_of(machine).where(machine)
-            if machine == itself
-            else reachable_driver_of(machine).where(machine)
-        )
-        if where:
-            yield shaping_resource(where)
+        if machine != itself:
+            yield shaping_resource(reachable_driver_of(machine).where(machine))

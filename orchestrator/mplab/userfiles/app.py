@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
-from mplab.drivers.ui.protocol import By, Selector, Ui
+from mplab.format.selector import By, Selector
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 
@@ -174,13 +174,3 @@ def _load(path: Path) -> _File:
 
 def _elements(section: _Section) -> dict[str, Selector]:
     return {name: selector_of(ways) for name, ways in section.elements.items()}
-
-
-def keep_screen(ui: Ui, path: Path) -> None:
-    """Save the screen as `path` (PNG) and its elements beside it: evidence of what an app has said.
-
-    Raises:
-        StepError: the app does not answer.
-    """
-    ui.screenshot(path)
-    path.with_suffix(".html").write_text(ui.hierarchy())

@@ -39,7 +39,7 @@ RUNS: dict[str, dict[str, Any]] = {
 
 def drawings(builder: Synthetic) -> list[Drawing]:
     run = read_run(builder.build())
-    plugin = load("toy", builder.scenario_folders)
+    plugin = load("toy")
     scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
     groups = tuple(summarise(run, {"files": plugin.metrics}, scores))
     made = list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))

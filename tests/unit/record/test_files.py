@@ -65,7 +65,7 @@ FILL = """
 import sys
 from pathlib import Path
 from mplab.base.errors import MplabError
-from orchestrator.record import EventLog, read_events
+from mplab.format.events import EventLog, read_events
 folder = Path(sys.argv[1])
 log = EventLog(folder / "events.jsonl")
 try:

@@ -8,8 +8,8 @@ import pytest
 from mplab.base.errors import InputError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import SCENARIOS_DIR
-from mplab.drivers.ui import Selector
 from mplab.drivers.ui.dialogs import load_dialogs
+from mplab.format.selector import Selector
 from mplab.userfiles.app import FILE, load_android_app, load_android_apps, load_app
 
 GOOD = """\

@@ -16,7 +16,7 @@ from selenium.common.exceptions import WebDriverException
 from mplab.base.errors import DeviceError, LabNotReadyError, StepError
 from mplab.base.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
 from mplab.cell.cell import Cell
-from mplab.drivers.ui import AppState, Selector
+from mplab.drivers.ui import AppState
 from mplab.drivers.ui import factory as factory_module
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.browser import Wrapper, switches
@@ -24,6 +24,7 @@ from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.evidence import OpenApps
 from mplab.drivers.ui.factory import ChromiumUiFactory, capabilities
 from mplab.drivers.ui.har import har_from_events
+from mplab.format.selector import Selector
 
 needs_browser = pytest.mark.skipif(
     CHROMIUM.find() is None or CHROMEDRIVER.find() is None, reason="chromium or chromedriver is missing"
@@ -162,7 +163,7 @@ def test_phone_and_peer_leave_what_they_saw_in_folders_of_their_own(wrapper: Wra
     cell: Any = Cell.__new__(Cell)
     cell._lab, cell._apps = SimpleNamespace(open_ui=opener), OpenApps()
     cell._job = SimpleNamespace(
-        directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=SimpleNamespace()
+        directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=SimpleNamespace(browser="chromium")
     )
     for node, folder in (("phone", "screenshots"), ("peer", "screenshots-peer")):
         with (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mplab.base.errors import CheckError, StepError
 from mplab.base.programs import SERVICES_DIR
 from mplab.drivers.services import load_service
-from mplab.drivers.ui import Selector
+from mplab.format.selector import Selector
 
 RATE = 16_000
 BEGAN = 1_800_000_000.0

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Selector
+from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import Look, Sampled, sample
 
 

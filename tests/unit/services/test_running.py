@@ -35,7 +35,7 @@ class LocalHost:
         raise NotImplementedError
 
 
-class Pages:
+class Pages(Service):
     """A web server with one page."""
 
     name = "pages"

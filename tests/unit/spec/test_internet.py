@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
+from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.lab.catalog import catalog
 from mplab.userfiles.appuse import android_apps
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.internet import InternetFile, public_networks
 from mplab.userfiles.labuse import use_lab
-from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.resolve import load_experiment
 
 LAB = """\
@@ -94,9 +95,9 @@ def test_scenarios_of_the_labs_own_servers_need_no_internet(tmp_path: Path) -> N
 
 
 def test_every_app_that_is_not_a_browser_says_what_it_needs() -> None:
-    for folder in sorted((CHECKOUT / "ui-scenarios").iterdir()):
-        for name, app in (android_apps(folder.name) if folder.is_dir() else {}).items():
-            assert bool(app.internet) == (folder.name not in {"web", "firefox"}), (folder.name, name)
+    for scenario in SCENARIOS:
+        for name, app in android_apps(scenario).items():
+            assert bool(app.internet) == (scenario not in {"web", "firefox"}), (scenario, name)
 
 
 def test_apps_yaml_is_planned_for_a_real_phone_with_the_internet(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 import hashlib
 import importlib.metadata
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from mplab import analysis
+import mplab.analysis
+import mplab.base
+import mplab.format
 from mplab.analysis.decode import find_mptrace
 from mplab.analysis.errors import ProgramMissingError
-from mplab.analysis.plugins import default_folders
+from mplab.base.plugins import SCENARIOS
 
 PACKAGES = (
     "mplab", "cloudpickle", "dask", "distributed", "fsspec", "jinja2", "lxml", "matplotlib", "msgpack", "numpy",
@@ -20,21 +22,21 @@ NONE = "none"
 _CODE = {".py", ".j2", ".css", ".json", ".yaml"}
 
 
-@cache
-def fingerprint(folders: Sequence[Path] | None = None) -> Mapping[str, str]:
-    """What this process would analyse with: versions, and digests of code.
+def fingerprint() -> Mapping[str, str]:
+    """Return what this process would analyse with: versions, and digests of code."""
+    return _fingerprint(tuple(SCENARIOS[name].folder() for name in SCENARIOS))
 
-    Args:
-        folders: of scenarios; None: those of the checkout.
-    """
+
+@cache
+def _fingerprint(scenarios: tuple[Path, ...]) -> Mapping[str, str]:
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found[name] = NONE
-    found["analysis"] = _digest([Path(analysis.__file__).parent])
-    found["scenarios"] = _digest(default_folders() if folders is None else folders)
+    found["analysis"] = _digest(Path(package.__path__[0]) for package in (mplab.analysis, mplab.base, mplab.format))
+    found["scenarios"] = _digest(scenarios)
     try:
         found["mptrace"] = _short(find_mptrace().read_bytes())
     except ProgramMissingError:

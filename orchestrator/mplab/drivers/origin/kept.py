@@ -6,11 +6,15 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from mplab.format import sites
 from mplab.format.sites import DATA_DIR, SiteIndex, load_sites
 
 DEFAULT_SEED = 2015
-_MADE_BY = ("content", "page", "sites", "structure", "generate")
-"""Modules of this package."""
+_MADE_BY = (
+    Path(sites.__file__),
+    *(Path(__file__).with_name(f"{name}.py") for name in ("content", "page", "structure", "generate")),
+)
+"""The code that makes them."""
 
 
 def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
@@ -37,7 +41,7 @@ def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
 def _key(seed: int) -> str:
     """Names the sites that this code makes from this table with this seed."""
     digest = hashlib.sha256(f"{seed} {importlib.metadata.version('numpy')}".encode())
-    for path in [DATA_DIR / "sites.yaml", *(Path(__file__).with_name(f"{name}.py") for name in _MADE_BY)]:
+    for path in [DATA_DIR / "sites.yaml", *_MADE_BY]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

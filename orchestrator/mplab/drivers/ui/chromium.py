@@ -17,9 +17,10 @@ from urllib3.exceptions import HTTPError
 from mplab.base.errors import StepError
 from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
-from mplab.drivers.ui.protocol import AppState, Selector
+from mplab.drivers.ui.protocol import AppState
 from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.state import chromium_state
+from mplab.format.selector import Selector
 
 _ANSWER_MARGIN_S = 10.0
 """A step that waits in the browser answers, by itself, at most so much later than its own limit."""

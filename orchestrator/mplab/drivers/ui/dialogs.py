@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mplab.base.programs import SCENARIOS_DIR
 from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import find_node, package_of
-from mplab.drivers.ui.protocol import Selector
+from mplab.format.selector import Selector
 from mplab.userfiles.app import Text, Ways, selector_of
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml

@@ -13,9 +13,10 @@ from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
-from mplab.drivers.ui.protocol import AppState, Selector
+from mplab.drivers.ui.protocol import AppState
 from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.session import SessionError
+from mplab.format.selector import Selector
 
 _START_TIMEOUT_S = 60.0
 _STEP_TIMEOUT_S = 30.0

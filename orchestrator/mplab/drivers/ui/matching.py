@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui.hierarchy import Node
-from mplab.drivers.ui.protocol import Selector
+from mplab.format.selector import Selector
 
 
 def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import package_of
-from mplab.drivers.ui.protocol import Selector
+from mplab.format.selector import Selector
 
 _OBFUSCATED = "(name removed)"
 _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")

@@ -2,7 +2,7 @@
 
 import json
 
-from mplab.drivers.ui.protocol import Selector
+from mplab.format.selector import Selector
 
 
 def locator(selector: Selector) -> tuple[str, str]:

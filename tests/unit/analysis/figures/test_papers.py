@@ -15,6 +15,7 @@ from mplab.analysis.figures.traces import LeftOut, Named, draw, figures
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.run import Cell, read_run
 from mplab.analysis.traces import Traces, traces_of
+from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
 Value = tuple[str, float, Mapping[str, str]]
@@ -229,17 +230,19 @@ from mplab.analysis.metric import Metric, Value
 METRICS = (Metric("download_time", "Download time", "s", "lower", ("size",), headline=True),)
 
 
-def score(observations, tables):
+def score(observations, tables, folder):
     return [Value("download_time", o["seconds"], {"size": o["size"]}) for o in observations if o["event"] == "done"]
 '''
 
 
 @pytest.mark.parametrize(("experiment", "shown"), [("nikravesh2016-fig14-short", True), ("demo", False)])
-def test_a_figure_is_on_the_page_of_its_own_experiment_alone(tmp_path: Path, experiment: str, shown: bool) -> None:
+def test_a_figure_is_on_the_page_of_its_own_experiment_alone(
+    tmp_path: Path, foreign: Foreign, experiment: str, shown: bool
+) -> None:
     builder = Synthetic(tmp_path, name=experiment, repetitions=1, transports=(MPTCP, MINRTT))
     directory = builder.build()
-    (builder.scenario_folders[0] / "toy" / "scores.py").write_text(PAPER_SCORES)
-    analyze(directory, scenario_folders=builder.scenario_folders)
+    foreign.scenario("toy", PAPER_SCORES)
+    analyze(directory)
     page = (directory / "report" / "index.html").read_text()
     assert ("After nikravesh2016 figure 14" in page) is shown
     assert (directory / "report" / "figures" / "paper-nikravesh2016-fig14.svg").is_file() is shown

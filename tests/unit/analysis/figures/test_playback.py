@@ -56,7 +56,7 @@ def test_a_stall_is_in_the_data(synthetic: Callable[..., Synthetic]) -> None:
 def test_other_scenarios_have_none(synthetic: Callable[..., Synthetic]) -> None:
     builder = synthetic(repetitions=1)
     run = read_run(builder.build())
-    plugin = load("toy", builder.scenario_folders)
+    plugin = load("toy")
     scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
     assert list(playback.draw(Analysis(run, tuple(summarise(run, {"files": plugin.metrics}, scores))))) == []
 

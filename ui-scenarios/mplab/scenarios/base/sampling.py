@@ -14,7 +14,8 @@ from typing import Any
 from mplab.base.errors import StepError
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import find_node
-from mplab.drivers.ui.protocol import Selector, Ui
+from mplab.drivers.ui.protocol import Ui
+from mplab.format.selector import Selector
 
 DEFAULT_EVERY_S = 0.25
 

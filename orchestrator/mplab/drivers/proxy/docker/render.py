@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mplab.base.configs import render, write_private
-from mplab.base.endpoints import MPFLEX_PORT, MPTCP_PORT, TCP_PORT
+from mplab.base.endpoints import PORTS as LISTENERS
 from mplab.base.errors import LabNotReadyError
 from mplab.base.machine import CommandResult
 from mplab.base.programs import CHECKOUT, PROXY_DIR
@@ -22,12 +22,14 @@ from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.docker.layout import PRIVATE, InImages
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.drivers.services import RunningServices, load_service, service_names
+from mplab.format import sites
 from mplab.format.sites import NETWORK
 
 VALID_FOR = timedelta(days=397)
 """Of certificates: a server stays up longer than a virtual lab."""
 RENEW_BEFORE = timedelta(days=30)
-PORTS = {"tcp": TCP_PORT, "mptcp": MPTCP_PORT, "mpflex": MPFLEX_PORT}
+PORTS = {name: port for name, port in LISTENERS.items() if name != "mpflex_plain"}
+"""Listeners that are published for phones: sessions without privacy are accepted in runs only."""
 SHADOWSOCKS_PORT = 8388
 COLLECTOR_PORT = 8443
 COLLECTOR_HOST = "collector.lab"
@@ -215,7 +217,11 @@ def _key(settings: RenderSettings) -> str:
     """Name what configurations are made of: settings, templates, services, and the code that fills them in."""
     digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
     ours = CHECKOUT / "orchestrator" / "mplab" / "drivers"
-    files = [ours / "proxy" / "settings.py", Path(__file__), Path(__file__).with_name("layout.py")]
+    files = [
+        Path(sites.__file__),
+        ours / "proxy" / "settings.py",
+        *map(Path(__file__).with_name, ("render.py", "layout.py")),
+    ]
     for folder in (ours / "origin", PROXY_DIR):
         files += [path for path in folder.rglob("*") if path.suffix in {".py", ".j2", ".yaml"}]
     for path in sorted(files):

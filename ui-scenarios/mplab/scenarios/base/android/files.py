@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from mplab.drivers.ui import Selector
+from mplab.format.selector import Selector
 from mplab.scenarios.base.android.scenario import Visit
 from mplab.scenarios.base.protocol import Context
 

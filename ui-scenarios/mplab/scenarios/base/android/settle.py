@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mplab.drivers.ui import Selector, Ui
+from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
+from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
 
 SHORT_EVERY_S = 0.1
