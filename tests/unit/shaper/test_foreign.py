@@ -1,12 +1,14 @@
 """A kind of shaper in a package of its own: lab files name it, doctor asks it, runs lock it, and it is held by hand."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 
 import pytest
 
+from mplab.base.programs import CHECKOUT
 from tests.foreign import installed
 
 BOX = '''
@@ -114,6 +116,7 @@ mplab: 1
 name: foreign
 routers:
   wifi: {driver: box, file: FILE}
+  vyos: {driver: vyos, host: 127.0.0.1, port: 1, user: vyos, interface: eth1}
 phones:
   one: {wifi: {router: wifi, ip: 10.0.0.2}}
   pixel: {driver: adb, serial: NOT-A-PHONE, wifi: {router: wifi, ip: 10.0.0.3}}
@@ -153,6 +156,13 @@ print(json.dumps(done))
 """
 
 
+def example() -> str:
+    """The package that the manual shows."""
+    page = (CHECKOUT / "docs" / "routers.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    return str(code)
+
+
 @dataclass(frozen=True)
 class Done:
     """What one command has done, and what the box has in its file then."""
@@ -185,8 +195,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
         "plan": ["plan", "one.yaml", *on_pixel, "--json"],
         "fast plan": ["plan", "fast.yaml", *on_pixel],
         "shape": ["router", "shape", "lab.yaml", "one", "--link", "./mine.yaml", "--seconds", "0.1", "--json"],
-        "show": ["router", "show", "lab.yaml"],
-        "install": ["router", "install", "lab.yaml"],
+        "show": ["router", "show", "lab.yaml", "--router", "wifi"],
+        "install": ["router", "install", "lab.yaml", "--router", "wifi"],
         "restore": [*restore, "run@host:1:2"],
         "failed restore": [*restore, "nobody"],
         "unknown": ["doctor", "--lab", "unknown.yaml"],
@@ -194,6 +204,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
     }
     with installed(folder / "packages") as foreign, pytest.MonkeyPatch.context() as patch:
         foreign.add("mplab.shapers", "box", {"driver": BOX})
+        foreign.add("mplab.shapers", "vyos", {"driver": example()})
         foreign.add("mplab.shapers", "broken", {"driver": "import no_such_module\n"})
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         child = subprocess.run(
@@ -212,6 +223,11 @@ def test_doctor_asks_it(done: dict[str, Done]) -> None:
     found = {check["name"]: check for check in json.loads(done["doctor"].output)["checks"]}["router wifi"]
     assert found["level"] == "ok"
     assert found["found"].endswith("box.json shapes port-1")
+
+
+def test_the_example_of_the_manual_is_a_kind_of_router(done: dict[str, Done]) -> None:
+    found = {check["name"]: check for check in json.loads(done["doctor"].output)["checks"]}["router vyos"]
+    assert found["found"].startswith("router vyos (vyos@127.0.0.1:1): unreachable")
 
 
 def test_a_plan_names_it_and_what_it_locks(done: dict[str, Done]) -> None:
@@ -241,7 +257,7 @@ def test_what_a_dead_run_held_is_given_back(done: dict[str, Done]) -> None:
 
 
 def test_a_driver_that_is_not_there_is_named_with_those_that_are(done: dict[str, Done]) -> None:
-    message = "unknown driver 'bxo'. Did you mean 'box'? Allowed: box, openwrt, virtual"
+    message = "unknown driver 'bxo'. Did you mean 'box'? Allowed: box, openwrt, virtual, vyos"
     assert f"unknown.yaml:5: routers.wifi.driver: {message}" in done["unknown"].error
 
 
