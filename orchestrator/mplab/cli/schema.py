@@ -52,8 +52,8 @@ def link_schema() -> dict[str, Any]:
 
 def lab_schema() -> dict[str, Any]:
     """Of a lab file. That a phone's router is one of the routers is not in it."""
-    sections = (*LabFile.model_fields.items(), ("root_shell", PhoneFile.model_fields["root_shell"]))
-    entries = [model for name, field in sections if name in _OF_SHAPERS for model in models_in(field.annotation)]
+    fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
+    entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
     parts = [
         model for entry in entries for field in entry.model_fields.values() for model in models_in(field.annotation)
     ]

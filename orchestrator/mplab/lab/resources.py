@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mplab.drivers.shaper.driver import phone_driver_of, reachable_driver_of
+from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse

@@ -49,8 +49,7 @@ def summary_of(run: Path) -> Summary:
         answers=tuple(answer.sentence for answer in content.answers),
         warnings=content.warnings,
         limits=tuple(
-            Case("budget", one.about, failure=one.text if one.verdict == "broken" else "")
-            for one in content.budgets
+            Case("budget", one.about, failure=one.text if one.verdict == "broken" else "") for one in content.budgets
         ),
     )
 

@@ -19,7 +19,7 @@ from mplab.userfiles.places import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.yaml import Document, load_yaml
 
 ROOT_SHELL = "root-shell"
-"""The kind of shaper that is named by a phone's key `root_shell`."""
+"""The kind of shaper that a phone's key `root_shell` names."""
 
 if TYPE_CHECKING:
     RouterEntry: TypeAlias = MachineFile
@@ -278,8 +278,9 @@ def _check_virtual(lab: LabFile, where: tuple[str, str, str], attachment: Attach
     _, phone, path = where
     kind = "router" if attachment.router else "server" if attachment.server else "at"
     if attachment.router not in lab.inside():
+        inside = drivers_text([name for name, kind in kinds_of("routers").items() if kind.inside])
         text = (
-            f"the packets of the virtual phone {phone} pass a router with {_drivers_inside()} alone; "
+            f"the packets of the virtual phone {phone} pass a router with {inside} alone; "
             f"without '{path}', the link emulator shapes this path"
         )
         checker.add((*where, kind), text)
@@ -287,10 +288,6 @@ def _check_virtual(lab: LabFile, where: tuple[str, str, str], attachment: Attach
     for key in ("mac", "ip", "interface"):
         if getattr(attachment, key) is not None:
             checker.add((*where, key), "at a virtual router the lab knows it: leave it out")
-
-
-def _drivers_inside() -> str:
-    return " or ".join(f"'driver: {name}'" for name, kind in kinds_of("routers").items() if kind.inside)
 
 
 def _check_shared(

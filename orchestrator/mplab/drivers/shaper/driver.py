@@ -188,10 +188,6 @@ class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
     """A kind of phone, named as the phone's driver, that shapes its own paths while a run drives it."""
 
     @abstractmethod
-    def where(self, machine: Machine[Settings]) -> str:
-        """Return how it is reached, which names its lock; "": the lab file does not say."""
-
-    @abstractmethod
     def hold(
         self, phone: DrivenPhone, machine: Machine[Settings], owner: "Owner"
     ) -> AbstractContextManager["HeldMachine"]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from pydantic import BaseModel
+
 from mplab.base.findings import Finding
 from mplab.base.machine import CommandResult
 from mplab.base.undo import Command
-from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.shaper.driver import PhoneDriver
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.tc.capabilities import look
@@ -56,26 +57,22 @@ class PhoneOnAdb(Protocol):
         """Return the command lines that run `scripts` on it from another process."""
 
 
-class Adb(PhoneDriver[AdbPhoneFile, PhoneOnAdb]):
+class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
     """`PhoneDriver` of phones with ``driver: adb`` and root."""
 
     title = "a phone with driver: adb, by its own root shell"
     section: Section = "phones"
-    settings = AdbPhoneFile
+    settings = BaseModel
     method = "tc"
     abilities = TC
 
-    def where(self, machine: Machine[AdbPhoneFile]) -> str:
-        """See `PhoneDriver`."""
-        return adb_where(machine.settings.serial) if machine.settings.serial is not None else ""
-
-    def hold(self, phone: PhoneOnAdb, machine: Machine[AdbPhoneFile], owner: "Owner") -> "AdbShapingPhone":
+    def hold(self, phone: PhoneOnAdb, machine: Machine[BaseModel], owner: "Owner") -> "AdbShapingPhone":
         """See `PhoneDriver`."""
         from mplab.drivers.shaper.adb.place import AdbShapingPhone  # noqa: PLC0415 - it imports this module
 
         return AdbShapingPhone(phone, owner=owner, interfaces=machine.interfaces)
 
-    def check(self, phone: PhoneOnAdb, machine: Machine[AdbPhoneFile]) -> Iterator[Finding]:
+    def check(self, phone: PhoneOnAdb, machine: Machine[BaseModel]) -> Iterator[Finding]:
         """See `PhoneDriver`."""
         from mplab.drivers.shaper.adb.place import AdbShell  # noqa: PLC0415 - it imports this module
 

@@ -78,7 +78,7 @@ class VirtualLab(BaseLab):
         routers = self._use.inside()
         self.nodes = make_network(
             SCRATCH,
-            replaced=["router"] if routers else [],
+            replaced=[topology.ROUTER] if routers else [],
             networks=self.servers.networks,
             redirects=not self._use.android,
         )
