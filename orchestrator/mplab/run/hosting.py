@@ -10,9 +10,9 @@ from typing import Self
 
 from mplab.base.enter import lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
 from mplab.lab.catalog import services_of
-from mplab.lab.handover import HandedOver
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
 from mplab.run.enough import teller
@@ -123,14 +123,13 @@ def _run_inside(
 
 
 def _check_images(directory: RunDirectory, containers: HandedOver | None) -> None:
-    """Raise InputError when cells would run with other images than those that the manifest names."""
+    """Raise InputError when cells would run with another proxy or origin than those that the manifest names."""
     if containers is None:
         return
-    before = directory.read_manifest().lab["containers"]["images"]
-    if changed := sorted(name for name, image in before.items() if containers.facts["images"].get(name) != image):
+    if changed := containers.changed_since(directory.read_manifest().lab):
         raise InputError(
-            f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "
-            "be comparable; start a new run"
+            f"{directory.path}: {changed} have changed since the run began: its cells would not be comparable; "
+            "start a new run"
         )
 
 

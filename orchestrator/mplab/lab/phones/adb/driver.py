@@ -11,7 +11,9 @@ from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.shaper.adb.driver import adb_where
 from mplab.drivers.shaper.driver import phone_driver_of
+from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
 from mplab.lab.driver import Identity, PhoneDriver
 from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
@@ -70,8 +72,12 @@ class AdbPhones(PhoneDriver):
         return PhoneFacts(rooted=settings is None or not settings.unrooted)
 
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
-        """See `PhoneKind`: the phone."""
-        yield phone_resource(name, _adb(settings).serial)
+        """See `PhoneKind`: the phone, and itself as a shaper by adb."""
+        serial = _adb(settings).serial
+        yield phone_resource(name, serial)
+        by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
+        if by_adb and serial is not None:
+            yield shaping_resource(adb_where(serial))
 
     def look(self, use: LabUse) -> Identity:
         """See `PhoneDriver`."""
