@@ -88,13 +88,12 @@ class PhoneFile(BaseModel):
 
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
         None,
-        description="How runs use it: 'virtual' is the virtual phone, 'emulated' an emulated Android device, by adb, "
-        "'adb' one on a cable. Without: shaped by hand.",
+        description="Its kind. Without: shaped by hand.",
     )
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
     root_shell: RootShell | None = Field(
-        None, description="How a root shell is had on it; runs with 'driver: adb' need none."
+        None, description="How a root shell is had on it; runs with a phone on adb need none."
     )
 
     @property

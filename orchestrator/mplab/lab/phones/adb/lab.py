@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import structlog
 
@@ -105,7 +105,7 @@ class BenchLab(AndroidLab, BaseLab):
             raise DeviceError(self.phone.label, problem)
         return super().set_up_transport(transport, logs=logs, undo=undo)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The phone as it says what it is; engine, images and configurations of the containers."""
         return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class VirtualPhones(PhoneDriver):
     """See `VirtualLab`."""
 
+    title = "the virtual phone"
     settings = PhoneFile
 
     def open_lab(self, settings: "LabSettings") -> "Lab":

@@ -7,7 +7,6 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -137,7 +136,7 @@ class VirtualLab(BaseLab):
         held = held_inside(self._use.phone, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
         return self._stack.enter_context(held)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The nodes; of each virtual router, kernel, tc and busybox."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
