@@ -13,13 +13,13 @@ from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.format.events import Event, EventLog, read_events
 from mplab.format.manifest import CellRecord, GitRecord, HostRecord, Manifest, utc_now
 from mplab.format.plan import make_plan
-from mplab.lab.catalog import LINKS_DIR
+from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.outside import Answer, Outside
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.resolve import load_experiment
 from tests.fakes.lab import FakeLab
 from tests.fakes.scenario import FakeScenario
 
@@ -50,9 +50,9 @@ def any_scenario(scenario: FakeScenario) -> AnyScenario:
     return cast("AnyScenario", scenario)
 
 
-def catalog_with(scenario: FakeScenario) -> Catalog:
+def catalog_with(scenario: FakeScenario) -> LabCatalog:
     """Return what experiments may name here: every transport, one scenario."""
-    return Catalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
+    return LabCatalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
 
 
 @dataclass

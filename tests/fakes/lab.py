@@ -15,7 +15,7 @@ from mplab.drivers.services import LogMark, RunningServices
 from mplab.drivers.shaper import PathMeasurement
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import Ui, UiFactory
+from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.tab import DevTools
 from mplab.format.agentlog import ConnectionRecord, LogRecord, SessionSettings
@@ -315,13 +315,13 @@ class FakeLab:
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """There is no browser."""
         raise NotImplementedError
 
     def open_app(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         """Raise StepError: there are no apps."""
         raise StepError(f"phone: {app.package}: no apps")
 

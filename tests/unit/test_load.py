@@ -87,7 +87,7 @@ def test_an_overloaded_host_is_flagged(load: HostLoad, words: str) -> None:
 
 STOPPED = """
 import os, sys, time
-from mplab.cell import load
+from mplab.base import load
 load._STALL_S = 0.5
 with load.Stalls(lambda: "probe") as stalls:
     print("ready", flush=True)

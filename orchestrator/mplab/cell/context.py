@@ -1,7 +1,7 @@
 """What a scenario may touch in a cell: its `Context`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -9,9 +9,9 @@ from random import Random
 from mplab.base.errors import StepError
 from mplab.base.programs import APPIUM_DIR, NODE
 from mplab.cell.attempt import Attempt
-from mplab.drivers.ui import Ui, UiFactory
+from mplab.drivers.ui import AppUi, BrowserFactory, BrowserUi
 from mplab.drivers.ui.console import ConsoleLog
-from mplab.drivers.ui.state import proved_clean
+from mplab.drivers.ui.state import prove_clean
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.protocol import AppFactory, Tools
 from mplab.userfiles.app import AndroidApp
@@ -46,32 +46,38 @@ def make_context(attempt: Attempt, scratch: Path) -> Context:
     )
 
 
-def open_browsers(attempt: Attempt, node: str) -> UiFactory:
+def open_browsers(attempt: Attempt, node: str) -> BrowserFactory:
     """Return what opens browsers on ``phone`` or ``peer``; each must begin clean."""
     job, screenshots = attempt.job, attempt.job.directory / SCREENSHOTS[node]
     # Without payload in the captures there is nothing that the keys would open.
     keep = node == "phone" and job.experiment.capture == "payload"
-    opened = attempt.lab.open_ui(
+    factory = attempt.lab.open_ui(
         screenshots,
         job.directory / "logs" / TLS_KEYS if keep else None,
         node=node,
         browser=job.scenario.browser,
         console=ConsoleLog(job.directory / "logs" / f"console-{node}.jsonl"),
     )
-    return attempt.apps.watched(proved_clean(opened, device=node, observe=attempt.observe), screenshots)
+
+    @contextmanager
+    def open_browser(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[BrowserUi]:
+        with factory(switches=switches, sound=sound) as ui:
+            prove_clean(ui, device=node, observe=attempt.observe)
+            with attempt.apps.watched(ui, screenshots):
+                yield ui
+
+    return open_browser
 
 
 def _open_apps(attempt: Attempt) -> AppFactory:
-    lab, observe = attempt.lab, attempt.observe
-    screenshots = attempt.job.directory / SCREENSHOTS["phone"]
+    observe, screenshots = attempt.observe, attempt.job.directory / SCREENSHOTS["phone"]
 
-    def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
-        def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
-            del switches, sound  # of browsers; an app is never opened with them
-            return lab.open_app(app, fresh=fresh, observe=observe, screenshots=screenshots)
-
-        proved = proved_clean(opened, device="phone", observe=observe, fresh=fresh)
-        return attempt.apps.watched(proved, screenshots)()
+    @contextmanager
+    def open_app(app: AndroidApp) -> Iterator[AppUi]:
+        with attempt.lab.open_app(app, observe=observe, screenshots=screenshots) as ui:
+            prove_clean(ui, device="phone", observe=observe, kept=app.signed_in)
+            with attempt.apps.watched(ui, screenshots):
+                yield ui
 
     return open_app
 
@@ -85,5 +91,5 @@ def _declared_services(attempt: Attempt) -> Callable[[str], Mapping[str, str]]:
     return facts
 
 
-def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
+def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[BrowserUi]:
     raise StepError("a scenario that opens a user interface must declare needs_ui")

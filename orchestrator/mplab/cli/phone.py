@@ -104,7 +104,7 @@ def _phone_of(lab: Path | None, serial: str) -> tuple[str, AdbPhoneFile]:
         # What a lab file refuses is refused here, too.
         with _as_input(serial):
             return serial, AdbPhoneFile.model_validate({"serial": serial})
-    phones = {name: phone for name, phone in load_lab(lab).phones.items() if phone.driver == "adb"}
+    phones = {name: phone for name, phone in load_lab(lab).phones.items() if isinstance(phone, AdbPhoneFile)}
     for name, phone in phones.items():
         if serial in {name, phone.serial}:
             return name, phone

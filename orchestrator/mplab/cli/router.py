@@ -146,7 +146,7 @@ def shape(
     condition = one_link(link)
     raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, TC)])
     attached = found.phones[phone]
-    if attached.driver == "virtual":
+    if attached.kind is not None and not attached.kind.real:
         raise InputError(f"lab {found.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
     places = attached.attachments()
     if attached.root_shell is None and any(place.at for place in places.values()):

@@ -20,8 +20,9 @@ from mplab.drivers.phone.adb.recovery import Recovery
 from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.adb.screen import LogCut
 from mplab.drivers.phone.adb.systemproxy import SystemProxy
+from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from mplab.drivers.ui.dialogs import load_dialogs
@@ -30,7 +31,6 @@ from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.drivers.ui.versions import outside
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
 from mplab.userfiles.app import AndroidApp
-from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.labuse import LabUse
 
 _HTTP_PROXY = f"127.0.0.1:{HTTP_PORT}"
@@ -63,7 +63,7 @@ class AndroidSide:
         install: let Appium install its server on the phone.
     """
 
-    def __init__(self, phone: AdbPhone, file: PhoneFile, *, appium: Callable[[], str], install: bool) -> None:
+    def __init__(self, phone: AdbPhone, file: AndroidPhoneFile, *, appium: Callable[[], str], install: bool) -> None:
         self._phone = phone
         self._file = file
         self._appium = appium
@@ -94,7 +94,7 @@ class AndroidSide:
             self._system_proxy = SystemProxy(self._phone)
 
     @staticmethod
-    def check_root(phone: AdbPhone, file: PhoneFile) -> None:
+    def check_root(phone: AdbPhone, file: AndroidPhoneFile) -> None:
         """Raise LabNotReadyError when a phone is not rooted, and its lab file does not say that it is used so."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
@@ -201,13 +201,12 @@ class AndroidSide:
         return Film(self._phone, cell / "film", cell / "logs")
 
     @contextmanager
-    def open(self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path) -> Iterator[Ui]:
+    def open(self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path) -> Iterator[AppUi]:
         """An app, stopped and ready to be opened, for as long as the context. Without root, one that takes the proxy in
         Android's settings meets the agent there.
 
         Args:
-            app: which.
-            fresh: what it has stored is cleared before.
+            app: which; it is cleared before, unless somebody has signed in to it.
             observe: is told of dialogs that were closed.
             screenshots: where steps that fail leave screenshot and element tree.
 
@@ -218,14 +217,14 @@ class AndroidSide:
         with ExitStack() as stack:
             if self._system_proxy is not None and app.proxy:
                 stack.enter_context(self._system_proxy.set(_HTTP_PROXY))
-            yield stack.enter_context(self._driven(app, fresh=fresh, observe=observe, screenshots=screenshots))
+            yield stack.enter_context(self._driven(app, observe=observe, screenshots=screenshots))
 
     def _driven(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         phone = self._phone
         settings = replace(
-            self._settings, packages=(app.package,), fresh=fresh, observe=observe, screenshots=screenshots
+            self._settings, packages=(app.package,), fresh=not app.signed_in, observe=observe, screenshots=screenshots
         )
         if self._file.ui != "appium":
             return UiAutomator2Factory(phone.adb, settings, phone.name)()
@@ -253,10 +252,10 @@ class AndroidLab:
         return self.android.recover(reason)
 
     def open_app(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         """See `AndroidSide.open`."""
-        return self.android.open(app, fresh=fresh, observe=observe, screenshots=screenshots)
+        return self.android.open(app, observe=observe, screenshots=screenshots)
 
     def open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
         """See `AndroidSide.devtools`."""

@@ -12,15 +12,15 @@ from mplab.base.errors import StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.proxy import Proxy
-from mplab.drivers.services import RunningServices, Service
+from mplab.drivers.services import RunningServices
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.lab.protocol import CellPart, PartJob
 from mplab.lab.servers import Servers
+from mplab.lab.settings import LabSettings
 from mplab.userfiles.app import AndroidApp
-from mplab.userfiles.labuse import VIRTUAL, LabUse
 
 if TYPE_CHECKING:
     from mplab.drivers.ui.tab import DevTools
@@ -30,34 +30,20 @@ class BaseLab:
     """A lab that is up for as long as its context.
 
     Args:
-        seed: of what is chance in its shapers.
-        congestion_control: pinned on every socket between agent and proxy.
-        logs: host folder for the logs of the lab's programs.
-        services: what the origin has beside web sites and files.
-        use: the lab file with its phone.
-        run_id: of the run, for messages to others.
+        settings: what it is made from.
     """
 
     endpoints: Endpoints
     phone: Phone
     servers: Servers
 
-    def __init__(
-        self,
-        *,
-        seed: int,
-        congestion_control: str,
-        logs: Path,
-        services: Sequence[Service] = (),
-        use: LabUse = VIRTUAL,
-        run_id: str = "",
-    ) -> None:
-        self._seed = seed
-        self._use = use
-        self._run_id = run_id
-        self.congestion_control = congestion_control
-        self._logs = logs
-        self._wanted = tuple(services)
+    def __init__(self, settings: LabSettings) -> None:
+        self._seed = settings.seed
+        self._use = settings.use
+        self._run_id = settings.run_id
+        self.congestion_control = settings.congestion_control
+        self._logs = settings.logs
+        self._wanted = tuple(settings.services)
         self._stack = ExitStack()
         self._appium: AppiumServer | None = None
 
@@ -124,10 +110,9 @@ class BaseLab:
         self,
         app: AndroidApp,
         *,
-        fresh: bool,
         observe: Callable[..., object],
         screenshots: Path,
-    ) -> AbstractContextManager[Ui]:
+    ) -> AbstractContextManager[AppUi]:
         """Raise StepError: this phone has no apps of its own."""
         raise self._no_apps(app)
 

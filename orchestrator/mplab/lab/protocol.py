@@ -16,7 +16,7 @@ from mplab.drivers.services import RunningServices
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import Ui, UiFactory
+from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Lab(Protocol):
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """Opens browsers on the phone, or on the desktop peer.
 
         Args:
@@ -150,13 +150,12 @@ class Lab(Protocol):
         """
 
     def open_app(
-        self, app: "AndroidApp", *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: "AndroidApp", *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         """Stop an app that is installed on the phone and make it ready to be opened, for as long as the context.
 
         Args:
-            app: which.
-            fresh: clear what it has stored.
+            app: which; it is cleared before, unless somebody has signed in to it.
             observe: records dialogs that were closed.
             screenshots: where steps that fail leave screenshot and element tree.
 

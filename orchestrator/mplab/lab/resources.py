@@ -38,17 +38,14 @@ def _of_containers(use: LabUse) -> Iterator[str]:
 
 
 def _of_lab(use: LabUse) -> Iterator[str]:
-    if not use.real or use.file is None or use.android is None:
+    if not use.real or use.file is None or use.settings is None:
         yield VIRTUAL_LAB
         return
-    from mplab.drivers.shaper.adb.place import adb_where  # noqa: PLC0415 - as the next
+    yield from use.driver.resources(use.phone, use.settings)
     from mplab.drivers.shaper.held import open_shell  # noqa: PLC0415 - SSH is slow to import
 
-    settings, places = use.android, use.file.places()
-    yield phone_resource(use.phone, settings.serial)
-    for attachment in settings.attachments().values():
+    places = use.file.places()
+    for attachment in use.settings.attachments().values():
         name = attachment.place(use.phone)
         if name in places:
             yield shaping_resource(open_shell(name, places[name]).where)
-        elif settings.serial is not None:  # the phone itself, by adb
-            yield shaping_resource(adb_where(settings.serial))

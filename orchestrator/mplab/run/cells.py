@@ -14,13 +14,12 @@ from mplab.drivers.transport import make_transport
 from mplab.format.events import EventLog
 from mplab.format.manifest import AttemptRecord, CellRecord
 from mplab.format.plan import CellSpec
-from mplab.lab.catalog import android_app
+from mplab.lab.catalog import LabCatalog, android_app
 from mplab.lab.protocol import Lab
 from mplab.run.hooks import ask_hook
 from mplab.run.outside import Outside
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog
 
 _MOST_LOSSES = 3
 """Attempts at one cell in a row in which programs of the lab may end."""
@@ -42,7 +41,7 @@ class CellRunner:
 
     directory: RunDirectory
     experiment: Experiment
-    catalog: Catalog
+    catalog: LabCatalog
     outside: Outside
     instruments: Instruments
     lab: Lab

@@ -18,14 +18,14 @@ from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.timelimit import alarm
 from mplab.cell.instruments import Instruments
 from mplab.lab.catalog import catalog
-from mplab.lab.session import LabSession, LabSettings
+from mplab.lab.session import LabSession, SessionSettings
 from mplab.run.outside import Outside
 from mplab.run.run import Run, open_lab
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _lab(settings: LabSettings) -> None:
+def _lab(settings: SessionSettings) -> None:
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
                 signal.signal(number, run.interrupt)
             run.execute()
         else:
-            _lab(LabSettings(**json.loads(argument)))
+            _lab(SessionSettings(**json.loads(argument)))
     except MplabError as error:
         # On standard output, which is a pipe: the disk that the logs are on may be full.
         print(json.dumps({"event": "error", "error": str(error)}), flush=True)

@@ -12,7 +12,7 @@ from mplab.cell.instruments import Instruments
 from mplab.drivers.services import load_service
 from mplab.format.events import EventLog, read_events
 from mplab.format.plan import CellSpec
-from mplab.lab.catalog import services_of
+from mplab.lab.catalog import LabCatalog, services_of
 from mplab.lab.make import make_lab
 from mplab.lab.protocol import Lab
 from mplab.run.cells import CellRunner, tell_finished
@@ -22,7 +22,6 @@ from mplab.run.outside import Outside
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog
 
 OpenLab = Callable[[Experiment, RunDirectory], Lab]
 """Makes the lab of an experiment, which is not up yet; its programs log into the run directory."""
@@ -56,7 +55,7 @@ class Run:
         path: Path,
         outside: Outside,
         *,
-        catalog: Catalog,
+        catalog: LabCatalog,
         open_lab: OpenLab,
         instruments: Instruments,
     ) -> None:

@@ -1,12 +1,15 @@
-"""Phones by adb, as a lab file has them."""
+"""What a lab file says of Android phones, which are driven by adb."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mplab.format.patterns import pattern_schema, text_like
 from mplab.format.units import DurationS, SizeBytes
+from mplab.userfiles.appuse import AppOf, UiName
+from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.places import InterfaceName
 
 _SERIAL = re.compile(r"[A-Za-z0-9._:\[\]-]{1,128}")
@@ -73,15 +76,16 @@ class InstallFile(BaseModel):
     grant: list[PermissionName] = Field(default_factory=list, description="What it is allowed: permissions of Android.")
 
 
-class AdbPhoneFile(BaseModel):
-    """What only phones by adb have."""
+class AndroidPhoneFile(PhoneFile):
+    """A phone with Android apps of its own, driven by adb."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    serial: Serial | None = Field(
-        None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
+    ui: UiName | None = Field(
+        None,
+        description="What drives the screen of an Android phone; uiautomator2 when left out.",
     )
-    interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")
+    app_of: AppOf | None = Field(
+        None, description="Scenario → Android app of its app.yaml; the first there when left out."
+    )
     root: Literal["auto", "su", "adb", "none"] | None = Field(
         None, description="Way to root: the first that works (auto), su, 'adb root', or none although it may be there."
     )
@@ -94,5 +98,21 @@ class AdbPhoneFile(BaseModel):
     )
     apps: dict[PackageName, str] | None = Field(None, description="Apps that must be there: package, version.")
 
+    @property
+    def unrooted(self) -> bool:
+        """No root is used on it, although it may be there: only apps can send their traffic to the agent."""
+        return self.root == "none"
 
-ADB_KEYS = tuple(AdbPhoneFile.model_fields)
+    @property
+    def chosen_apps(self) -> Mapping[str, str]:
+        """Scenario → app of its ``app.yaml``, where it is not the first one."""
+        return self.app_of or {}
+
+
+class AdbPhoneFile(AndroidPhoneFile):
+    """A real phone on adb."""
+
+    serial: Serial | None = Field(
+        None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
+    )
+    interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")

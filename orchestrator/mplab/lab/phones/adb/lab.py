@@ -25,6 +25,7 @@ from mplab.drivers.phone.adb.mptcp import keep_mptcp
 from mplab.drivers.phone.adb.open import settings_of
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
+from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.shaper.adb.place import AdbShapingPhone
 from mplab.drivers.shaper.held import held_places, undo_directory
@@ -33,7 +34,7 @@ from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.ui import UiFactory
+from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
@@ -41,7 +42,7 @@ from mplab.lab.base import BaseLab
 from mplab.lab.containers import FarServers
 from mplab.lab.handover import HandedOver
 from mplab.lab.resources import phone_resource
-from mplab.userfiles.lab import LabFile, PhoneFile
+from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import LabUse
 
 _log = structlog.get_logger(__name__)
@@ -89,7 +90,7 @@ class BenchLab(AndroidLab, BaseLab):
         self._stack.callback(self.servers.stop)
         self.servers.start({})
 
-    def _hold_places(self, lab: LabFile, settings: PhoneFile, journal: UndoJournal) -> TcShaper:
+    def _hold_places(self, lab: LabFile, settings: AdbPhoneFile, journal: UndoJournal) -> TcShaper:
         """Every place that its paths are attached to, for as long as the lab."""
         name, attached = self._use.phone, settings.attachments().values()
         names = {place.place(name) for place in attached}
@@ -128,7 +129,7 @@ class BenchLab(AndroidLab, BaseLab):
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """What is opened is refused: a real phone has apps, and there is no desktop peer beside the origin."""
 
         def refuse(**_settings: object) -> NoReturn:
@@ -153,11 +154,11 @@ class BenchLab(AndroidLab, BaseLab):
         return [*self.phone.link.server.revive(), *super().revive()]
 
 
-def _parts(use: LabUse) -> tuple[LabFile, PhoneFile]:
-    """The lab file, and the phone in it, which are there when the lab is of this kind."""
-    if use.file is None or use.android is None:
+def _parts(use: LabUse) -> tuple[LabFile, AdbPhoneFile]:
+    """Return the lab file, and the phone in it, which are there when the lab is of this kind."""
+    if use.file is None or not isinstance(use.settings, AdbPhoneFile):
         raise LabNotReadyError("a lab with a real phone needs a lab file")
-    return use.file, use.android
+    return use.file, use.settings
 
 
 def endpoints_of(use: LabUse) -> Endpoints:

@@ -1,8 +1,9 @@
-"""What a run with a real phone asks of its lab file, and what of a link condition it has to refuse."""
+"""What a lab file must say of real phones, and what of a link condition a lab with one cannot make."""
 
 from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address
 
+from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.link import LinkCondition
@@ -28,6 +29,18 @@ def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
                 checker.add(("proxy", "listen", place), text)
 
 
+def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
+    """Note a phone that cannot be told from the other real ones, where it is the later one."""
+    by_adb = {other: phone.serial for other, phone in lab.phones.items() if isinstance(phone, AdbPhoneFile)}
+    serial = by_adb[name]
+    if serial is None and len(by_adb) > 1:
+        checker.add(("phones", name), "key 'serial' is missing: there are several phones with 'driver: adb'")
+    elif serial is not None:
+        first = next(other for other, its in by_adb.items() if its == serial)
+        if first != name:
+            checker.add(("phones", name, "serial"), f"'{serial}' is that of {first} already")
+
+
 def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> Iterator[str]:
     """What of a condition no lab with a real phone can make, beside what its shapers cannot.
 
@@ -51,19 +64,3 @@ def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> I
             )
         elif moment.radio and moment.path not in shaped:
             yield f"{where}: radio: nothing shapes this path of {phone}, so that nothing can make it lose everything"
-
-
-def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
-    """What of a condition's changes root alone could make on a phone."""
-    for moment in link.changes:
-        made = {
-            "interface": moment.interface,
-            "access_point": moment.access_point,
-            "route": moment.default_route,
-            "multipath": moment.multipath,
-        }
-        for kind in (name for name, asked in made.items() if asked):
-            yield (
-                f"{moment.path} at {moment.at_s:g} s: {kind}: needs root, and {phone} is used without: "
-                "allowed: values of the path, radio"
-            )

@@ -13,9 +13,12 @@ from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone, AdbServer
 from mplab.drivers.phone.adb.open import settings_of
 from mplab.drivers.phone.adb.radios import Radios
+from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
-from mplab.lab.needs import DEFAULT_MODEL
-from mplab.lab.phones.virtual.lab import SCRATCH, VirtualLab
+from mplab.lab.phones.emulated.driver import model_name
+from mplab.lab.phones.virtual.lab import VirtualLab
+from mplab.lab.settings import LabSettings
+from mplab.lab.topology import SCRATCH
 
 
 class EmulatedLab(AndroidLab, VirtualLab):
@@ -23,20 +26,19 @@ class EmulatedLab(AndroidLab, VirtualLab):
 
     phone: AdbPhone
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of every lab
-        super().__init__(**settings)
+    def __init__(self, settings: LabSettings) -> None:
+        super().__init__(settings)
         self.endpoints = told_to_apps(self.endpoints, self._use)
 
     def _make_phone(self) -> AdbPhone:
         """Switch the device on, and take it over by an adb server of the lab's own."""
-        settings = self._use.android
-        assert settings is not None  # noqa: S101 - its kind has chosen this lab
+        settings = self._use.settings
+        assert isinstance(settings, AndroidPhoneFile)  # noqa: S101 - its kind has chosen this lab
         node = self.nodes["phone"]
         there = {service.name for service in self._wanted}
         facts = {name: self.services.facts(name) for name in lab_services() if name in there}
         variables = lab_variables(facts, cacert=str(self.servers.ca_pem))
-        model = settings.model or DEFAULT_MODEL
-        device = Device(DeviceSettings(phone=model, app_variables=variables), node)
+        device = Device(DeviceSettings(phone=model_name(settings), app_variables=variables), node)
         self._device = self._stack.enter_context(device)
         server = self._stack.enter_context(AdbServer(SCRATCH / "adb", log=self._logs / "adb-server.log"))
         phone = AdbPhone(self._use.phone, server, replace(settings_of(settings), serial=self._device.address))

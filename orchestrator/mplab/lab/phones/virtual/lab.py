@@ -17,20 +17,19 @@ from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.shaper.linkem.emulator import LinkemShaper
-from mplab.drivers.ui import UiFactory
+from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
 from mplab.lab.handover import HandedOver
 from mplab.lab.network import make_network
 from mplab.lab.servers import ProcessServers, Servers
+from mplab.lab.settings import LabSettings
+from mplab.lab.topology import SCRATCH
 from mplab.userfiles.places import VirtualRouterFile
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.virtual.router import VirtualRouter
-
-SCRATCH = Path("/run/mplab")
-"""Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
 
 
 class VirtualLab(BaseLab):
@@ -41,8 +40,8 @@ class VirtualLab(BaseLab):
 
     scratch = SCRATCH
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of every lab
-        super().__init__(**settings)
+    def __init__(self, settings: LabSettings) -> None:
+        super().__init__(settings)
         self._router: VirtualRouter | None = None
         self._facts: dict[str, dict[str, str]] = {}
         self.nodes: dict[str, Node] = {}
@@ -81,7 +80,7 @@ class VirtualLab(BaseLab):
             SCRATCH,
             replaced=["router"] if routers else [],
             networks=self.servers.networks,
-            redirects=self._use.android is None,
+            redirects=not self._use.android,
         )
         for node in self.nodes.values():
             self._pin_congestion_control(node)
@@ -163,7 +162,7 @@ class VirtualLab(BaseLab):
         node: str = "phone",
         browser: str = "chromium",
         console: ConsoleLog | None = None,
-    ) -> UiFactory:
+    ) -> BrowserFactory:
         """Opens browsers on the phone, or on the desktop peer; Appium starts when this is first called.
 
         Args:
