@@ -104,7 +104,7 @@ class Cell:
     def _judge(self) -> None:
         report, evidence = self._attempt.report, self._attempt.evidence
         assert evidence is not None  # noqa: S101 - every step has gone well
-        verdict = judge(evidence, self._attempt.asked)
+        verdict = judge(evidence, self._attempt.treatment)
         report.reasons += verdict.reasons
         report.warnings += verdict.warnings
         report.outcome = "invalid" if report.reasons else "ok"

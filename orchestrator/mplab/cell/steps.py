@@ -28,7 +28,14 @@ from mplab.drivers.services import LogMark
 from mplab.drivers.shaper import PathMeasurement
 from mplab.drivers.transport.agent import Agent
 from mplab.format.agentlog import ActiveCheck
-from mplab.format.manifest import CaptureRecord, CongestionControlRecord, LinkAsked, LinkMeasured, LinkProof
+from mplab.format.manifest import (
+    CaptureRecord,
+    CongestionControlRecord,
+    LinkAsked,
+    LinkMeasured,
+    LinkProof,
+    TransportProof,
+)
 from mplab.format.path import PathCondition
 from mplab.lab.protocol import CellPart
 from mplab.scenarios.base import AnyScenario, Context, Session
@@ -244,7 +251,7 @@ class Shape(Step):
 def apply_links(attempt: Attempt) -> None:
     """Apply the link condition; the sequence of losses begins at the seed of the cell."""
     link = attempt.job.link
-    attempt.lab.shaper.apply(attempt.asked.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
+    attempt.lab.shaper.apply(attempt.treatment.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
 
 
 @dataclass
@@ -256,7 +263,7 @@ class Probe(Step):
     def start(self) -> None:
         """Raise InvalidCellError when the paths are not as requested."""
         attempt, job, report = self.attempt, self.attempt.job, self.attempt.report
-        shaper, paths = attempt.lab.shaper, attempt.asked.paths
+        shaper, paths = attempt.lab.shaper, attempt.treatment.paths
         probes = []
         for _ in range(_PROBE_ATTEMPTS):
             measured = shaper.probe(paths)
@@ -315,11 +322,11 @@ class Prove(Step):
         """Raise InvalidCellError when it is not."""
         attempt, report = self.attempt, self.attempt.report
         self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
-        report.proof = report.proof.model_copy(update={"active": dict(self.active)})
+        report.proof = TransportProof(active=dict(self.active))
         report.congestion_control = CongestionControlRecord(
             agent=self.active.get("congestion_control", ""), origin=attempt.lab.origin_congestion_control()
         )
-        if reasons := judge_active(self.active, attempt.asked):
+        if reasons := judge_active(self.active, attempt.treatment):
             raise InvalidCellError(*reasons)
 
 
@@ -404,7 +411,7 @@ def read_counters(attempt: Attempt) -> Counters:
 def _changes_of(attempt: Attempt) -> ChangeSchedule:
     """Return the changes of the link condition, which begin with the scenario."""
     lab, instruments = attempt.lab, attempt.instruments
-    changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.asked.paths, undo=attempt.undo)
+    changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.treatment.paths, undo=attempt.undo)
     return ChangeSchedule(
         attempt.job.link.changes, changer, attempt.observe, monotonic=instruments.monotonic, wall=instruments.wall
     )
@@ -484,13 +491,13 @@ class Evidence(Step):
         report.congestion_control = report.congestion_control.model_copy(
             update={"proxy": ", ".join(evidence.proxy_algorithms)}
         )
-        report.proof = report.proof.model_copy(
-            update={
-                "session": transport.summarise(agent_log, proxy_log),
-                "counters": transport.count(changed["phone"]),
-                "subflows": count_subflows(subflows),
-            }
-        )
+        proof = {
+            "active": self.proof.active,
+            "counters": transport.count(changed["phone"]),
+            "subflows": count_subflows(subflows),
+            "session": transport.summarise(agent_log, proxy_log),
+        }
+        report.proof = TransportProof.model_validate(proof)
         lab.check_alive()
         lab.services.check(attempt.job.scenario.services)
 
