@@ -9,13 +9,13 @@ from mplab.base.errors import InputError
 from mplab.cli.linkdrawing import TITLES, text_drawing, write_figure
 from mplab.cli.options import JsonOption, complete_links
 from mplab.cli.output import err, out, print_json, table, writing
-from mplab.drivers.shaper.abilities import LINKEM
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
 from mplab.format.path import PathCondition
 from mplab.format.units import format_duration_ms, format_duration_s
 from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.link import LinkCondition, file_of, list_links, load_link, load_links, read_link_file
+from mplab.userfiles.machines import emulator
 
 app = typer.Typer(help="List the link conditions, explain and draw one, or check files.", invoke_without_command=True)
 
@@ -92,7 +92,7 @@ def show(
     if link.changes:
         _print_changes(link)
     _print_drawing(link)
-    for problem in refusals(link, LINKEM):
+    for problem in refusals(link, emulator().abilities):
         err.print(f"! {problem}", style="yellow", markup=False, soft_wrap=True)
     if plot is not None:
         out.print(f"\nDrawn: {plot}", markup=False, soft_wrap=True)
@@ -216,7 +216,7 @@ def _linted(file: Path) -> dict[str, Any]:
         links = read_link_file(file, LINKS_DIR)
     except InputError as error:
         return {"file": str(file), "conditions": [], "problems": str(error).splitlines(), "notes": []}
-    notes = [f"{file}: {problem}" for link in links for problem in refusals(link, LINKEM)]
+    notes = [f"{file}: {problem}" for link in links for problem in refusals(link, emulator().abilities)]
     return {
         "file": str(file),
         "conditions": [link.name for link in links],

@@ -12,20 +12,12 @@ from pydantic import BaseModel
 from mplab.base.plugins import PHONES
 from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.userfiles.changes import ChangeFile
+from mplab.userfiles.check import models_in
 from mplab.userfiles.ending import IntervalFile, StopFile
 from mplab.userfiles.experiment import ClaimFile, ExperimentFile, ToleranceFile
 from mplab.userfiles.hooks import HooksFile
 from mplab.userfiles.inherit import PATHS
-from mplab.userfiles.lab import (
-    AttachmentFile,
-    LabFile,
-    PhoneFile,
-    PhoneShellFile,
-    RadioFile,
-    RouterFile,
-    ServerFile,
-    VirtualRouterFile,
-)
+from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 from mplab.userfiles.phone import phone_kind
@@ -60,12 +52,19 @@ def link_schema() -> dict[str, Any]:
 
 def lab_schema() -> dict[str, Any]:
     """Of a lab file. That a phone's router is one of the routers is not in it."""
-    schema = _schema(
-        LabFile, RouterFile, VirtualRouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile
-    )
+    fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
+    entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
+    parts = [
+        model for entry in entries for field in entry.model_fields.values() for model in models_in(field.annotation)
+    ]
+    schema = _schema(LabFile, PhoneFile, AttachmentFile, *dict.fromkeys([*entries, *parts]))
     _all_phones(schema)
     _no_other_names(schema)
     return schema
+
+
+_OF_SHAPERS = ("routers", "servers", "root_shell")
+"""Keys of a lab file below which the drivers of shapers say what may stand."""
 
 
 def _all_phones(schema: dict[str, Any]) -> None:
