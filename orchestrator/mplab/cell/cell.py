@@ -69,7 +69,7 @@ class Cell:
     ) -> None:
         """End a step. After an error of the cell, further errors are notes on it."""
         if error is None:
-            self._do(step.end_name, partial(_collect, step))
+            self._do(step.end_name, step.end)
             return
         try:
             step.finish()
@@ -108,10 +108,3 @@ class Cell:
         report.reasons += verdict.reasons
         report.warnings += verdict.warnings
         report.outcome = "invalid" if report.reasons else "ok"
-
-
-def _collect(step: Step) -> None:
-    try:
-        step.collect()
-    finally:
-        step.finish()

@@ -67,6 +67,13 @@ class Step:
     def finish(self) -> None:
         """Release what `start` took. Called once for each `start`, also when that has raised. Raises CellError."""
 
+    def end(self) -> None:
+        """Collect and finish. Raises CellError."""
+        try:
+            self.collect()
+        finally:
+            self.finish()
+
 
 def steps_of(attempt: Attempt) -> list[Step]:
     """Return the steps of an attempt, in the order of their starts."""
