@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mplab.base.enter import lab_process
-from mplab.cli.later import later
+from mplab.cli.later import add_later
 from mplab.cli.options import (
     JsonOption,
     LabOption,
@@ -33,8 +33,7 @@ from mplab.userfiles.labuse import VIRTUAL_NAME, find_lab
 
 _CONGESTION_CONTROL = "cubic"
 
-app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
-app.add_typer(later("mplab.cli.device", "An emulated Android device, for stock adb."), name="device")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()
@@ -148,3 +147,6 @@ def list_labs(as_json: JsonOption = False) -> None:
         out.print("no lab is running")
     for lab, nodes in labs.items():
         out.print(f"{lab}  {', '.join(sorted(nodes))}")
+
+
+add_later(app, "device", "mplab.cli.device:app", "An emulated Android device, for stock adb.")

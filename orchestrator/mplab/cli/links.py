@@ -17,7 +17,7 @@ from mplab.format.units import format_duration_ms, format_duration_s
 from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.link import LinkCondition, file_of, list_links, load_link, load_links, read_link_file
 
-app = typer.Typer(help="List the link conditions, explain and draw one, or check files.", invoke_without_command=True)
+app = typer.Typer(invoke_without_command=True)
 
 _MOST_CHANGES = 40
 _FULL_PACKET_BYTES = 1500

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mplab.analysis.pipeline import score_run
+from mplab.analysis.plugins import load
+from mplab.analysis.run import read_run
 from mplab.base.errors import InputError
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run import ready
@@ -149,9 +152,6 @@ def _experiment(
 
 
 def _result(experiment: Experiment, directory: Path) -> Checked:
-    from mplab.analysis.pipeline import score_run  # noqa: PLC0415 - slow to import, and only when the cell has run
-    from mplab.analysis.plugins import load  # noqa: PLC0415
-    from mplab.analysis.run import read_run  # noqa: PLC0415
 
     run = read_run(directory)
     (cell,) = run.cells
