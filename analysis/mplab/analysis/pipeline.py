@@ -8,7 +8,7 @@ from typing import Any
 from mplab.analysis.changes import extended
 from mplab.analysis.decode import Problem, make_tables
 from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
-from mplab.analysis.figures import draw_all
+from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.metric import Metric
 from mplab.analysis.plugins import Plugin, load

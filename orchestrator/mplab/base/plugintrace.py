@@ -42,7 +42,7 @@ def start(write: Callable[[str], object]) -> None:
 def stop() -> None:
     """Trace no more."""
     sys.setprofile(None)
-    threading.setprofile(None)  # type: ignore[arg-type] # None ends it, as of sys.setprofile
+    threading.setprofile(None)
 
 
 def plugin_files() -> dict[str, str]:

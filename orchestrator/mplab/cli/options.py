@@ -11,7 +11,7 @@ from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
 from mplab.drivers.shaper.abilities import SHAPERS
-from mplab.drivers.transport import NAMES
+from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.check import raise_lines
@@ -68,7 +68,7 @@ def complete_links(incomplete: str) -> list[str]:
 
 def complete_transports(incomplete: str) -> list[str]:
     """Names of transports, for the shell."""
-    return [name for name in NAMES if name.startswith(incomplete)]
+    return [name for name in transport_names() if name.startswith(incomplete)]
 
 
 def complete_services(incomplete: str) -> list[str]:

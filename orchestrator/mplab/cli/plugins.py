@@ -35,7 +35,7 @@ def plugins(*, check: CheckOption = False, as_json: JsonOption = False) -> None:
 def _problem(registry: Registry, name: str) -> str:
     """Return why a plug-in cannot be imported, or ""."""
     try:
-        registry.load(name)
+        registry.check(name)
     except MplabError as error:
         return str(error)
     return ""

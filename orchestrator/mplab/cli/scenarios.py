@@ -12,7 +12,7 @@ from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, che
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.progress import RunDisplay
 from mplab.cli.record import record
-from mplab.drivers.transport import NAMES
+from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
@@ -81,7 +81,7 @@ def check(
 ) -> None:
     """Run one scenario alone, once, without captures, and print its scores."""
     check_name("scenario", name, catalog().scenarios)
-    check_name("transport", transport, NAMES)
+    check_name("transport", transport, transport_names())
     condition = link_entry(link)
     with RunDisplay() as display:
         found = check_alone(

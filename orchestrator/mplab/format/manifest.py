@@ -35,6 +35,10 @@ class TransportRecord(_Record):
     colour: str
     marker: str
     title: str
+    paths: tuple[str, ...] | None = None
+    """Interfaces that one connection uses while no path fails; None: of an mplab that did not write them."""
+    sessions: bool | None = None
+    """Application connections share lasting connections to the proxy, one per interface; None: as of `paths`."""
 
 
 class DirectionRecord(_Record):
@@ -298,7 +302,7 @@ class CellHost(_Record):
     load_after: float | None = None
     cpu_busy_percent: float | None = None
     busy_percent: float | None = None
-    """This and what follows: while the scenario ran (`mplab.cell.load`)."""
+    """This and what follows: while the scenario ran (`mplab.base.load`)."""
     free_cpus: float | None = None
     pressure_percent: float | None = None
     steal_percent: float | None = None

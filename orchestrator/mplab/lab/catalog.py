@@ -1,6 +1,7 @@
 """What an experiment file can name: the transports, scenarios and link conditions that are there."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from mplab.base.errors import LabNotReadyError
@@ -8,7 +9,7 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.shaper.abilities import SHAPERS
-from mplab.drivers.transport.registry import INFOS
+from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
 from mplab.userfiles import appuse
 from mplab.userfiles.app import AndroidApp
@@ -24,7 +25,7 @@ def load_scenario(name: str) -> AnyScenario:
 
     Raises:
         InputError: there is no scenario of this name.
-        LabNotReadyError: its ``scenario.py`` cannot be imported, or has no SCENARIO.
+        LabNotReadyError: its ``scenario.py`` cannot be imported, has no SCENARIO, or one of another class.
     """
     return _load(name, "SCENARIO", "scenario")
 
@@ -35,7 +36,7 @@ def load_android_scenario(name: str) -> AnyScenario:
     Where there is none (what needs no app: `download`), it is the scenario itself.
 
     Raises:
-        LabNotReadyError: its module cannot be imported, or has no such object.
+        LabNotReadyError: its module cannot be imported, has no such object, or one of another class.
     """
     if not SCENARIOS[name].has("android"):
         return load_scenario(name)
@@ -47,8 +48,8 @@ def _load(name: str, attribute: str, module: str) -> AnyScenario:
     loaded = plugin.load(attribute, module)
     if not isinstance(loaded, Scenario):
         raise LabNotReadyError(
-            f"scenario {name}: {attribute} of {plugin.module}.{module} is a {type(loaded).__name__}. "
-            "Make it an object of a class derived from mplab.scenarios.base.Scenario"
+            f"scenario {name}: {attribute} of {plugin.module}.{module} is of type {type(loaded).__name__}. "
+            "Derive its class from mplab.scenarios.base.Scenario"
         )
     return loaded
 
@@ -67,7 +68,7 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     Raises:
         InputError: its ``app.yaml`` is wrong.
     """
-    return None if lab.android is None else appuse.chosen_app(scenario, lab.android.app_of)
+    return appuse.chosen_app(scenario, lab.chosen_apps) if lab.android else None
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:
@@ -121,11 +122,23 @@ class _OnDemand(Mapping[str, AnyScenario]):
         return len(self._names)
 
 
+@dataclass(frozen=True)
+class LabCatalog(Catalog):
+    """A catalog whose scenarios can be run."""
+
+    scenarios: Mapping[str, AnyScenario]
+    android: Mapping[str, AnyScenario] = field(default_factory=dict)
+
+    def on(self, lab: LabUse) -> Mapping[str, AnyScenario]:
+        """Return the scenarios of a lab, as they are done with its phone."""
+        return self.android if lab.android else self.scenarios
+
+
 @cache
-def catalog() -> Catalog:
+def catalog() -> LabCatalog:
     """Everything that is there."""
-    return Catalog(
-        transports=INFOS,
+    return LabCatalog(
+        transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,
         shapers=SHAPERS,

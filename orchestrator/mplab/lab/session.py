@@ -14,7 +14,7 @@ from mplab.drivers.services import load_service
 from mplab.drivers.transport import transport_named
 from mplab.lab.catalog import LINKS_DIR
 from mplab.lab.make import make_lab
-from mplab.lab.virtual import SCRATCH
+from mplab.lab.topology import SCRATCH
 from mplab.userfiles.check import Checker
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.link import LinkCondition, load_link, read_inline_link
@@ -22,7 +22,7 @@ from mplab.userfiles.yaml import parse_yaml
 
 
 @dataclass(frozen=True)
-class LabSettings:
+class SessionSettings:
     """What a lab is brought up with."""
 
     link: str | Mapping[str, Any]
@@ -46,7 +46,7 @@ class LabSettings:
 class LabSession:
     """A lab with links applied and the agent running, for as long as its context."""
 
-    def __init__(self, settings: LabSettings) -> None:
+    def __init__(self, settings: SessionSettings) -> None:
         self._settings = settings
         self._stack = ExitStack()
         self._facts: dict[str, Any] = {}

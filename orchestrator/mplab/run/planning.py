@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mplab.base.programs import MPFLEX
-from mplab.drivers.transport import missing_reason
+from mplab.drivers.transport import DRIVERS
 from mplab.format.plan import CellSpec, Plan, make_plan
 from mplab.lab.catalog import catalog
 from mplab.lab.needs import missing_on_phone
@@ -130,8 +130,11 @@ def plan_of(experiment: Experiment) -> Plan:
     """Plan the cells of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
     _check_policies(experiment)
     names = {use.name for use in experiment.transports}
-    here = (lambda _name: "") if experiment.lab.real else missing_reason  # its phone's kernel is another one
-    reasons = {name: here(name) or missing_on_phone(experiment.lab, name) for name in sorted(names)}
+    real = experiment.lab.real  # its phone's kernel is another one
+    reasons = {
+        name: ("" if real else DRIVERS[name].missing_reason()) or missing_on_phone(experiment.lab, name)
+        for name in sorted(names)
+    }
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
 
 

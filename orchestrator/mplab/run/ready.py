@@ -6,6 +6,7 @@ from mplab.base.enter import check_namespaces
 from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import ALL, FOR_REAL, FOR_UI, Program
 from mplab.lab.catalog import catalog, programs_of
+from mplab.lab.driver import phone_driver
 from mplab.lab.needs import programs_of_lab
 from mplab.run.hooks import check_programs
 from mplab.userfiles.experiment import Experiment
@@ -45,8 +46,5 @@ def look_at_real_phone(use: LabUse) -> dict[str, object]:
     Raises:
         LabNotReadyError: it is not there, in use, or not rooted.
     """
-    if not use.real:
-        return {}
-    from mplab.lab.bench import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
-
-    return {"identity": look_at_phone(use)}
+    identity = phone_driver(use.kind).look(use)
+    return {"identity": identity} if identity else {}

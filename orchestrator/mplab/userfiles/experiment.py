@@ -183,9 +183,13 @@ class TransportUse:
     title: str
     files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
     """Files that it reads: path in a run's folder ``experiment`` → content."""
+    paths: tuple[str, ...] = ()
+    """Interfaces that one connection uses while no path fails; the first one begins it."""
+    sessions: bool = False
+    """Application connections share lasting connections to the proxy, one per interface."""
 
     def to_json(self) -> dict[str, Any]:
-        """As in manifest.json: ``{label, name, options, colour, marker, title}``."""
+        """As in manifest.json: ``{label, name, options, colour, marker, title, paths, sessions}``."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
         return {
             "label": self.label,
@@ -194,6 +198,8 @@ class TransportUse:
             "colour": self.colour,
             "marker": self.marker,
             "title": self.title,
+            "paths": list(self.paths),
+            "sessions": self.sessions,
         }
 
 

@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from mplab.base.errors import InputError
 from mplab.base.programs import MPFLEX
-from mplab.drivers.transport.registry import INFOS, make_transport
+from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.lab.catalog import catalog
 from mplab.run.beginning import begin
 from mplab.run.planning import PlannedRun, load, plan_of
@@ -38,7 +39,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The rule file of the experiment."""
     folder = tmp_path / "policies"
     folder.mkdir()
-    monkeypatch.setitem(INFOS["mpflex"].files, "policy", folder)
+    monkeypatch.setitem(cast(dict[str, Path], DRIVERS["mpflex"].files), "policy", folder)
     (folder / "rules.yaml").write_text(POLICY)
     return folder / "rules.yaml"
 

@@ -12,9 +12,9 @@ import pytest
 from pydantic import BaseModel
 
 from mplab.base.errors import InputError
+from mplab.base.machine import CommandResult
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import Program
-from mplab.drivers.phone import CommandResult
 from mplab.scenarios.base import AnyScenario, Context
 from mplab.scenarios.base.protocol import Tools
 from mplab.userfiles.check import Checker

@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pytest
 
 from mplab.base.errors import StepError
+from mplab.base.machine import CommandResult
 from mplab.drivers.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
-from mplab.drivers.phone import CommandResult
 from mplab.format.sites import APP_HOSTS, FILE_HOST
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mplab.analysis.plugins import load
 from mplab.base.errors import StepError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.lab.catalog import load_scenario
 
 

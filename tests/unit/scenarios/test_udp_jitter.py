@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import CheckError, StepError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.drivers.transport.redirect import nft_rules
 from mplab.format.sites import ECHO_ADDRESS, ECHO_HOST, ECHO_PORT
 

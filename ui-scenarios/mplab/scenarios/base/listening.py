@@ -14,7 +14,7 @@ from pydantic import Field
 from mplab.base.errors import StepError
 from mplab.drivers.phone.sound import PROGRAMS as SOUND_PROGRAMS
 from mplab.drivers.phone.sound import SoundCard
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS, between
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
@@ -100,7 +100,7 @@ class ListeningScenario(Scenario[ListeningParameters]):
 class _Session(Session[ListeningParameters]):
     scenario: ListeningScenario
     card: SoundCard
-    ui: Ui
+    ui: BrowserUi
 
     def run(self) -> None:
         """Open the app's page, whose script has an object ``player`` with the time ``tapped``; tap, and listen.

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
@@ -93,7 +93,7 @@ class PlaybackScenario(Scenario[PlaybackParameters]):
 @dataclass
 class _Session(Session[PlaybackParameters]):
     scenario: PlaybackScenario
-    ui: Ui
+    ui: BrowserUi
 
     def run(self) -> None:
         """Open the site and watch the clips; everything the player tells is observed, also of a clip that fails.

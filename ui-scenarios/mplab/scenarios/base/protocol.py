@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from mplab.base.errors import StepError
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.sound import SoundCard
-from mplab.drivers.ui import Ui, UiFactory
+from mplab.drivers.ui import AppUi, BrowserFactory
 
 if TYPE_CHECKING:
     from mplab.drivers.ui.tab import DevTools
@@ -35,12 +35,11 @@ class Tools:
 class AppFactory(Protocol):
     """Opens apps that are installed on the phone (Android)."""
 
-    def __call__(self, app: "AndroidApp", *, fresh: bool = True) -> AbstractContextManager[Ui]:
+    def __call__(self, app: "AndroidApp") -> AbstractContextManager[AppUi]:
         """An app, stopped and ready to be opened, for as long as the context.
 
         Args:
-            app: which.
-            fresh: what it has stored is cleared before; without, it stays signed in.
+            app: which; it is cleared before, unless somebody has signed in to it.
 
         Raises:
             StepError: the phone's screen cannot be driven, or the app is not there.
@@ -67,7 +66,7 @@ class Context:
     """What a scenario may touch while it runs."""
 
     phone: Phone
-    open_ui: UiFactory
+    open_ui: BrowserFactory
     observe: Observer
     rng: Random
     cell_dir: Path
@@ -81,7 +80,7 @@ class Context:
     app_proxy: str = ""
     """Address of the SOCKS5 server on the phone that apps have to be given for their TCP, and that resolves names; "":
     their TCP takes the transport whatever they are told. Only scenarios that declare ``socks`` meet one."""
-    open_peer_ui: UiFactory = _not_declared
+    open_peer_ui: BrowserFactory = _not_declared
     """Opens browsers on the desktop peer, which has a wire to the services."""
     service: Callable[[str], Mapping[str, str]] = _not_declared
     """Facts of a service that the scenario declares: URLs, accounts."""

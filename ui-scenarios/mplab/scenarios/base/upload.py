@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypedDict
 from pydantic import Field
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base.protocol import Context
@@ -142,7 +142,7 @@ class _Result(TypedDict):
 @dataclass
 class _Session(Session[UploadParameters]):
     scenario: UploadScenario
-    ui: Ui
+    ui: BrowserUi
     files: list[_File] = field(default_factory=list)
     deadline: float = 0.0
     ended: dict[str, tuple[int, float]] = field(default_factory=dict)

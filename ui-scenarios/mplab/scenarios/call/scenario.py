@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import Field
 
+from mplab.base import load
 from mplab.base.errors import CheckError, StepError
-from mplab.cell import load
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
@@ -56,10 +56,10 @@ class CallParameters(Parameters):
 class _Sides:
     """Both browsers."""
 
-    phone: Ui
-    desktop: Ui
+    phone: BrowserUi
+    desktop: BrowserUi
 
-    def items(self) -> tuple[tuple[str, Ui], ...]:
+    def items(self) -> tuple[tuple[str, BrowserUi], ...]:
         """Both with their names, the phone first."""
         return ("phone", self.phone), ("desktop", self.desktop)
 

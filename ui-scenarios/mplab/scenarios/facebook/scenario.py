@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mplab.base.errors import StepError
 from mplab.drivers.origin.content import MIN_PNG_BYTES, png
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
@@ -88,7 +88,7 @@ class FacebookScenario(Scenario[FacebookParameters]):
 
 @dataclass
 class _Session(Session[FacebookParameters]):
-    ui: Ui
+    ui: BrowserUi
     photos: list[Path] = field(default_factory=list)
     sha256: list[str] = field(default_factory=list)
     """Of the photos."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import find_nodes
 from mplab.format.selector import Selector
@@ -46,7 +46,7 @@ class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
         """Open the app; the contact, where it is the lab's own, signs in."""
         with self.visit(context) as visit:
-            peer: Ui | None = None
+            peer: BrowserUi | None = None
             with suppress(StepError):
                 peer = visit.stack.enter_context(context.open_peer_ui())
             if peer is not None:
@@ -59,7 +59,7 @@ class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
 @dataclass
 class _Session(Session[MessengerParameters]):
     visit: Visit
-    peer: Ui | None
+    peer: BrowserUi | None
     """The contact, where it is the lab's own."""
     messages: list[_Sent]
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from mplab.base.errors import StepError
 from mplab.drivers.origin.content import png
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
@@ -106,8 +106,8 @@ class MessengerScenario(Scenario[MessengerParameters]):
 
 @dataclass
 class _Session(Session[MessengerParameters]):
-    phone: Ui
-    peer: Ui
+    phone: BrowserUi
+    peer: BrowserUi
     deadline: float = 0.0
     planned: list[Planned] = field(default_factory=list)
     photos: list[Path] = field(default_factory=list)
@@ -213,7 +213,7 @@ class _Session(Session[MessengerParameters]):
             time.sleep(0.1)
 
 
-def sign_in(ui: Ui, account: str, password: str) -> None:
+def sign_in(ui: BrowserUi, account: str, password: str) -> None:
     """Sign in to the page. Raises StepError when the contacts do not come."""
     ui.type(APP.elements["account"], account)
     ui.type(APP.elements["password"], password, secret=True)
@@ -225,7 +225,7 @@ def sign_in(ui: Ui, account: str, password: str) -> None:
         raise StepError(f"messenger: {account} could not sign in ({status}; {problem or 'no reason given'})") from error
 
 
-def _last_report(ui: Ui) -> Report | None:
+def _last_report(ui: BrowserUi) -> Report | None:
     with contextlib.suppress(StepError):
         report: Report = ui.evaluate(_REPORT_SCRIPT)
         return report

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
 from mplab.scenarios.base.protocol import Context
@@ -26,7 +26,7 @@ class Visit:
     """
 
     stack: ExitStack
-    ui: Ui
+    ui: AppUi
     app: AndroidApp
 
     def element(self, name: str) -> Selector:
@@ -51,8 +51,7 @@ class Visit:
     @property
     def watch(self) -> Callable[[Sequence[Node]], object]:
         """Closes dialogs that come up while it is looked at the screen."""
-        closes: Callable[[Sequence[Node]], object] = getattr(self.ui, "close_dialog", lambda _windows: False)
-        return closes
+        return self.ui.close_dialog
 
 
 class AndroidScenario(Scenario[ParametersT]):
@@ -81,9 +80,9 @@ class AndroidScenario(Scenario[ParametersT]):
 
     @contextmanager
     def visit(self, context: Context) -> Iterator[Visit]:
-        """Open the lab's app for as long as the context; cleared unless somebody has signed in. Raises StepError."""
+        """Open the lab's app for as long as the context. Raises StepError."""
         app = context.android
         if app is None:
             raise StepError(f"{self.name}: the lab has not chosen an app for it")
         with ExitStack() as stack:
-            yield Visit(stack, stack.enter_context(context.open_app(app, fresh=not app.signed_in)), app)
+            yield Visit(stack, stack.enter_context(context.open_app(app)), app)

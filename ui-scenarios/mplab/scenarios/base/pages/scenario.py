@@ -6,12 +6,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi, Instrumented
 from mplab.format.sites import SUFFIX, load_sites
 from mplab.scenarios.base.pages.loaded import (
     PROBE_SCRIPT,
@@ -54,19 +54,6 @@ class PagesParameters(Parameters, ABC):
     @abstractmethod
     def rest_s(self) -> float:
         """Rest after each load event."""
-
-
-class Instrumented(Protocol):
-    """A browser that tells what it loads: some methods of `Ui`."""
-
-    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
-        """Open a URL and wait until it has loaded."""
-
-    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a script in the page and return its JSON value."""
-
-    def network_events(self) -> Sequence[Event]:
-        """DevTools events since the last call."""
 
 
 class PagesScenario(Scenario[PagesParameters]):
@@ -177,7 +164,7 @@ class PagesScenario(Scenario[PagesParameters]):
 class _Session(Session[PagesParameters]):
     scenario: PagesScenario
     browser: contextlib.ExitStack
-    ui: Ui
+    ui: BrowserUi
     events: dict[str, Sequence[Event]]
 
     def run(self) -> None:
