@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from mplab.analysis.plugins import load
 from mplab.analysis.registry import register
+from mplab.cli.later import add_later
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.progress import RunDisplay
-from mplab.cli.record import record
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run.alone import check_alone
@@ -27,7 +27,12 @@ ScenarioArgument = Annotated[
 ]
 
 
-app.command()(record)
+add_later(
+    app,
+    "record",
+    "mplab.cli.record:record",
+    "Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out.",
+)
 
 
 @app.callback()
