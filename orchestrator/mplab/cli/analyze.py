@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -165,7 +165,7 @@ def _show(name: str, report: Report) -> None:
     out.print(f"→ {verdict}\n", markup=False)
 
 
-def _content(report: Report) -> dict[str, Any]:
+def _content(report: Report) -> dict[str, object]:
     return {
         "flows": report.flows,
         "agree": report.agree,

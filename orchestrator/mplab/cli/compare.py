@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -158,7 +158,7 @@ def _case(check: Check) -> Case:
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift]) -> dict[str, Any]:
+def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift]) -> dict[str, object]:
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
@@ -173,7 +173,7 @@ def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[S
     }
 
 
-def change_content(change: Change) -> dict[str, Any]:
+def change_content(change: Change) -> dict[str, object]:
     """A change for programs."""
     return {
         **change.key._asdict(),

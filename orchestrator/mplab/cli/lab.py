@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from mplab.base.enter import lab_process
+from mplab.base.enter import NOTHING, lab_process
 from mplab.cli.later import add_later
 from mplab.cli.options import (
     JsonOption,
@@ -81,8 +81,8 @@ def up(
         said = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
         prepared(use, congestion_control=_CONGESTION_CONTROL, services=wanted)
         given = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
-        inherited = given.inherited() if given is not None else {}
-        inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, **inherited))
+        inherited = given.inherited() if given is not None else NOTHING
+        inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, inherited=inherited))
         os.close(write_end)
         for record in map(json.loads, said):
             if record["event"] == "up":

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -232,7 +232,7 @@ def _show_results(again: Again) -> None:
     out.print(f"→ {words[agreed.agreement]}")
 
 
-def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, Any]:
+def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, object]:
     return {
         "format": 1,
         "bundle": str(bundle.archive),
@@ -248,7 +248,7 @@ def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, A
     }
 
 
-def _results(again: Again) -> dict[str, Any]:
+def _results(again: Again) -> dict[str, object]:
 
     progress, agreed = again.run.progress, again.agreed
     return {
@@ -262,7 +262,7 @@ def _results(again: Again) -> dict[str, Any]:
     }
 
 
-def _contrast(pair: ContrastPair) -> dict[str, Any]:
+def _contrast(pair: ContrastPair) -> dict[str, object]:
     return {
         "agreement": pair.agreement,
         **pair.key._asdict(),

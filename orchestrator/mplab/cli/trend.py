@@ -2,7 +2,7 @@
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -71,7 +71,7 @@ def trend(
         webbrowser.open(page.resolve().as_uri())
 
 
-def _history(history: History) -> dict[str, Any]:
+def _history(history: History) -> dict[str, object]:
     return {
         "scenario": history.scenario,
         "link": history.link,

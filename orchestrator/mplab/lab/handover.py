@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from mplab.base.enter import Inherited
 from mplab.base.errors import LabNotReadyError
 
 VARIABLE = "MPLAB_CONTAINERS"
@@ -39,12 +40,10 @@ class HandedOver:
     socket: int = -1
     networks: Mapping[str, int] = field(default_factory=dict)
 
-    def inherited(self) -> dict[str, Any]:
+    def inherited(self) -> Inherited:
         """Environment and descriptors of the process inside, for `mplab.base.enter.lab_process`."""
-        return {
-            "environment": {VARIABLE: json.dumps(asdict(self))},
-            "descriptors": tuple(number for number in (self.socket, *self.networks.values()) if number >= 0),
-        }
+        descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
+        return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
 
     @classmethod
     def received(cls) -> Self:

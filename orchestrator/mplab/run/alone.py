@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from mplab.analysis.pipeline import score_run
 from mplab.analysis.plugins import load
@@ -53,7 +52,7 @@ class Checked:
     """
 
     scenario: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     transport: str
     link: str
     outcome: str
@@ -67,7 +66,7 @@ class Checked:
         """Whether it was completed, as asked, and could be scored."""
         return self.outcome == "ok" and not self.reasons
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For ``--json``."""
         return {**asdict(self), "directory": str(self.directory)}
 
@@ -77,7 +76,7 @@ def check_alone(
     given: Sequence[str],
     *,
     transport: str,
-    link: str | Mapping[str, Any],
+    link: str | Mapping[str, object],
     seed: int,
     folder: Path,
     watch: Watch = SILENT,
@@ -109,7 +108,7 @@ def check_alone(
     return _result(experiment, directory.path)
 
 
-def read_parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
+def read_parameters(name: str, given: Sequence[str]) -> dict[str, object]:
     """``key=value`` pairs as they would stand in an experiment file, checked against the scenario `name`.
 
     Raises:
@@ -125,12 +124,12 @@ def read_parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
     checker = Checker(document)
     checker.model(catalog().scenarios[name].parameters, document.data)
     checker.raise_problems()
-    data: dict[str, Any] = document.data
+    data: dict[str, object] = document.data
     return data
 
 
 def _experiment(
-    name: str, parameters: Mapping[str, Any], *, transport: str, link: str | Mapping[str, Any], seed: int
+    name: str, parameters: Mapping[str, object], *, transport: str, link: str | Mapping[str, object], seed: int
 ) -> Experiment:
     scenario = catalog().scenarios[name]
     content = {

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from mplab.base.errors import CellError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.base.files import explained
@@ -144,7 +143,8 @@ class Run:
         began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
-            told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
+            numbers = answer["numbers"]
+            told = Told(bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {})
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
             told = Told(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)
@@ -263,7 +263,7 @@ class Run:
 
 def _record(report: CellReport, attempts: list[AttemptRecord]) -> CellRecord:
     outcome: Outcome = report.outcome
-    fields: Mapping[str, Any] = {
+    fields: Mapping[str, object] = {
         "id": report.spec.id,
         "spec": report.spec,
         "outcome": outcome,

@@ -67,6 +67,6 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
         {"proxy": 4, "origin": 5},
     )
     inherited = given.inherited()
-    assert inherited["descriptors"] == (3, 4, 5)
-    monkeypatch.setenv(VARIABLE, inherited["environment"][VARIABLE])
+    assert inherited.descriptors == (3, 4, 5)
+    monkeypatch.setenv(VARIABLE, inherited.environment[VARIABLE])
     assert HandedOver.received() == given
