@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -117,7 +117,7 @@ def one_link(given: str) -> LinkCondition:
     return first
 
 
-def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
+def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
     """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
 
     Raises:
