@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from mplab.drivers.proxy import driver_of
+from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
@@ -32,10 +33,7 @@ def _of_lab(use: LabUse) -> Iterator[str]:
         yield VIRTUAL_LAB
         return
     yield from use.driver.resources(use.phone, use.settings)
-    from mplab.drivers.shaper.held import open_shell  # noqa: PLC0415 - SSH is slow to import
-
-    places = use.file.places()
-    for attachment in use.settings.attachments().values():
-        name = attachment.place(use.phone)
-        if name in places:
-            yield shaping_resource(open_shell(name, places[name]).where)
+    itself = use.file.by_itself(use.phone)
+    for machine in use.machines().values():
+        if machine != itself:
+            yield shaping_resource(reachable_driver_of(machine).where(machine))

@@ -9,11 +9,11 @@ from pathlib import Path
 from mplab.base.errors import MplabError
 from mplab.base.files import GO_ON
 from mplab.base.lock import check_free, resource_lock
+from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog
 from mplab.format.manifest import Manifest, utc_now
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import prepared
-from mplab.lab.needs import describe_image
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
 from mplab.run.hooks import allow
@@ -115,8 +115,9 @@ def set_deadline(events: EventLog, ends_by: float | None) -> None:
 
 def _routers(experiment: Experiment) -> dict[str, object]:
     """What the virtual routers of a run are made of."""
-    names = experiment.lab.virtual_routers()
-    return {"routers": {name: describe_image() for name in names}} if names else {}
+    routers = experiment.lab.inside()
+    described = {name: inside_driver_of(router).describe() for name, router in routers.items()}
+    return {"routers": described} if described else {}
 
 
 def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mplab.base.enter import lab_process
+from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
@@ -105,14 +105,19 @@ def _run_inside(
             )
         )
         _check_images(directory, containers)
-        inherited = containers.inherited() if containers is not None else {"environment": {}, "descriptors": ()}
+        inherited = containers.inherited() if containers is not None else NOTHING
         answers = stack.enter_context(
             Answers({HOOK: hooks.answer, ENOUGH: teller(directory.path, experiment.ending.interval)})
         )
         stack.callback(hooks.close)
-        inherited = answers.inherited(**inherited)
-        private = not experiment.lab.real
-        inside = stack.enter_context(lab_process(command, stdout=output, stderr=log, private=private, **inherited))
+        process = lab_process(
+            command,
+            stdout=output,
+            stderr=log,
+            inherited=answers.inherited(inherited),
+            private=not experiment.lab.real,
+        )
+        inside = stack.enter_context(process)
         answers.begin()
         follower.poll()
         while (code := inside.wait(_POLL_S)) is None:

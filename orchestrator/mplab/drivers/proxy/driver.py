@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
 
 from mplab.base.drivers import Drivers
 from mplab.base.endpoints import Endpoints
+from mplab.base.enter import Inherited
 from mplab.base.findings import Finding
 from mplab.base.plugins import PROXIES
 from mplab.userfiles.proxyfile import ProxyFile
@@ -71,7 +72,7 @@ class HandedOver(Protocol):
     def changed_since(self, prepared: Mapping[str, object]) -> str:
         """Return what is not as `ProxyDriver.prepare` returned it, as a phrase: ``the images net``; "": nothing."""
 
-    def inherited(self) -> dict[str, Any]:
+    def inherited(self) -> Inherited:
         """Return `environment` and `descriptors` of the process inside, where `ProxyDriver.open` finds them."""
 
 

@@ -4,8 +4,9 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
+from mplab.base.enter import Inherited
 from mplab.base.errors import LabNotReadyError
 
 if TYPE_CHECKING:
@@ -48,12 +49,10 @@ class HandedStack:
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""
 
-    def inherited(self) -> dict[str, Any]:
+    def inherited(self) -> Inherited:
         """See `HandedOver`."""
-        return {
-            "environment": {VARIABLE: json.dumps(asdict(self))},
-            "descriptors": tuple(number for number in (self.socket, *self.networks.values()) if number >= 0),
-        }
+        descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
+        return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
 
     @classmethod
     def received(cls) -> Self:

@@ -28,11 +28,12 @@ from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.proxy import ServerSettings, driver_of
-from mplab.drivers.shaper.adb.place import AdbShapingPhone
-from mplab.drivers.shaper.held import held_places, undo_directory
+from mplab.drivers.shaper.attached import AttachedShaper
+from mplab.drivers.shaper.driver import phone_driver_of
+from mplab.drivers.shaper.held import held_machines, undo_directory
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.probe import LinkProbe
-from mplab.drivers.shaper.tc import Place, TcShaper
+from mplab.drivers.shaper.protocol import HeldMachine
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import BrowserFactory
@@ -51,7 +52,7 @@ class BenchLab(AndroidLab, BaseLab):
     """`Lab` around a real phone."""
 
     phone: AdbPhone
-    shaper: TcShaper
+    shaper: AttachedShaper
     scratch: Path
 
     def _bring_up(self) -> None:
@@ -73,7 +74,7 @@ class BenchLab(AndroidLab, BaseLab):
             keep_mptcp(self.phone)
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
-        self.shaper = self._hold_places(lab, settings, journal)
+        self.shaper = self._hold_machines(lab, journal)
 
     def _start_servers(self) -> None:
         settings = ServerSettings(self._wanted, self.scratch, self._logs, self.congestion_control, self.endpoints)
@@ -81,18 +82,18 @@ class BenchLab(AndroidLab, BaseLab):
         self._stack.callback(self.servers.stop)
         self.servers.start({})
 
-    def _hold_places(self, lab: LabFile, settings: AdbPhoneFile, journal: UndoJournal) -> TcShaper:
-        """Every place that its paths are attached to, for as long as the lab."""
-        name, attached = self._use.phone, settings.attachments().values()
-        names = {place.place(name) for place in attached}
-        places: dict[str, Place] = {}
-        if settings.root_shell is None and (own := [place.interface or "" for place in attached if place.at]):
-            names.discard(name)
+    def _hold_machines(self, lab: LabFile, journal: UndoJournal) -> AttachedShaper:
+        """Hold every machine that shapes one of its paths, for as long as the lab."""
+        name, itself = self._use.phone, lab.by_itself(self._use.phone)
+        machines = {machine.name: machine for machine in self._use.machines().values()}
+        held: dict[str, HeldMachine] = {}
+        if itself is not None:
             owner = Owner(self._stack.enter_context(UndoStack(journal)), self._run_id)
-            place = AdbShapingPhone(self.phone, owner=owner, interfaces=own)
-            places[name] = self._stack.enter_context(place)
-        places |= self._stack.enter_context(held_places(lab, names, run_id=self._run_id))
-        return TcShaper(name, settings, places, LinkProbe(self.phone, self.endpoints.probe_server))
+            held[name] = self._stack.enter_context(phone_driver_of(itself).hold(self.phone, itself, owner))
+        others = [machine for machine in machines.values() if machine != itself]
+        held |= self._stack.enter_context(held_machines(others, run_id=self._run_id))
+        paths = [(path, held[machine.name]) for machine in machines.values() for path in machine.paths_of(name)]
+        return AttachedShaper(name, paths, LinkProbe(self.phone, self.endpoints.probe_server))
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """See `Lab`.

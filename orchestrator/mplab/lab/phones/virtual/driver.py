@@ -28,7 +28,7 @@ class VirtualPhones(PhoneDriver):
         return VirtualLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`: a proxy to which no wire of this machine's kernel can lead."""
+        """Note a proxy that no wire of this machine's kernel can end in."""
         key, problem = lab.proxy.wiring_problem(name) if lab.proxy is not None else ("", "")
         if problem:
             checker.add(("proxy", key), problem)
