@@ -13,9 +13,10 @@ import mplab.run.run as module
 from mplab.base.errors import DeviceError, LabNotReadyError, StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.cell.cell import Cell, CellJob, CellReport
+from mplab.format.cell import CellRecord
 from mplab.format.events import read_events
-from mplab.format.manifest import CellRecord
-from mplab.format.plan import Plan, make_plan
+from mplab.format.plan import Plan
+from mplab.run.blocks import make_plan
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
 from tests.unit.test_plan import experiment

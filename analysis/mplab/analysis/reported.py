@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from mplab.analysis.errors import NotAnalysedError, TablesError
 from mplab.analysis.files import parse_json
-from mplab.analysis.manifest import Name, Record, Whole
 from mplab.analysis.run import first_problem
+from mplab.format.record import Record, RecordName, Whole
 
 FORMAT = 1
 Ends = tuple[float, float] | None
@@ -27,7 +27,7 @@ class _Comparison(_Part):
 
 
 class _Series(_Part):
-    transport: Name
+    transport: RecordName
     cells: Whole = 0
     n: Whole
     median: float | None = None
@@ -56,8 +56,8 @@ class _Contrast(_Part):
 
 
 class _Group(_Part):
-    scenario: Name
-    link: Name
+    scenario: RecordName
+    link: RecordName
     metric: str
     unit: str
     title: str = ""

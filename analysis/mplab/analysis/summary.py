@@ -11,6 +11,7 @@ from mplab.analysis.reported import FORMAT
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import number, percent
+from mplab.format.record import json_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def summary_rows(content: dict[str, Any]) -> list[SummaryRow]:
 
 def _claim(outcome: Outcome) -> dict[str, Any]:
     return {
-        **outcome.claim.model_dump(mode="json"),
+        **json_of(outcome.claim),
         "found": [
             {
                 "scenario": finding.group.scenario,

@@ -37,7 +37,7 @@ from mplab.drivers.ui.android import refuse_browser_options
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.evidence import OpenApps
 from mplab.drivers.ui.state import proved_clean
-from mplab.format.manifest import Outcome
+from mplab.format.cell import Outcome
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
 from mplab.lab.protocol import Lab

@@ -12,13 +12,10 @@ def check_budgets(experiment: Experiment) -> None:
     if not experiment.budgets:
         return
     from mplab.analysis.budgets import check_budget  # noqa: PLC0415 - slow to import, needed by few experiments
-    from mplab.analysis.manifest import Budget  # noqa: PLC0415 - as above
     from mplab.analysis.pipeline import metrics_of  # noqa: PLC0415 - as above
 
     metrics = metrics_of({use.label: use.name for use in experiment.scenarios})
-    checked = [
-        (budget.place, check_budget(Budget.model_validate(budget.to_json()), metrics)) for budget in experiment.budgets
-    ]
+    checked = [(budget.place, check_budget(budget, metrics)) for budget in experiment.budgets]
     raise_lines([f"{place}: {problem}" for place, problem in checked if problem])
 
 

@@ -12,12 +12,13 @@ from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
 from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.drivers.transport import NAMES
+from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR, catalog, scenario_names
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, LabUse, find_lab, use_lab
-from mplab.userfiles.link import LinkCondition, link_names, load_link, read_link_file
+from mplab.userfiles.link import link_names, load_link, read_link_file
 from mplab.userfiles.resolve import load_experiment
 from mplab.userfiles.yaml import load_yaml
 

@@ -10,9 +10,11 @@ from mplab.cli.enough import check_interval
 from mplab.cli.options import RUNS, ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption, load
 from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.drivers.transport import missing_reason
-from mplab.format.plan import Plan, make_plan
+from mplab.format.plan import Plan
+from mplab.format.record import json_of
 from mplab.lab.needs import missing_on_phone
 from mplab.lab.resources import resources_of
+from mplab.run.blocks import make_plan
 from mplab.run.learnt import learn
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment
@@ -65,7 +67,11 @@ def show_plan(experiment: Experiment, made: Plan, learnt: int, *, as_json: bool)
     """Print a plan, whose estimate is from so many cells of earlier runs, or its JSON."""
     uses = resources_of(experiment)
     if as_json:
-        described = {"experiment": experiment.to_json(), "lab": experiment.lab.to_json(), "plan": made.to_json()}
+        described = {
+            "experiment": json_of(experiment.record()),
+            "lab": experiment.lab.to_json(),
+            "plan": made.to_json(),
+        }
         print_json({**described, "estimate_from_cells": learnt, "resources": uses})
         return
     rows = table("#", "block", "scenario", "transport", "link", "seed")

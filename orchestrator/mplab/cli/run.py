@@ -39,8 +39,9 @@ from mplab.cli.plan import about, announce_skipped, plan_of, show_plan
 from mplab.cli.progress import RunDisplay
 from mplab.cli.report import analyze_with_progress, print_summary
 from mplab.format.events import EventLog, read_events
-from mplab.format.manifest import Manifest, utc_now
+from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.plan import Plan
+from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog, programs_of, services_of
 from mplab.lab.handover import HandedOver
 from mplab.lab.hosting import hosted, prepared
@@ -165,13 +166,13 @@ def _write_plan(
     allow(experiment.hooks)
     remember_lab(experiment.lab)
     directory.write_manifest(
-        Manifest.of(
+        Manifest(
             run_id=directory.run_id,
-            experiment=experiment,
+            experiment=experiment.record(),
             plan=plan,
-            lab=lab,
+            lab=LabRecord.model_validate(lab),
             host=host.describe_host(),
-            versions=host.describe_versions(_programs(experiment)),
+            versions={**host.describe_versions(_programs(experiment))},
             git=host.describe_git(),
             started=utc_now(),
         )
@@ -273,7 +274,7 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 def _damaged(directory: RunDirectory) -> list[str]:
     """Return the damaged cells of the plan, which must be made again, after a warning for each."""
     found = directory.damaged_cells()
-    planned = [cell.id for cell in directory.read_manifest().to_plan().cells if cell.id in found]
+    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
     for cell in planned:
         err.print(
             f"! {found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'",
@@ -286,7 +287,7 @@ def _damaged(directory: RunDirectory) -> list[str]:
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
     """What is left of a run's plan."""
-    made = directory.read_manifest().to_plan()
+    made = directory.read_manifest().plan
     kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
     left = tuple(cell for cell in made.cells if cell.id not in kept)
     return replace(made, cells=left, estimate_s=made.estimate_s * len(left) / len(made.cells))
@@ -350,7 +351,7 @@ def _check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     """Raise InputError when this mplab would plan other cells than the run's manifest has."""
     manifest = directory.read_manifest()
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
-    if {cell.id: cell.hash for cell in manifest.to_plan().cells} != planned:
+    if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
         changed = changed_files(manifest, experiment)
         what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
         raise InputError(
@@ -366,7 +367,7 @@ def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
 
 def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
     """Files that a run depends on whose content is no longer what it was."""
-    then, now = manifest.experiment.files or {}, experiment.to_json()["files"]
+    then, now = manifest.experiment.files or {}, experiment.record().files or {}
     return sorted(path for path in then if now.get(path) != then[path])
 
 
@@ -464,7 +465,7 @@ def _check_images(directory: RunDirectory, given: HandedOver | None) -> None:
     """Raise InputError when cells would run with other images than those that the manifest names."""
     if given is None:
         return
-    before = directory.read_manifest().lab["containers"]["images"]
+    before = directory.read_manifest().lab.containers.images
     if changed := sorted(name for name, image in before.items() if given.facts["images"].get(name) != image):
         raise InputError(
             f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "

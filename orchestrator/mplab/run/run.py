@@ -14,8 +14,8 @@ from mplab.base.errors import CellError, InterruptedRunError, LabNotReadyError, 
 from mplab.base.files import explained
 from mplab.cell.cell import Cell, CellJob, CellReport
 from mplab.drivers.services import load_service
+from mplab.format.cell import AttemptRecord, CellRecord, Outcome
 from mplab.format.events import EventLog, read_events
-from mplab.format.manifest import AttemptRecord, CellRecord, Outcome
 from mplab.format.plan import CellSpec
 from mplab.lab.catalog import android_app, catalog, services_of
 from mplab.lab.make import make_lab
@@ -42,7 +42,7 @@ class Run:
         self._directory = RunDirectory.open(path)
         self._manifest = self._directory.read_manifest()
         self._experiment = self._directory.load_experiment(catalog())
-        self._plan = self._manifest.to_plan()
+        self._plan = self._manifest.plan
         self._stopping = False
         self._outside = Outside.received()
 

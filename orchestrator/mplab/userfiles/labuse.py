@@ -9,9 +9,9 @@ from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities, refusals
+from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
-from mplab.userfiles.link import LinkCondition
 from mplab.userfiles.proxyfile import LOCAL_ENGINE, ProxyFile
 from mplab.userfiles.realphone import check_real_lab, real_refusals, unrooted_refusals
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.style import INK, Canvas, Drawing, interface_colour
-from mplab.analysis.manifest import interface_title
 from mplab.analysis.result import Analysis
 from mplab.analysis.shares import InterfaceShare
 from mplab.analysis.text import slug
+from mplab.format.link import interface_title
 
 ORDER = 40
 COLUMNS = (

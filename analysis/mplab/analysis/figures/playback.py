@@ -8,10 +8,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawing, panel_title
-from mplab.analysis.manifest import Transport
 from mplab.analysis.playback import METRICS, Clip, clips_of
 from mplab.analysis.result import Analysis
 from mplab.analysis.text import slug
+from mplab.format.experiment import Transport
 
 ORDER = 25
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")

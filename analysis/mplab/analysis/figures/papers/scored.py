@@ -5,8 +5,8 @@ from collections.abc import Callable
 import polars as pl
 
 from mplab.analysis.figures.shapes.common import NoDataError
-from mplab.analysis.manifest import Transport
 from mplab.analysis.traces import Traces
+from mplab.format.experiment import Transport
 
 
 def by_label(traces: Traces, metric: str) -> pl.DataFrame:
