@@ -74,7 +74,7 @@ $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 	@echo "── $@"
 	$(GO_BUILD) -o $@ $(PACKAGE)
 
-build/lib/uml-xstate.so: orchestrator/mplab/lab/router_vm/xstate.c | system
+build/lib/uml-xstate.so: orchestrator/mplab/drivers/shaper/virtual/xstate.c | system
 	@echo "── $@"
 	mkdir -p $(@D)
 	gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<

@@ -1,15 +1,14 @@
 """A scenario that is planned and never run: what tests of files and plans need."""
 
-from typing import Any
+from contextlib import AbstractContextManager
 
-from mplab.scenarios.base import Context, Parameters
+from pydantic import BaseModel
+
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 
-class UnrunScenario:
+class UnrunScenario(Scenario[BaseModel]):
     """`Scenario` of a given name, parameters and time limit; estimated at a quarter of its limit."""
-
-    needs_ui = False
-    services: tuple[str, ...] = ()
 
     def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
         self.name = name
@@ -17,17 +16,11 @@ class UnrunScenario:
         self.parameters = parameters
         self._limit_s = limit_s
 
-    def time_limit_s(self, parameters: Any) -> float:
+    def time_limit_s(self, parameters: BaseModel) -> float:
         return self._limit_s
 
-    def estimate_s(self, parameters: Any) -> float:
+    def estimate_s(self, parameters: BaseModel) -> float:
         return self._limit_s / 4
 
-    def prepare(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-    def run(self, context: Context, parameters: Any) -> None:
-        raise NotImplementedError
-
-    def clean_up(self, context: Context, parameters: Any) -> None:
+    def open(self, context: Context, parameters: BaseModel) -> AbstractContextManager[Session[BaseModel]]:
         raise NotImplementedError

@@ -33,7 +33,7 @@ from mplab.drivers.origin.origin import Origin
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.phone.adb.devtools import open_devtools
 from mplab.drivers.services import RunningServices, load_service
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
@@ -92,10 +92,10 @@ def run(
     def observe(event: str, **fields: Any) -> None:
         observed.append({"t": time.time(), "event": event, **fields})
 
-    def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
+    def open_app(app: AndroidApp) -> AbstractContextManager[AppUi]:
         settings = AndroidSettings(
             packages=(app.package,),
-            fresh=fresh,
+            fresh=not app.signed_in,
             dialogs=load_dialogs(),
             observe=observe,
             screenshots=cell_dir / "screenshots",
@@ -123,12 +123,11 @@ def run(
     mark = lab.services.mark(scenario.services)
     began, error = time.monotonic(), ""
     try:
-        try:
-            scenario.prepare(context, given)
-            scenario.run(context, given)
-        finally:
-            mark.keep(cell_dir / "logs")
-            scenario.clean_up(context, given)
+        with scenario.open(context, given) as session:
+            try:
+                session.run()
+            finally:
+                mark.keep(cell_dir / "logs")
     except MplabError as failure:
         error = str(failure)
     told = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}

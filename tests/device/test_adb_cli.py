@@ -11,8 +11,6 @@ from typer.testing import CliRunner, Result
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.cli.main import app
 from mplab.device import Device, DeviceSettings
-from mplab.drivers.phone.adb.kernel import parse_kernel
-from mplab.drivers.phone.adb.probe import chances
 from mplab.drivers.phone.adb.quarantine import Quarantine
 
 
@@ -107,17 +105,3 @@ def test_release(state: Path) -> None:
 
 def test_a_serial_that_is_none() -> None:
     assert refused(InputError, "probe", "a b").startswith("serial 'a b': as 'adb devices' shows it")
-
-
-def test_kernels_without_tools_or_root() -> None:
-    upstream = parse_kernel({"sysctls": "enabled:1\npm_type:0\n", "endpoints": 'Object "mptcp" is unknown'})
-    both = ("wlan0", "rmnet0")
-    assert not chances(upstream, rooted=True, agent=True, roles=both)["mptcp"].possible
-    preset = parse_kernel({"sysctls": "mptcp_enabled:1\nmptcp_path_manager:fullmesh\n", "multipath": "garbage"})
-    assert chances(preset, rooted=False, agent=True, roles=both)["mptcp"].possible
-    assert "no backup paths" in chances(preset, rooted=True, agent=True, roles=both)["mptcp"].note
-    off = parse_kernel({"sysctls": "mptcp_enabled:0\nmptcp_path_manager:default\n"})
-    assert "only root can change that" in chances(off, rooted=False, agent=True, roles=both)["mptcp"].note
-    none = parse_kernel({})
-    assert chances(none, rooted=True, agent=True, roles=both)["mptcp"].note == "its kernel has no Multipath TCP"
-    assert not chances(upstream, rooted=True, agent=True, roles=("wlan0",))["mpflex"].possible

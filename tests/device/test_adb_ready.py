@@ -11,7 +11,7 @@ from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.phone.adb.apps import STORE, Apps
 from mplab.drivers.phone.adb.condition import parse_condition, read_condition
 from mplab.drivers.phone.adb.readiness import check_ready, condition_problems, default_thresholds, look, prepare
-from mplab.userfiles.adbfile import ReadyFile
+from mplab.drivers.phone.settings import ReadyFile
 
 from .apks import make_apk
 from .conftest import wait_until

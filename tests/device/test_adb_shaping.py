@@ -10,8 +10,9 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.shaper.adb import AdbShapingPhone, AdbShell, restore_later
+from mplab.drivers.shaper.adb.place import AdbShapingPhone, AdbShell, restore_later
 from mplab.drivers.shaper.linux.place import ShapingPhone
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.kernel import DEVICE
 from mplab.drivers.shaper.tc.shell import PlaceError
@@ -54,7 +55,7 @@ def test_scripts_run_as_root_with_arguments_and_codes(phone: AdbPhone) -> None:
 
 
 def test_it_is_held_and_given_back_by_a_later_process(phone: AdbPhone) -> None:
-    hold = Hold("phone one", AdbShell(phone), ShapingPhone.state_directory, dead_man_s=600)
+    hold = Hold("phone one", AdbShell(phone), ShapingPhone.state_directory, Owner(UndoStack()).token(), dead_man_s=600)
     if phone.script("ip link add name try type ifb && ip link del try", check=False).exit_code != 0:
         pytest.skip("no ifb: it needs the module ifb of the kernel")
     hold.take()
@@ -72,7 +73,7 @@ def test_it_is_held_and_given_back_by_a_later_process(phone: AdbPhone) -> None:
 
 def test_a_kernel_that_cannot_shape_is_refused_and_left_as_it_was(phone: AdbPhone, tmp_path: Path) -> None:
     with UndoJournal(tmp_path / "undo") as journal, UndoStack(journal) as undo:
-        place = AdbShapingPhone(phone, undo=undo, interfaces=["wlan0"])
+        place = AdbShapingPhone(phone, owner=Owner(undo), interfaces=["wlan0"])
         if has_netem(phone):
             with place:
                 assert is_held(phone)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.cli.run import check_ready
 from mplab.lab.needs import programs_of_lab
+from mplab.run.ready import check_ready
 from mplab.userfiles.labuse import use_lab
 
 LAB = """\

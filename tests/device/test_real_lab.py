@@ -8,7 +8,7 @@ import pytest
 
 from mplab.base.errors import LabNotReadyError
 from mplab.device import Device, DeviceSettings
-from mplab.lab.bench import look_at_phone, phone_lock
+from mplab.lab.phones.adb.lab import look_at_phone, phone_lock
 from mplab.userfiles.labuse import LabUse, use_lab
 
 

@@ -3,10 +3,10 @@
 from mplab.device import Device
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.phone.adb.routing import Routing
+from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.lab.android import AndroidSide
-from mplab.userfiles.lab import PhoneFile
 
-FILE = PhoneFile.model_validate({"driver": "adb", "ready": {"idle_for": "0 s"}})
+FILE = AdbPhoneFile.model_validate({"driver": "adb", "ready": {"idle_for": "0 s"}})
 
 
 def unused() -> str:
@@ -52,7 +52,7 @@ def test_what_android_itself_sends_passes(server: AdbServer, device: Device) -> 
 
 
 def test_an_unrooted_phone_has_no_such_control(server: AdbServer, device: Device) -> None:
-    file = PhoneFile.model_validate({"driver": "adb", "root": "none", "ready": {"idle_for": "0 s"}})
+    file = AdbPhoneFile.model_validate({"driver": "adb", "root": "none", "ready": {"idle_for": "0 s"}})
     with AdbPhone("one", server, AdbSettings(serial=device.address, root="none")) as phone:
         side = AndroidSide(phone, file, appium=unused, install=False)
         side.take_over("203.0.113.5")

@@ -21,8 +21,8 @@ from mplab.drivers.phone.adb.link import Link
 from mplab.drivers.phone.adb.root import Root
 from mplab.drivers.phone.adb.server import AdbServer
 from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.drivers.shaper.virtual.router import VirtualRouter
 from mplab.lab import topology
-from mplab.lab.router_vm.router import VirtualRouter
 from mplab.userfiles.places import VirtualRouterFile
 from tests.docker.engine import Engine
 

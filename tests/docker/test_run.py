@@ -15,9 +15,9 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from mplab.base.errors import LabNotReadyError
-from mplab.cli.run import check_ready
 from mplab.format.events import read_events
 from mplab.lab.catalog import catalog
+from mplab.run.ready import check_ready
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
 from tests.integration.conftest import Mplab, environment, mplab_argv, runner, wait_until

@@ -92,7 +92,7 @@ def test_what_a_cell_wants_of_sessions_is_what_the_proxy_has(
     assert "wlan0" in near_phone.check(config)["paths"]
     assert proxy.counters()["Tcp.InSegs"] > before["Tcp.InSegs"]
     assert any(record["event"] == "connection" for record in proxy.logs_since(mark))
-    assert proxy.status()["running"]
+    assert proxy.watch.containers()["proxy"].status == "running"
     proxy.check_alive()
 
 
@@ -166,7 +166,7 @@ def test_a_container_that_is_killed_is_named_and_comes_back(proxy: DockerProxy, 
         proxy.check_alive()
     proxy.use({})
     proxy.check_alive()
-    assert proxy.status()["running"]
+    assert proxy.watch.containers()["proxy"].status == "running"
 
 
 def test_a_container_whose_memory_is_not_enough_is_named(

@@ -12,7 +12,7 @@ import pytest
 
 from mplab.base.programs import DNSMASQ
 from mplab.drivers.proxy.docker import DockerStack, StackSettings
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from tests.docker.conftest import SERVER_ADDRESSES
 from tests.docker.engine import Engine
 from tests.docker.phone import PhoneNode

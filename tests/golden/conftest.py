@@ -8,10 +8,11 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mplab.base.errors import InputError
-from mplab.drivers.transport.registry import INFOS
+from mplab.drivers.transport import DRIVERS
 from mplab.format.units import DurationS, SizeBytes
 from mplab.scenarios.base import Parameters
-from mplab.userfiles.resolve import Catalog, TransportInfo
+from mplab.userfiles.resolve import Catalog
+from mplab.userfiles.transport import TransportInfo
 from tests.unrun_scenario import UnrunScenario
 
 GOLDEN = Path(__file__).parent
@@ -72,7 +73,7 @@ def catalog() -> Catalog:
         TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072b2", "o"),
         TransportInfo("sptcp-lte", "TCP over LTE", "#e69f00", "s"),
         TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
-        INFOS["mpflex"],
+        DRIVERS["mpflex"],
     )
     scenarios = (
         UnrunScenario("download", DownloadParameters, 60.0),

@@ -56,7 +56,8 @@ def test_a_run_is_bundled_and_reproduced(mplab: Mplab, tmp_path: Path) -> None:
 
 def _refused_where_the_plan_is_another(bundle: Path, tmp_path: Path) -> None:
     code = (
-        "import mplab.drivers.transport.mptcp as m, sys; m.missing_reason = lambda: 'this kernel has none';"
+        "import sys; from mplab.drivers.transport.mptcp.driver import MptcpDriver;"
+        "MptcpDriver.missing_reason = lambda _: 'this kernel has none';"
         "from mplab.cli.main import main; sys.argv = ['mplab', 'reproduce', sys.argv[1]]; main()"
     )
     done = subprocess.run(

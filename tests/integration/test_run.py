@@ -221,7 +221,8 @@ def test_a_second_run_waits_for_nobody(start_mplab: Start, mplab: Mplab, experim
 
 def test_a_kernel_without_mptcp_runs_the_rest(experiment: Callable[..., str], tmp_path: Path) -> None:
     code = (
-        "import mplab.drivers.transport.mptcp as m, sys; m.missing_reason = lambda: 'this kernel has none';"
+        "import sys; from mplab.drivers.transport.mptcp.driver import MptcpDriver;"
+        "MptcpDriver.missing_reason = lambda _: 'this kernel has none';"
         "from mplab.cli.main import main; sys.argv = ['mplab', 'plan', sys.argv[1], '--json']; main()"
     )
     done = subprocess.run(

@@ -4,7 +4,6 @@ Run from outside, this file runs itself once more inside new namespaces, where 1
 origin's dnsmasq is the name server; with the namespaces goes everything that was started.
 """
 
-import contextlib
 import dataclasses
 import http.server
 import json
@@ -23,6 +22,7 @@ import psutil
 import pytest
 
 from mplab.base.errors import StepError
+from mplab.base.machine import CommandResult
 from mplab.base.programs import (
     APPIUM_DIR,
     CERTUTIL,
@@ -37,13 +37,11 @@ from mplab.base.programs import (
     Program,
 )
 from mplab.drivers.origin.origin import Origin
-from mplab.drivers.phone import CommandResult
-from mplab.drivers.ui import Ui
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.factory import ChromiumUiFactory
-from mplab.drivers.ui.state import proved_clean
+from mplab.drivers.ui.state import prove_clean
 from mplab.format.selector import Selector
 from mplab.format.sites import DNS_ADDRESS, NETWORK
 from mplab.lab.catalog import load_scenario
@@ -178,12 +176,8 @@ else:
             rng = Random(1)  # noqa: S311
             context = Context(phone, open_ui, observe, rng, tmp_path, tmp_path, 100.0, tools)
             scenario = load_scenario(name)
-            parameters = scenario.parameters.model_validate(given)
-            scenario.prepare(context, parameters)
-            try:
-                scenario.run(context, parameters)
-            finally:
-                scenario.clean_up(context, parameters)
+            with scenario.open(context, scenario.parameters.model_validate(given)) as session:
+                session.run()
             return observations
 
         return run
@@ -311,8 +305,9 @@ else:
 
         with (
             http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cacheable) as server,
-            proved_clean(open_ui, device="phone", observe=observe)() as ui,
+            open_ui() as ui,
         ):
+            prove_clean(ui, device="phone", observe=observe)
             threading.Thread(target=server.serve_forever, daemon=True).start()
             ui.open(f"http://127.0.0.1:{server.server_port}/")
             ui.evaluate(keep)
@@ -324,16 +319,8 @@ else:
             assert state.cookies == 1
             assert state.cached_objects >= 1
             assert state.storage_bytes >= 5000
-
-            @contextlib.contextmanager
-            def used(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Ui]:
-                yield ui
-
-            with (
-                pytest.raises(StepError, match=r"phone: the app does not begin clean: it has 1 cookies, \d+ cached"),
-                proved_clean(used, device="phone", observe=observe)(),
-            ):
-                pass
+            with pytest.raises(StepError, match=r"phone: the app does not begin clean: it has 1 cookies, \d+ cached"):
+                prove_clean(ui, device="phone", observe=observe)
         assert [item["clean"] for item in seen] == [True, False]
         assert seen[0]["cookies"] == seen[0]["cached_objects"] == seen[0]["storage_origins"] == 0
 

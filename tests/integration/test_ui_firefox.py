@@ -17,7 +17,7 @@ from mplab.base.errors import StepError
 from mplab.base.programs import FIREFOX
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.firefox_factory import FirefoxUiFactory
-from mplab.drivers.ui.state import proved_clean
+from mplab.drivers.ui.state import prove_clean
 from mplab.format.selector import Selector
 
 PAGE = """<!doctype html><h1>x y</h1><script src=b.js></script><input id=i><a id=a onclick='window.z = 1'>go</a>"""
@@ -78,7 +78,8 @@ def test_the_console_is_kept(factory: FirefoxUiFactory, url: str, tmp_path: Path
 
 def test_the_same_steps_work_in_firefox(factory: FirefoxUiFactory, url: str, tmp_path: Path) -> None:
     seen: list[dict[str, Any]] = []
-    with proved_clean(factory, device="phone", observe=lambda _event, **fields: seen.append(fields))() as ui:
+    with factory() as ui:
+        prove_clean(ui, device="phone", observe=lambda _event, **fields: seen.append(fields))
         ui.open(url)
         assert ui.read(Selector("css", "h1")) == "x y"
         assert ui.read(Selector("text", "go")) == "go"

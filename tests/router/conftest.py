@@ -11,6 +11,7 @@ import pytest
 from mplab.base.errors import MplabError
 from mplab.base.undo import UndoStack
 from mplab.drivers.shaper.openwrt import Router, guard
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.userfiles.lab import RouterFile
 from tests.router.inside import SERVER
@@ -100,7 +101,7 @@ def hold(router: StandInRouter) -> Hold:
     def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[Router]:
         with UndoStack() as undo:
             settings = settings_of(router, **others)
-            with Router("wifi", settings, undo=undo, interfaces=interfaces, run_id="test") as running:
+            with Router("wifi", settings, owner=Owner(undo, "test"), interfaces=interfaces) as running:
                 yield running
 
     return held

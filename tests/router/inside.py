@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 
 from mplab.base.nodes import Node, start_node
-from mplab.lab.router_vm.image import Port, build
-from mplab.lab.router_vm.machine import VirtualMachine
+from mplab.drivers.shaper.virtual.image import Port, build
+from mplab.drivers.shaper.virtual.machine import VirtualMachine
 
 ROOT = Path("/run/router")
 """The router's root file system: in the tmpfs of the lab."""

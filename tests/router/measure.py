@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mplab.base.nodes import Node
 from mplab.base.programs import LINKEM
-from mplab.cell.verdict import judge_links
+from mplab.cell.judge import judge_links
 from mplab.drivers.shaper.probe import parse_probe
 from mplab.drivers.shaper.protocol import PathMeasurement
 from mplab.format.experiment import Tolerance

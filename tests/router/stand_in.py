@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from mplab.base.enter import IN_LAB_VARIABLE, unshare_argv
 from mplab.base.nodes import Node
+from mplab.drivers.shaper.virtual import image
 from mplab.lab.find import enter_argv, find_node
-from mplab.lab.router_vm import image
 from tests.router.inside import ROOT
 
 _PACKAGES = {

@@ -17,6 +17,7 @@ from mplab.base.undo import UndoJournal, UndoStack
 from mplab.cli.main import app
 from mplab.drivers.shaper.linux import LinuxServer, ShapingPhone
 from mplab.drivers.shaper.openwrt import Router
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc import Place, TcShaper
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.path import PathCondition
@@ -75,7 +76,7 @@ def hold(router: StandInRouter) -> Hold:
     def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[LinuxServer]:
         with (
             UndoStack() as undo,
-            LinuxServer("proxy", server_of(router, **others), undo=undo, interfaces=interfaces) as running,
+            LinuxServer("proxy", server_of(router, **others), owner=Owner(undo), interfaces=interfaces) as running,
         ):
             yield running
 
@@ -145,17 +146,17 @@ def test_a_machine_that_is_router_server_and_phone_is_held_once(
 ) -> None:
     before = found_on(router)
     phone = phone_of(router, tmp_path / "known_hosts")
-    with UndoStack() as undo, Router("wifi", settings_of(router), undo=undo, run_id="first") as held:
+    with UndoStack() as undo, Router("wifi", settings_of(router), owner=Owner(undo, "first")) as held:
         TcShaper("one", PhoneFile.model_validate({"wifi": {"router": "wifi"}}), {"wifi": held}, lambda _: {}).apply(
             {"wlan0": WIFI}, seed=1
         )
-        during, state = found_on(router), held.state()
+        during, state = found_on(router), held.shaping.state()
         with pytest.raises(LabNotReadyError, match="server proxy: held by this run already, as router wifi: one mach"):
-            LinuxServer("proxy", server_of(router, host="localhost"), undo=undo, run_id="first").__enter__()
+            LinuxServer("proxy", server_of(router, host="localhost"), owner=Owner(undo, "first")).__enter__()
         with pytest.raises(LabNotReadyError, match=r"phone one: held by first@.*, as router wifi: wait for it, or run"):
-            ShapingPhone("one", phone, undo=undo, interfaces=("vec2",), run_id="second").__enter__()
+            ShapingPhone("one", phone, owner=Owner(undo, "second"), interfaces=("vec2",)).__enter__()
         assert found_on(router) == during
-        assert held.state() == state
+        assert held.shaping.state() == state
     assert found_on(router) == before
     with hold():
         pass
@@ -178,7 +179,7 @@ def test_a_phone_shapes_itself_through_a_command_line(router: StandInRouter, tmp
     with (
         UndoStack() as undo,
         # What leaves the test router at its side of the server comes from the phones.
-        ShapingPhone("one", settings, undo=undo, interfaces=("vec1",)) as held,
+        ShapingPhone("one", settings, owner=Owner(undo), interfaces=("vec1",)) as held,
     ):
         attached = {"lte": {"at": "phone", "interface": "vec1"}}
         shaper = measured(router, held, {**attached}, {"rmnet0": LTE})

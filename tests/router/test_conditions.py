@@ -10,6 +10,7 @@ import pytest
 from mplab.base.undo import UndoStack
 from mplab.drivers.shaper.abilities import TC
 from mplab.drivers.shaper.openwrt import Router
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc import TcShaper
 from mplab.format.abilities import refusals
 from mplab.format.path import PathCondition
@@ -61,14 +62,14 @@ class RouterBench(Bench):
                 shaper.change(slot.interface, case.path)
             else:
                 shaper.apply({slot.interface: case.path}, seed=1)
-        self.held.check_alive()
+        self.held.hold.check_alive()
 
 
 @pytest.fixture(scope="module")
 def bench(prepared_router: StandInRouter) -> Iterator[RouterBench]:
     with UndoStack() as undo:
         settings = settings_of(prepared_router, dead_man="60 s")
-        with Router("wifi", settings, undo=undo, interfaces=("vec0", "vec2")) as held:
+        with Router("wifi", settings, owner=Owner(undo), interfaces=("vec0", "vec2")) as held:
             yield RouterBench(prepared_router, held)
 
 

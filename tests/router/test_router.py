@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.lock import default_lock_directory
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.openwrt import Router, guard
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc import PlaceError, TcShaper
+from mplab.drivers.shaper.tc.readback import Settings
 from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.format.direction import Direction, GilbertElliott, Queue
 from mplab.format.path import PathCondition
+from mplab.format.trace import Trace
 from mplab.userfiles.lab import PhoneFile, RadioFile
 from tests.router.conftest import Hold, found_on, settings_of
 from tests.router.inside import MAC, SERVER
@@ -24,8 +29,9 @@ from tests.router.measure import Slot, ping
 from tests.router.stand_in import StandInRouter
 
 PHONE, PHONE2 = Selector("vec0", ip="10.66.1.11"), Selector("vec0", mac=MAC["phone2"])
-SLOW = {"delay_ms": 60.0}
-FAST = {"delay_ms": 10.0, "rate_kbps": 8000.0}
+SLOW = Direction(delay_ms=60.0)
+FAST = Direction(delay_ms=10.0, rate_kbps=8000.0)
+CAKE = replace(FAST, queue=Queue("packets", 50, "cake"))
 PATH = PathCondition.of(8000, 2000, 40)
 
 
@@ -48,6 +54,13 @@ def lost_percent(router: StandInRouter, count: int = 300) -> float:
     return ping(Slot(router.node("phone"), "wlan0"), SERVER, echoes=count).loss_percent
 
 
+def netem_up(held: Router) -> Settings:
+    """What the router's kernel says of the packets from phone ``one``."""
+    found = held.shaping.state()["one"]["up"]["netem"]
+    assert isinstance(found, dict)
+    return found
+
+
 def wait_until_given_back(router: StandInRouter, before: list[str], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while (found := found_on(router)) != before:
@@ -60,49 +73,47 @@ def wait_until_given_back(router: StandInRouter, before: list[str], timeout_s: f
 
 def test_two_phones_share_a_router_without_touching_each_other(router: StandInRouter, hold: Hold) -> None:
     with hold() as held:
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
-        held.shape("two", PHONE2, up=FAST, down=FAST)
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.shaping.shape("two", PHONE2, up=FAST, down=FAST)
         one, two = rtt_ms(router), rtt_ms(router, "phone2")
         assert one == pytest.approx(120, rel=0.2)
         assert two < one / 2
-        held.unshape("one")
+        held.shaping.unshape("one")
         assert rtt_ms(router) < two
         assert rtt_ms(router, "phone2") > 20
-        counters = held.counters()
+        counters = held.shaping.counters()
         assert counters["two"]["up.packets_out"] >= 10
         assert "one" not in counters
 
 
 def test_a_change_is_made_while_packets_pass(router: StandInRouter, hold: Hold) -> None:
     with hold() as held:
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
-        burst = {"p_percent": 30.0, "r_percent": 30.0}
-        held.shape("one", PHONE, up={"loss_model": burst}, down={"queue": {"packets": 50, "discipline": "fq_codel"}})
-        assert held.state()["one"]["up"]["netem"]["ge-r"] == pytest.approx(30)
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
+        bursts = Direction(loss=GilbertElliott(p_percent=30.0, r_percent=30.0))
+        held.shaping.shape("one", PHONE, up=bursts, down=Direction(queue=Queue("packets", 50, "fq_codel")))
+        assert netem_up(held)["ge-r"] == pytest.approx(30)
         assert 30 < lost_percent(router) < 70  # p / (p + r)
-        jitter = {"delay_ms": 20.0, "jitter_ms": 5.0, "jitter_distribution": "normal", "duplicate_percent": 50.0}
-        held.shape("one", PHONE, up=jitter, down={**FAST, "queue": {"bytes": 3000, "discipline": "cake"}})
-        state = held.state()["one"]
-        assert state["up"]["netem"] | {"delay": 20000.0, "jitter": 5000.0, "duplicate": 50.0} == state["up"]["netem"]
-        assert "cake" in state["down"]
-        held.shape("one", PHONE, up={}, down={})
+        jitter = Direction(delay_ms=20.0, jitter_ms=5.0, distribution="normal", duplicate_percent=50.0)
+        held.shaping.shape("one", PHONE, up=jitter, down=replace(FAST, queue=Queue("bytes", 3000, "cake")))
+        assert netem_up(held).items() >= {"delay": 20000.0, "jitter": 5000.0, "duplicate": 50.0}.items()
+        assert "cake" in held.shaping.state()["one"]["down"]
+        held.shaping.shape("one", PHONE, up=Direction(), down=Direction())
         assert least_lost_percent(router, 50) == 0
 
 
 def test_a_rule_refused_half_way_leaves_nothing(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
     cake = next(router.root.glob("lib/modules/*/**/sch_cake.ko"))
     with hold() as held:
-        new = {**FAST, "queue": {"packets": 50, "discipline": "cake"}}
         ssh.run("rmmod sch_cake")
         cake.rename(cake.with_suffix(".off"))
         try:
             with pytest.raises(PlaceError, match=r"refused at 'qdisc add .*cake.*nothing of it stays"):
-                held.shape("one", PHONE, up=FAST, down=new)
+                held.shaping.shape("one", PHONE, up=FAST, down=CAKE)
             assert "mplab" not in ssh.run("/sbin/tc qdisc show").stdout
-            held.shape("one", PHONE, up=SLOW, down=SLOW)
+            held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
             with pytest.raises(PlaceError, match=r"refused at .*nothing of it stays"):
-                held.shape("one", PHONE, up=FAST, down=new)
-            assert held.state()["one"]["up"]["netem"]["delay"] == 60000
+                held.shaping.shape("one", PHONE, up=FAST, down=CAKE)
+            assert netem_up(held)["delay"] == 60000
             assert rtt_ms(router) == pytest.approx(120, rel=0.2)
         finally:
             cake.with_suffix(".off").rename(cake)
@@ -114,12 +125,12 @@ def test_what_the_router_cannot_give_is_refused_before_anything_is_touched(route
     with hold() as held:
         shaper = TcShaper("one", attached, {"wifi": held}, lambda _: {})
         with pytest.raises(LabNotReadyError, match="packet-delivery trace"):
-            held.shape("one", PHONE, up={"trace": "/a/b"}, down={})
+            held.shaping.shape("one", PHONE, up=Direction(trace=Trace(Path("/a/b"))), down=Direction())
         with pytest.raises(LabNotReadyError, match="rmnet0 is shaped nowhere: the lab file has wlan0"):
             shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
         with pytest.raises(LabNotReadyError, match="behind the proxy"):
             shaper.apply({"wlan0": PATH}, seed=1, core_rtt_ms=10)
-        assert held.state() == {}
+        assert held.shaping.state() == {}
         assert rtt_ms(router) < PATH.rtt_ms / 2
 
 
@@ -133,14 +144,14 @@ def test_several_routers_at_once(router: StandInRouter, hold: Hold, tmp_path: Pa
         connection.connect()
         guard.install(connection)
         connection.close()
-        with Router("other", settings, undo=undo, interfaces=("vec2",)) as other:
+        with Router("other", settings, owner=Owner(undo), interfaces=("vec2",)) as other:
             shaper = TcShaper("one", attached, {"wifi": held, "other": other}, lambda _: {})
             shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
             state = shaper.state()
             assert [state[interface]["where"] for interface in ("wlan0", "rmnet0")] == ["router wifi", "router other"]
             assert state["rmnet0"]["down"]["rate_bps"] == state["wlan0"]["down"]["rate_bps"] == 8_000_000
             shaper.clear()
-            assert other.state() == {}
+            assert other.shaping.state() == {}
 
 
 # --- Who may use it -----------------------------------------------------------------------------------------------
@@ -150,7 +161,7 @@ def test_two_runs_want_one_router(
     router: StandInRouter, hold: Hold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with hold() as held:
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         with pytest.raises(LabNotReadyError, match=r"in use by run test"), hold():
             pass
         monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "another-host")
@@ -305,32 +316,32 @@ def test_a_dead_mans_switch_that_dies_is_started_again(router: StandInRouter, ho
 def test_ssh_dropped_while_shaping(router: StandInRouter, hold: Hold) -> None:
     before = found_on(router)
     with hold(dead_man="10 s") as held:
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         router.unplug()
         try:
             with pytest.raises(PlaceError, match=r"router wifi: .*lost while shaping"):
-                held.check_alive()
+                held.hold.check_alive()
         finally:
             router.plug_in()
         wait_until_given_back(router, before)
         held.renew()
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         assert rtt_ms(router) == pytest.approx(120, rel=0.2)
 
 
 def test_rebooted_in_the_middle_and_on_purpose(router: StandInRouter, hold: Hold, ssh: SshConnection) -> None:
     with hold() as held:
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         held.reboot()
-        assert held.state() == {}
-        held.shape("one", PHONE, up=SLOW, down=SLOW)
+        assert held.shaping.state() == {}
+        held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         ssh.connect()
         with contextlib.suppress(PlaceError):  # the router closes the connection first
             ssh.run("reboot")
         router.wait_for_ssh()
         with pytest.raises(PlaceError, match="rebooted in the middle: nothing is shaped any more"):
-            held.check_alive()
-        held.unshape("one")
+            held.hold.check_alive()
+        held.shaping.unshape("one")
 
 
 def test_a_killed_host_is_cleared_up_after_by_the_next_run_and_else_by_the_router(

@@ -1,8 +1,8 @@
 """What is kept of a cell that failed, and what has disturbed one that did not."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ from mplab.drivers.ui.evidence import OpenApps
 class App:
     """An app that can only be looked at."""
 
+    looks = 0
+
     def keep_evidence(self, path: Path) -> bool:
+        App.looks += 1
         path.parent.mkdir(exist_ok=True)
         path.write_text("seen")
         return True
@@ -24,16 +27,14 @@ class App:
 
 @pytest.fixture
 def apps() -> OpenApps:
+    App.looks = 0
     return OpenApps()
 
 
 @pytest.fixture
 def open_app(apps: OpenApps, tmp_path: Path) -> Callable[[str], Any]:
-    @contextmanager
-    def opened(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Any]:
-        yield App()
-
-    return lambda device: apps.watched(opened, tmp_path / device)()
+    ui: Any = App()
+    return lambda device: apps.watched(ui, tmp_path / device)
 
 
 def seen(tmp_path: Path) -> set[str]:
@@ -59,6 +60,15 @@ def test_an_app_that_the_failure_closes_is_looked_at_before(
     with pytest.raises(StepError), apps.kept_on_failure(), open_app("phone"):
         raise StepError("no picture")
     assert seen(tmp_path) == {"phone/end.png"}
+
+
+def test_an_error_that_closes_one_app_after_the_other_is_looked_at_once(
+    apps: OpenApps, open_app: Callable[[str], Any], tmp_path: Path
+) -> None:
+    with pytest.raises(StepError), apps.kept_on_failure(), open_app("peer"), apps.kept_on_failure(), open_app("phone"):
+        raise StepError("no picture")
+    assert seen(tmp_path) == {"phone/end.png", "peer/end.png"}
+    assert App.looks == 2
 
 
 def test_nothing_is_kept_of_what_went_well(apps: OpenApps, open_app: Callable[[str], Any], tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.drivers.proxy.docker.borrow import exclusive
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-from mplab.drivers.shaper.places import held_places
-from mplab.lab.bench import phone_lock
+from mplab.drivers.shaper.held import held_places
 from mplab.lab.catalog import catalog
+from mplab.lab.phones.adb.lab import phone_lock
 from mplab.lab.resources import resources_of
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.resolve import load_experiment

@@ -6,7 +6,6 @@ The changes are observations of the cell (``change`` in scenario.jsonl, docs/exp
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from mplab.analysis.decode import NETWORKS
 from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
 from mplab.analysis.plugins import Plugin
-from mplab.analysis.tables import LOOPBACK, Tables
+from mplab.analysis.tables import FOLDER, LOOPBACK, Tables
 
 MOMENT_S = 5.0
 """A hand-over that takes no path away (another default route) is looked at for so long."""
@@ -171,8 +170,7 @@ def extended(plugin: Plugin) -> Plugin:
     """A scenario's plug-in that scores the hand-overs of its cells, too."""
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
-        folder: Any = getattr(tables, "folder", None)
-        loopback = Tables(folder / LOOPBACK) if folder is not None else Tables(None)
+        loopback = Tables(cell / FOLDER / LOOPBACK)
         return [*plugin.score(observations, tables, cell), *score(observations, loopback, _used(tables))]
 
     return Plugin(plugin.name, (*plugin.metrics, *METRICS), both)

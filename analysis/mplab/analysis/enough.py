@@ -9,7 +9,6 @@ whose first values happen to be alike.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,19 +78,18 @@ class Enough:
         return {"enough": self.enough, "widths": [asdict(one) for one in self.widths], "missing": list(self.missing)}
 
 
-def look(run: Run, rule: IntervalRule, *, scenario_folders: Sequence[Path] | None = None) -> Enough:
+def look(run: Run, rule: IntervalRule) -> Enough:
     """Score the cells that are complete and have no scores, and look at the intervals of all of them.
 
     Args:
         run: a run that has not ended.
         rule: what is asked.
-        scenario_folders: see `mplab.analysis.pipeline.analyze`.
 
     Raises:
         As `mplab.analysis.pipeline.analyze`.
     """
-    plugins = plugins_of(run, scenario_folders)
-    metrics = metrics_of({one.label: one.name for one in run.manifest.experiment.scenarios}, scenario_folders)
+    plugins = plugins_of(run)
+    metrics = metrics_of({one.label: one.name for one in run.manifest.experiment.scenarios})
     groups = summarise(run, metrics, list(_scores(run, plugins)))
     return judge(groups, rule, list(_planned(run, rule, metrics)))
 

@@ -8,7 +8,7 @@ from typing import Any
 from mplab.analysis.changes import extended
 from mplab.analysis.decode import Problem, make_tables
 from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
-from mplab.analysis.figures import draw_all
+from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.metric import Metric
 from mplab.analysis.plugins import Plugin, load
@@ -50,7 +50,6 @@ def analyze(
     run_dir: Path,
     *,
     progress: Listener | None = None,
-    scenario_folders: Sequence[Path] | None = None,
     mptrace: Path | None = None,
 ) -> None:
     """Make everything that can be made of a run directory, complete or not; the same bytes each time.
@@ -58,24 +57,21 @@ def analyze(
     Args:
         run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
         progress: called after each thing done.
-        scenario_folders: where scenarios' folders are; None: ``ui-scenarios`` of the checkout.
         mptrace: the program; None: see `mplab.analysis.decode.find_mptrace`.
 
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest, or a link to a folder.
         ProgramMissingError: there are captures, and no mptrace to read them.
-        ScenarioMissingError: a scenario with ok cells has no usable ``scores.py``.
+        ScenarioMissingError: a scenario with ok cells is not registered, or its scores cannot be used.
         MetricConflictError: two scenarios mean different things by one name of a metric.
     """
     tell: Listener = progress or (lambda _: None)
     check_folders(run_dir)
     run = read_run(run_dir)
-    _conclude(_analysis(run, tell, scenario_folders, mptrace), tell)
+    _conclude(_analysis(run, tell, mptrace), tell)
 
 
-def analyze_cell(
-    run: Run, cell: Cell, *, scenario_folders: Sequence[Path] | None = None, mptrace: Path | None = None
-) -> CellResult:
+def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellResult:
     """The part of `analyze` that is of one cell alone: its tables and scores.
 
     A scenario that cannot be used is no error here: it is one of the run, which `analyze_rest` raises.
@@ -87,28 +83,25 @@ def analyze_cell(
     if not cell.ok or cell.spec is None:
         return CellResult(cell.id, problems)
     try:
-        plugins = plugins_of(replace(run, cells=(cell,)), scenario_folders)
+        plugins = plugins_of(replace(run, cells=(cell,)))
     except (ScenarioMissingError, MetricConflictError):
         return CellResult(cell.id, problems)
     return CellResult(cell.id, problems, score_cell(cell, plugins[cell.spec.scenario]))
 
 
-def analyze_rest(
-    run: Run, results: Sequence[CellResult], *, scenario_folders: Sequence[Path] | None = None
-) -> tuple[Problem, ...]:
+def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[Problem, ...]:
     """What `analyze` makes of a run when `analyze_cell` was called for each of its cells; what the report lists.
 
     Args:
         run: with the tables and scores in the folders of its cells; its report is replaced.
         results: of its cells, in their order.
-        scenario_folders: as in `analyze`.
 
     Raises:
         ScenarioMissingError, MetricConflictError: as `analyze`.
     """
     problems = [problem for result in results for problem in result.problems]
     scores = [result.scores for result in results if result.scores is not None]
-    analysis = _summarised(run, plugins_of(run, scenario_folders), problems, scores)
+    analysis = _summarised(run, plugins_of(run), problems, scores)
     return _conclude(analysis, lambda _: None)
 
 
@@ -145,27 +138,27 @@ def summary_json(run_dir: Path) -> dict[str, Any]:
     return read_summary(Path(run_dir))
 
 
-def metrics_of(scenarios: Mapping[str, str], folders: Sequence[Path] | None = None) -> dict[str, Sequence[Metric]]:
-    """What each scenario measures, by its label; ``scenarios`` gives the name of its folder.
+def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
+    """Return the metrics of each scenario, by its label; ``scenarios`` gives its name.
 
     Raises:
         ScenarioMissingError: see `mplab.analysis.plugins.load`.
     """
-    return {label: extended(load(name, folders)).metrics for label, name in scenarios.items()}
+    return {label: extended(load(name)).metrics for label, name in scenarios.items()}
 
 
-def score_run(run: Run, *, scenario_folders: Sequence[Path] | None = None) -> list[CellScores]:
+def score_run(run: Run) -> list[CellScores]:
     """Score the ok cells of a run, from its captures too where it has some; no statistics, no report.
 
     Raises:
         As `analyze`.
     """
     make_tables(run.cells, same_clock=run.manifest.same_clock)
-    plugins = plugins_of(run, scenario_folders)
+    plugins = plugins_of(run)
     return [score_cell(cell, plugins[cell.spec.scenario]) for cell in run.cells if cell.ok and cell.spec is not None]
 
 
-def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None, mptrace: Path | None) -> Analysis:
+def _analysis(run: Run, tell: Listener, mptrace: Path | None) -> Analysis:
     decoded: list[str] = []
 
     def cell_decoded(cell: object) -> None:
@@ -173,7 +166,7 @@ def _analysis(run: Run, tell: Listener, scenario_folders: Sequence[Path] | None,
         tell(Progress("tables", len(decoded), len(run.cells)))
 
     problems = make_tables(run.cells, mptrace, same_clock=run.manifest.same_clock, done=cell_decoded)
-    plugins = plugins_of(run, scenario_folders)
+    plugins = plugins_of(run)
     scores: list[CellScores] = []
     for cell in run.cells:
         if cell.ok and cell.spec is not None:
@@ -194,11 +187,11 @@ def _summarised(
     return Analysis(run, groups, tuple(interface_shares(run)), (*problems, *unscored))
 
 
-def plugins_of(run: Run, folders: Sequence[Path] | None = None) -> dict[str, Plugin]:
+def plugins_of(run: Run) -> dict[str, Plugin]:
     """The plug-in of each scenario label that has ok cells. Raises ScenarioMissingError."""
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
-    plugins = {label: extended(load(names.get(label, label), folders)) for label in labels}
+    plugins = {label: extended(load(names.get(label, label))) for label in labels}
     by_name = {plugin.name: plugin for plugin in plugins.values()}
     register(by_name[name] for name in sorted(by_name))
     return plugins

@@ -284,7 +284,7 @@ def _samples(records: Sequence[Observation]) -> Iterable[Sample]:
             )
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Values of `METRICS`; none when no clip began to play.
 
     - Startup delay: tap → first ``playing`` of the media element.

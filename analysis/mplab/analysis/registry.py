@@ -1,12 +1,12 @@
 """All metrics of several scenarios: a name means one thing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from mplab.analysis.errors import MetricConflictError
 from mplab.analysis.metric import Metric, describe_limits
-from mplab.analysis.plugins import Plugin, default_folders, load
+from mplab.analysis.plugins import Plugin, load
+from mplab.base.plugins import SCENARIOS
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,14 @@ def register(plugins: Iterable[Plugin]) -> dict[str, RegisteredMetric]:
     return found
 
 
-def load_registry(folders: Sequence[Path] | None = None) -> dict[str, RegisteredMetric]:
-    """The metrics of every scenario in `folders` (``ui-scenarios`` of the checkout when None), by their names.
+def load_registry() -> dict[str, RegisteredMetric]:
+    """Return the metrics of every registered scenario, by their names.
 
     Raises:
         MetricConflictError: see `register`.
-        ScenarioMissingError: a ``scores.py`` cannot be used.
+        ScenarioMissingError: a scenario's ``scores`` cannot be used.
     """
-    folders = default_folders() if folders is None else folders
-    names = sorted({path.parent.name for folder in folders for path in folder.glob("*/scores.py")})
-    return register(load(name, folders) for name in names)
+    return register(load(name) for name in SCENARIOS)
 
 
 def _differences(one: Metric, other: Metric) -> str:

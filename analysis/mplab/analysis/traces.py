@@ -157,7 +157,7 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
                 f"{run.directory}: no ok cell is called {name!r}.{did_you_mean(name, known)} "
                 f"Ok cells ({len(known)}): {', '.join(shown) or 'none'}"
             )
-    sessions = {transport.label for transport in run.transports if transport.session}
+    sessions = {transport.label for transport in run.transports if transport.sessions}
     wanted = [cell for cell in usable if not cells or cell.id in cells]
     chosen = [trace for cell in wanted if (trace := _trace(cell, sessions)) is not None]
     scored = [

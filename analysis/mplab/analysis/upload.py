@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import polars as pl
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
@@ -42,7 +43,7 @@ SMALLEST_CONNECTION_BYTES = 1_000_000
 """Connections that send less are left out of the windows (baerts2015 §4.7.2)."""
 
 
-def score(observations: Sequence[Observation], tables: Mapping[str, Any]) -> list[Value]:
+def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: object) -> list[Value]:
     """Values of each file, and one for all files together of the share that arrived and of the windows.
 
     ``upload_time`` is from the tap until the app shows that the server has all, and exists for whole files alone.
@@ -95,7 +96,7 @@ class _Window:
         return self.bytes * common_s / (self.end_s - self.start_s) if common_s > 0 else 0.0
 
 
-def window_goodput_mbps(tables: Mapping[str, Any]) -> list[float]:
+def window_goodput_mbps(tables: Mapping[str, pl.DataFrame]) -> list[float]:
     """Throughput of what the phone sent, Mbit/s, in each window of 250 packets with payload.
 
     As baerts2015 §4.7.2 (T*), on connections that carry at least 1 MB, at the level of Multipath TCP where there is

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 PROBE_PORT: Final = 5007
-TCP_PORT: Final = 7001
-MPTCP_PORT: Final = 7002
-MPFLEX_PORT: Final = 7003
-MPFLEX_PLAIN_PORT: Final = 7004
+Listener = Literal["tcp", "mptcp", "mpflex", "mpflex_plain"]
+"""A listener of the program ``mpflex proxy``: one for each kind of connection that ``mpflex agent`` opens."""
+PORTS: Final[Mapping[Listener, int]] = {"tcp": 7001, "mptcp": 7002, "mpflex": 7003, "mpflex_plain": 7004}
+"""Port of each listener; sessions without privacy come to ``mpflex_plain``."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,6 @@ class Endpoints:
         """Where `linkem probe-server` listens."""
         return f"{self.proxy}:{PROBE_PORT}"
 
-    @property
-    def tcp(self) -> str:
-        """The proxy's listener for plain TCP."""
-        return f"{self.proxy}:{TCP_PORT}"
-
-    @property
-    def mptcp(self) -> str:
-        """For Multipath TCP."""
-        return f"{self.proxy}:{MPTCP_PORT}"
-
-    @property
-    def mpflex(self) -> str:
-        """For sessions of MPFlex."""
-        return f"{self.proxy}:{MPFLEX_PORT}"
-
-    @property
-    def mpflex_plain(self) -> str:
-        """For sessions whose paths are not private."""
-        return f"{self.proxy}:{MPFLEX_PLAIN_PORT}"
+    def listener(self, name: Listener) -> str:
+        """Return address and port of one of the proxy's listeners."""
+        return f"{self.proxy}:{PORTS[name]}"

@@ -8,7 +8,8 @@
     ├── CellError               1   one cell could not be completed
     │   ├── DeviceError             a phone, router or proxy did not do what it was told
     │   ├── StepError               a step of a scenario failed (an element missing, a browser gone)
-    │   └── CheckError              what a scenario measures cannot be measured here now: the cell is invalid
+    │   └── InvalidCellError        the treatment is not the requested one: the cell is invalid
+    │       └── CheckError              a scenario cannot measure here now
     ├── GateError               4   a budget or regression gate failed
     └── InterruptedRunError   130   SIGINT or SIGTERM: stopped cleanly, can be resumed
 
@@ -85,8 +86,20 @@ class StepError(CellError):
     """A step of a scenario failed: an element that is not there, a browser that is gone."""
 
 
-class CheckError(CellError):
-    """A scenario's own check found that what it measures cannot be measured here now: the cell is invalid."""
+class InvalidCellError(CellError):
+    """The treatment is not the requested one: the cell is invalid.
+
+    Args:
+        reasons: one sentence each.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = list(reasons)
+
+
+class CheckError(InvalidCellError):
+    """A scenario's own check found that what it measures cannot be measured here now."""
 
 
 class GateError(MplabError):

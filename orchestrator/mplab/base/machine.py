@@ -1,10 +1,20 @@
 """The ``Machine`` protocol: something that programs of ours run on – a node of the virtual lab, a phone, a server."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from mplab.base.programs import Program
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """Exit code and output of a command that has ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
 
 
 class MachineProcess(Protocol):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mplab.base.errors import DeviceError
+from mplab.base.machine import CommandResult
 from mplab.base.programs import IP, NSENTER, Program
-from mplab.drivers.phone import CommandResult
 
 NODE_VARIABLE = "MPLAB_NODE"
 """Environment variable of a node's holder: the node's name. `mplab lab shell` finds nodes by it."""

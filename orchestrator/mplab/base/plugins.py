@@ -4,7 +4,8 @@ Each kind is one group of entry points (``mplab.scenarios``). An entry point is 
 
 * ``my-tunnel = "my_package.tunnel:TRANSPORT"``: the object is the plug-in, the entry point's name is its name.
 * ``mine = "my_package.transports"``: a package. Each sub-package with a module that is called as the group's ``member``
-  is one plug-in, and the sub-package's name is its name, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``.
+  is one plug-in, and the sub-package's name is its name, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``. In a
+  group without a ``member`` (``mplab.figures``) each module of the package is one plug-in.
 
 The product's own plug-ins are registered in the same way, in ``pyproject.toml``.
 """
@@ -14,6 +15,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -38,6 +40,11 @@ class Plugin:
     module: str
     attribute: str
     distribution: str
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another distribution than mplab registers it."""
+        return self.distribution.partition(" ")[0] != "mplab"
 
     def load(self, attribute: str, module: str = "") -> object:
         """Import an object of the plug-in.
@@ -70,11 +77,17 @@ class Plugin:
         Raises:
             LabNotReadyError: it is no package on a disk.
         """
-        spec = importlib.util.find_spec(self.module)
-        locations = list(spec.submodule_search_locations or ()) if spec is not None else []
-        if not locations:
+        folders = _folders(self.module)
+        if not folders:
             raise LabNotReadyError(f"{self.what} {self.name}: {self.module} (of {self.distribution}) is no package")
-        return Path(locations[0])
+        return folders[0]
+
+    def sources(self) -> list[Path]:
+        """Return the folders of the plug-in's package, or the file of its module; none when it is not there."""
+        spec = _find(self.module)
+        if spec is None:
+            return []
+        return [Path(location) for location in spec.submodule_search_locations or (spec.origin or "",) if location]
 
     def has(self, module: str) -> bool:
         """Tell whether there is a module of this name in the plug-in's package; nothing is imported."""
@@ -88,16 +101,19 @@ class Registry:
     Attributes:
         group: of entry points: ``mplab.scenarios``.
         what: one of them, for messages: ``scenario``.
-        member: the module that makes a sub-package of a registered package a plug-in: ``scenario``.
+        member: the module that makes a sub-package of a registered package a plug-in: ``scenario``; "": each module of
+            a registered package is a plug-in, but those whose names begin with ``_``.
+        objects: what a plug-in in a registered package defines: module ("": its own) and attribute of each object.
     """
 
     group: str
     what: str
     member: str
+    objects: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def plugins(self) -> Mapping[str, Plugin]:
-        """Name → plug-in, sorted by name.
+        """Name → plug-in, sorted by name; entry points are read once, see `refresh`.
 
         Raises:
             InputError: two distributions register the same name.
@@ -112,6 +128,11 @@ class Registry:
                         f"{plugin.distribution} ({plugin.module}). Remove one of them"
                     )
         return dict(sorted(registered.items()))
+
+    def refresh(self) -> None:
+        """Read the entry points again when they are next needed: a distribution was installed or removed."""
+        importlib.invalidate_caches()
+        vars(self).pop("plugins", None)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, sorted."""
@@ -141,38 +162,61 @@ class Registry:
         plugin = self[name]
         return plugin.load(attribute, "" if plugin.attribute else self.member)
 
+    def check(self, name: str) -> None:
+        """Import everything that a plug-in has to define.
+
+        Raises:
+            InputError: there is no plug-in of this name.
+            LabNotReadyError: an object cannot be imported, or is missing.
+        """
+        plugin = self[name]
+        for module, attribute in [("", "")] if plugin.attribute else self.objects:
+            plugin.load(attribute, module)
+
     def _of(self, point: EntryPoint) -> Iterator[Plugin]:
         dist = point.dist
         distribution = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"
         if point.attr:
             yield Plugin(point.name, self.what, point.module, point.attr, distribution)
             return
-        try:
-            spec = importlib.util.find_spec(point.module)
-        except ImportError:
-            spec = None
-        if spec is None or spec.submodule_search_locations is None:
-            raise LabNotReadyError(
-                f"{self.group}: {point.name} = {point.value!r} (of {distribution}): there is no such package"
-            )
-        for location in spec.submodule_search_locations:
-            for member in Path(location).glob(f"*/{self.member}.py"):
-                folder = member.parent.name
-                yield Plugin(folder.replace("_", "-"), self.what, f"{point.module}.{folder}", "", distribution)
+        folders = _folders(point.module)
+        if not folders:  # loading it says why
+            yield Plugin(point.name, self.what, point.module, "", distribution)
+        for folder in folders:
+            for path in folder.glob(f"*/{self.member}.py" if self.member else "[!_]*.py"):
+                own = path.parent.name if self.member else path.stem
+                yield Plugin(own.replace("_", "-"), self.what, f"{point.module}.{own}", "", distribution)
 
 
-SCENARIOS = Registry("mplab.scenarios", "scenario", "scores")
+def _folders(package: str) -> list[Path]:
+    """Return the folders of a package, which is not imported; none when there is no package of this name."""
+    spec = _find(package)
+    return [Path(location) for location in (spec.submodule_search_locations or ())] if spec is not None else []
+
+
+def _find(module: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(module)
+    except Exception:  # noqa: BLE001, RUF100 - the packages around it are imported, and may be broken
+        return None
+
+
+_DRIVER = (("driver", "DRIVER"),)
+
+SCENARIOS = Registry(
+    "mplab.scenarios", "scenario", "scores", (("scores", "METRICS"), ("scores", "score"), ("scenario", "SCENARIO"))
+)
 """Apps: ``scenario`` (``SCENARIO``) and ``scores`` (``METRICS``, ``score``), perhaps ``android`` and ``app.yaml``."""
-SERVICES = Registry("mplab.services", "service", "service")
+SERVICES = Registry("mplab.services", "service", "service", (("service", "SERVICE"),))
 """What the origin runs beside web sites and files: ``SERVICE``."""
-TRANSPORTS = Registry("mplab.transports", "transport", "driver")
+TRANSPORTS = Registry("mplab.transports", "transport", "driver", _DRIVER)
 """How the phone's TCP travels to the proxy: ``DRIVER``."""
-SHAPERS = Registry("mplab.shapers", "shaper", "driver")
+SHAPERS = Registry("mplab.shapers", "shaper", "driver", _DRIVER)
 """What shapes a path, and the kinds of machine that it runs on: ``DRIVER``."""
-PHONES = Registry("mplab.phones", "phone", "driver")
+PHONES = Registry("mplab.phones", "phone", "driver", _DRIVER)
 """Kinds of phone, by the name that a lab file gives as ``driver``: ``DRIVER``."""
-PROXIES = Registry("mplab.proxies", "proxy", "driver")
+PROXIES = Registry("mplab.proxies", "proxy", "driver", _DRIVER)
 """Kinds of proxy, by the name that a lab file gives as ``driver``: ``DRIVER``."""
-FIGURES = Registry("mplab.figures", "figure", "figure")
-"""Figures of the report."""
+FIGURES = Registry("mplab.figures", "figure", "", (("", "FIGURE"),))
+"""Figures of the report: ``FIGURE``."""
 REGISTRIES = (SCENARIOS, SERVICES, TRANSPORTS, SHAPERS, PHONES, PROXIES, FIGURES)

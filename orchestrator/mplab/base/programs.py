@@ -136,7 +136,7 @@ FIREFOX = Program(
 """Of scenarios that declare ``browser = "firefox"`` alone."""
 UML = Program("user-mode-linux", ("linux.uml",), ("--version",), "user-mode-linux", "a virtual router's kernel")
 UML_XSTATE = CHECKOUT / "build" / "lib" / "uml-xstate.so"
-"""Preloaded, it has user-mode Linux run on processors with AMX (``lab/router_vm/xstate.c``)."""
+"""Preloaded, it has user-mode Linux run on processors with AMX (``drivers/shaper/virtual/xstate.c``)."""
 DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtual router's SSH server")
 DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
 BUSYBOX = Program("busybox", ("busybox",), ("--help",), "busybox-static", "a virtual router's shell")

@@ -1,10 +1,7 @@
 """The life of one cell: check, prepare, shape and probe, prove the transport, capture, scenario, counters, undo."""
 
 import json
-import os
 import shutil
-import signal
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,44 +9,39 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import psutil
-
-from mplab.base.errors import CellError, CheckError, DeviceError, StepError, check_each
+from mplab.base import load
+from mplab.base.errors import CellError, DeviceError, InvalidCellError, StepError, check_each
 from mplab.base.programs import APPIUM_DIR, NODE
 from mplab.base.undo import UndoStack
-from mplab.cell import load
 from mplab.cell.changes import Changer, ChangeSchedule
+from mplab.cell.instruments import Instruments
+from mplab.cell.judge import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
 from mplab.cell.observe import ObservationLog
-from mplab.cell.traces import count_subflows, read_trace, traffic
-from mplab.cell.verdict import judge_captures, judge_emulation, judge_handed_over, judge_links, judge_punctuality
+from mplab.cell.traces import NO_TRACE, count_subflows, traffic
 from mplab.drivers.capture import CaptureResult, Captures
 from mplab.drivers.phone.counters import difference
 from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.services import LogMark
 from mplab.drivers.transport import Evidence, Transport, make_transport
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mpflex import session_summary
-from mplab.drivers.ui import Ui, UiFactory
-from mplab.drivers.ui.android import refuse_browser_options
+from mplab.drivers.ui import AppUi, BrowserFactory, BrowserUi
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.evidence import OpenApps
-from mplab.drivers.ui.state import proved_clean
+from mplab.drivers.ui.state import prove_clean
+from mplab.format.agentlog import ActiveCheck, LogRecord
 from mplab.format.cell import Outcome
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
-from mplab.lab.protocol import Lab
-from mplab.scenarios.base import Checking, Context, Scenario, browser_of, cpus_of
+from mplab.lab.protocol import CellPart, Lab, Moment
+from mplab.scenarios.base import AnyScenario, Context
 from mplab.scenarios.base.protocol import AppFactory, Tools
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment, ScenarioUse
 
 if TYPE_CHECKING:
-    from mplab.drivers.phone.adb.film import Film
     from mplab.drivers.ui.tab import DevTools
-    from mplab.lab.android import AndroidSide
 
 _Result = TypeVar("_Result")
 _PROBE_ATTEMPTS = 3
@@ -57,14 +49,6 @@ TLS_KEYS = "tls-keys.txt"
 """In a cell's ``logs``: the keys of the browser's TLS connections, when captures keep payload."""
 SCREENSHOTS = {"phone": "screenshots", "peer": "screenshots-peer"}
 """Whose browser → the folder in a cell for what its failed steps leave. Each browser counts its own steps."""
-
-
-class InvalidCellError(CellError):
-    """The treatment was not what was asked; the scenario was not run."""
-
-    def __init__(self, reasons: list[str]) -> None:
-        super().__init__("; ".join(reasons))
-        self.reasons = reasons
 
 
 @dataclass
@@ -108,7 +92,7 @@ class CellJob:
 
     spec: CellSpec
     experiment: Experiment
-    scenario: Scenario
+    scenario: AnyScenario
     directory: Path
     attempt: int
     on_step: Callable[[str], object]
@@ -118,8 +102,9 @@ class CellJob:
 class Cell:
     """One attempt at one cell, in a lab that is up."""
 
-    def __init__(self, lab: Lab, job: CellJob) -> None:
+    def __init__(self, lab: Lab, job: CellJob, instruments: Instruments) -> None:
         self._lab = lab
+        self._with = instruments
         self._job = job
         self._use: ScenarioUse = job.experiment.scenario(job.spec.scenario)
         transport = job.experiment.transport(job.spec.transport)
@@ -131,6 +116,7 @@ class Cell:
         self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))
         self._undo = UndoStack()
         self._apps = OpenApps()
+        self._parts: Sequence[CellPart] = lab.cell_parts(job)
         self._agent: Agent | None = None
         self._doing = ""
         """The step that it is at."""
@@ -143,23 +129,21 @@ class Cell:
             The report, whatever the outcome. KeyboardInterrupt alone passes through.
         """
         report = self.report
-        psutil.cpu_percent()
-        report.host["load_before"] = os.getloadavg()[0]
-        stalls = load.Stalls(lambda: self._doing)
+        self._with.cpu_percent()
+        report.host["load_before"] = self._with.load_average()
+        stalls = load.Stalls(lambda: self._doing, clock=self._with.monotonic)
         try:
             with stalls, self._undo:
                 self._run_watched()
         except InvalidCellError as error:
             report.outcome, report.reasons = "invalid", [*self._causes, *error.reasons]
-        except CheckError as error:
-            report.outcome, report.reasons = "invalid", [*self._causes, str(error)]
         except CellError as error:
             report.outcome, report.reasons = "failed", [*self._causes, str(error)]
         else:
             report.outcome = "invalid" if report.reasons else "ok"
         report.warnings += stalls.warnings
-        report.host["load_after"] = os.getloadavg()[0]
-        report.host["cpu_busy_percent"] = psutil.cpu_percent()
+        report.host["load_after"] = self._with.load_average()
+        report.host["cpu_busy_percent"] = self._with.cpu_percent()
         return report
 
     def _run_watched(self) -> None:
@@ -179,17 +163,18 @@ class Cell:
         self.report.phone = asdict(lab.phone.identity())
         with ObservationLog(job.directory / "scenario.jsonl") as observe, ExitStack() as cleaning:
             cleaning.callback(lambda: self.report.warnings.extend(observe.warnings))
-            if lab.android is not None:
-                self._step("phone", partial(self._look_at_android, lab.android, cleaning))
+            self._start_parts("app", observe, cleaning)
             context = self._context(observe)
-            cleaning.callback(lambda: job.scenario.clean_up(context, self._use.parameters))
             self._step("services", lambda: lab.services.check(job.scenario.services))
-            for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin_logs())):
-                cleaning.callback(partial(mark.keep, job.directory / "logs"))
-            if isinstance(scenario := job.scenario, Checking):
-                self._step("check", partial(self._check, scenario, context))
-            with self._apps.kept_on_failure():
-                self._step("prepare", lambda: job.scenario.prepare(context, self._use.parameters))
+            with ExitStack() as logs:
+                for mark in (lab.services.mark(job.scenario.services), LogMark.of(lab.origin_logs())):
+                    logs.callback(partial(mark.keep, job.directory / "logs"))
+                if job.scenario.checks:
+                    self._step("check", partial(self._check, context))
+                opening = job.scenario.open(context, self._use.parameters)
+                with self._apps.kept_on_failure():
+                    session = self._step("prepare", lambda: cleaning.enter_context(opening))
+                cleaning.push(logs.pop_all())  # the session reads the logs when it ends
             self._step("shape", self._shape)
             self._step("probe", self._probe)
             agent = self._agent = self._step("transport", self._set_up_transport)
@@ -197,16 +182,15 @@ class Cell:
             captures = Captures(lab.capture_points(), job.experiment.capture, job.directory)
             self._undo.register("captures", lambda: captures.stop() and None)
             self._step("capture", captures.start)
-            if lab.android is not None and (film := lab.android.film(job.directory)) is not None:
-                cleaning.callback(partial(self._keep_film, film, observe))
+            self._start_parts("captures", observe, cleaning)
             # After the captures have begun: what lasts (paths of a session) is in them from its SYN on.
             self._step("agent", agent.start)
             before = self._counters()
             proxy_mark = lab.proxy.log_end()
             changes = self._changes(observe)
-            limit = _time_limit(context.time_limit_s, self._use.label)
+            limit = self._with.limit(context.time_limit_s, self._use.label)
             with changes, self._host_load(), self._apps.kept_on_failure(), limit:
-                self._step("scenario", lambda: job.scenario.run(context, self._use.parameters))
+                self._step("scenario", session.run)
             after = self._counters()
             observe("traffic", interfaces=traffic(before["phone"], after["phone"], lab.phone.interfaces))
             agent.check_alive()
@@ -216,7 +200,7 @@ class Cell:
         self._keep_counters(before, after)
         proxy_log = [by_our_names(record, lab.phone.devices) for record in lab.proxy.logs_since(proxy_mark)]
         self._keep_proxy_log(proxy_log)
-        self.report.proof["session"] = session_summary(agent.records(), proxy_log)
+        self.report.proof["session"] = self._transport.summarise(agent.records(), proxy_log)
         changed = {node: difference(before[node], after[node]) for node in before}
         self._step("evidence", lambda: self._judge(results, active, changed, agent.records(), changes))
         lab.check_alive()
@@ -225,22 +209,22 @@ class Cell:
     def _step(self, name: str, action: Callable[[], _Result]) -> _Result:
         self._job.on_step(name)
         self._doing = name
-        started = time.monotonic()
+        started = self._with.monotonic()
         try:
             return action()
         finally:
-            spent = time.monotonic() - started
+            spent = self._with.monotonic() - started
             self.report.timings_s[name] = round(self.report.timings_s.get(name, 0.0) + spent, 4)
 
     @contextmanager
     def _host_load(self) -> Iterator[None]:
         """Record how busy the host is meanwhile; flag the cell when that is too much for the scenario."""
-        needed, cpus = cpus_of(self._job.scenario), os.cpu_count() or 1
-        before = load.sample()
+        needed, cpus = self._job.scenario.cpus, self._with.cpus
+        before = self._with.load()
         try:
             yield
         finally:
-            found = load.between(before, load.sample(), cpus=cpus)
+            found = load.between(before, self._with.load(), cpus=cpus)
             problems = load.judge_load(found, min(needed, cpus))
             self.report.host |= {**asdict(found), "needed_cpus": needed, "overloaded": bool(problems)}
             self.report.warnings += problems
@@ -273,69 +257,55 @@ class Cell:
             raise StepError(f"the scenario does not declare the service {name}")
         return self._lab.services.facts(name)
 
-    def _open_ui(self, node: str, observe: ObservationLog) -> UiFactory:
+    def _open_ui(self, node: str, observe: ObservationLog) -> BrowserFactory:
         directory = self._job.directory
         # Without payload in the captures there is nothing that the keys would open.
         keep = node == "phone" and self._job.experiment.capture == "payload"
         keys = directory / "logs" / TLS_KEYS if keep else None
-        browser = browser_of(self._job.scenario)
+        browser = self._job.scenario.browser
         console = ConsoleLog(directory / "logs" / f"console-{node}.jsonl")
         screenshots = directory / SCREENSHOTS[node]
-        opened = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
-        return self._apps.watched(proved_clean(opened, device=node, observe=observe), screenshots)
+        factory = self._lab.open_ui(screenshots, keys, node=node, browser=browser, console=console)
+
+        @contextmanager
+        def open_browser(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[BrowserUi]:
+            with factory(switches=switches, sound=sound) as ui:
+                prove_clean(ui, device=node, observe=observe)
+                with self._apps.watched(ui, screenshots):
+                    yield ui
+
+        return open_browser
 
     def _open_devtools(self, app: AndroidApp) -> AbstractContextManager["DevTools | None"]:
-        return self._android_for(app).devtools(app)
-
-    def _android_for(self, app: AndroidApp) -> "AndroidSide":
-        android = self._lab.android
-        if android is None:
-            name = self._lab.phone.name
-            raise StepError(f"{name}: {app.package} is an Android app, which a virtual phone cannot run")
-        return android
+        return self._lab.open_devtools(app)
 
     def _open_app(self, observe: ObservationLog) -> AppFactory:
         screenshots = self._job.directory / SCREENSHOTS["phone"]
 
-        def open_app(app: AndroidApp, *, fresh: bool = True) -> AbstractContextManager[Ui]:
-            android, name = self._android_for(app), self._lab.phone.name
-
-            def opened(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
-                refuse_browser_options(name, switches, sound)
-                return android.open(app, fresh=fresh, observe=observe, screenshots=screenshots)
-
-            proved = proved_clean(opened, device="phone", observe=observe, fresh=fresh)
-            return self._apps.watched(proved, screenshots)()
+        @contextmanager
+        def open_app(app: AndroidApp) -> Iterator[AppUi]:
+            with self._lab.open_app(app, observe=observe, screenshots=screenshots) as ui:
+                prove_clean(ui, device="phone", observe=observe, kept=app.signed_in)
+                with self._apps.watched(ui, screenshots):
+                    yield ui
 
         return open_app
 
-    def _look_at_android(self, android: "AndroidSide", cleaning: ExitStack) -> None:
-        """A phone with a system of its own has to be fit; its log is kept from now on."""
-        log = android.log()
-        cleaning.callback(lambda: log.save(self._job.directory / "logs" / "logcat.txt"))
-        found = android.look(self._job.app)
-        self.report.phone |= found.facts
-        self.report.clock_offset_ms = found.clock_offset_ms
-        self.report.warnings += found.warnings
-        if found.ways_past:
-            raise InvalidCellError(found.ways_past)
+    def _start_parts(self, moment: Moment, observe: ObservationLog, cleaning: ExitStack) -> None:
+        """Start the lab's parts of a moment; `cleaning` finishes them."""
+        for part in self._parts:
+            if part.moment == moment:
+                cleaning.callback(part.finish)
+                self._step(part.name, partial(part.start, self.report, observe))
 
-    def _keep_film(self, film: "Film", observe: ObservationLog) -> None:
-        """Its parts, and when they began; a film that is missing is no reason to lose the cell."""
-        try:
-            for part in film.save():
-                observe("film", file=str(part.path.relative_to(self._job.directory)), began=round(part.began, 3))
-        except DeviceError as error:
-            self.report.warnings.append(f"no film, or not all of it: {error}")
-
-    def _check(self, scenario: Checking, context: Context) -> None:
+    def _check(self, context: Context) -> None:
         """The scenario's own check: the cell's transport over open links, with an agent of its own."""
         logs = self._job.directory / "logs" / "check"
         logs.mkdir(parents=True)
         with UndoStack() as undo:
             self._lab.set_up_transport(self._transport, logs=logs, undo=undo).start()
-            with _time_limit(context.time_limit_s, f"{self._use.label}: check"):
-                scenario.check(context, self._use.parameters)
+            with self._with.limit(context.time_limit_s, f"{self._use.label}: check"):
+                self._job.scenario.check(context, self._use.parameters)
 
     def _shape(self) -> None:
         self._undo.register("links", self._lab.shaper.clear)
@@ -367,7 +337,7 @@ class Cell:
         logs.mkdir(exist_ok=True)
         (logs / "probes.json").write_text(json.dumps(probes, indent=1))
         if reasons:
-            raise InvalidCellError(reasons)
+            raise InvalidCellError(*reasons)
         if len(probes) > 1:
             report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
         # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
@@ -382,12 +352,14 @@ class Cell:
             paths=self._paths,
             undo=self._undo,
         )
-        return ChangeSchedule(self._link.changes, changer, observe)
+        return ChangeSchedule(
+            self._link.changes, changer, observe, monotonic=self._with.monotonic, wall=self._with.wall
+        )
 
     def _set_up_transport(self) -> Agent:
         return self._lab.set_up_transport(self._transport, logs=self._job.directory / "logs", undo=self._undo)
 
-    def _prove_active(self, agent: Agent) -> Mapping[str, Any]:
+    def _prove_active(self, agent: Agent) -> ActiveCheck:
         active = agent.check(subflows=self._transport.expected_subflows)
         self.report.proof["active"] = dict(active)
         asked = self._job.experiment.congestion_control
@@ -400,7 +372,7 @@ class Cell:
         if found != asked:
             reasons.append(f"the agent's sockets use {found or 'an unknown congestion control'}, {asked} was asked")
         if reasons:
-            raise InvalidCellError(reasons)
+            raise InvalidCellError(*reasons)
         return active
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
@@ -414,11 +386,15 @@ class Cell:
             (directory / f"{node}-before.json").write_text(json.dumps(before[node], indent=0, sort_keys=True))
             (directory / f"{node}-after.json").write_text(json.dumps(after[node], indent=0, sort_keys=True))
 
-    def _keep_proxy_log(self, records: list[dict[str, Any]]) -> None:
+    def _keep_proxy_log(self, records: Sequence[LogRecord]) -> None:
         """The proxy's log of this cell, and what it says of congestion control."""
         lines = "".join(json.dumps(record) + "\n" for record in records)
         (self._job.directory / "logs" / "proxy.jsonl").write_text(lines)
-        used = {record["congestion_control"] for record in records if record.get("congestion_control")}
+        used = {
+            algorithm
+            for record in records
+            if record["event"] == "connection" and (algorithm := record.get("congestion_control", ""))
+        }
         self.report.congestion_control["proxy"] = ", ".join(sorted(used))
         asked = self._job.experiment.congestion_control
         if used - {asked}:
@@ -427,9 +403,9 @@ class Cell:
     def _judge(
         self,
         results: list[CaptureResult],
-        active: Mapping[str, Any],
+        active: ActiveCheck,
         changed: Mapping[str, Mapping[str, int]],
-        log: list[dict[str, Any]],
+        log: Sequence[LogRecord],
         changes: ChangeSchedule,
     ) -> None:
         report = self.report
@@ -439,7 +415,7 @@ class Cell:
         captured = {result.file for result in results}
         names = (f"phone-{interface}.pcapng" for interface in self._lab.phone.interfaces)
         files = [self._job.directory / name for name in names if name in captured]
-        trace = read_trace(files) if files else {"connections": [], "subflows": []}
+        trace = self._with.read_trace(files) if files else NO_TRACE
         # The last packets of the test connection before the cell are in the captures, too.
         begun = [row for row in trace["connections"] if row["syn_seen"]]
         ids = {row["connection_id"] for row in begun}
@@ -454,15 +430,12 @@ class Cell:
             lossy=[interface for interface, path in self._paths.items() if path.round_trip_loss_percent],
             disturbances=changes.disturbances,
         )
-        report.proof["counters"] = {
-            name: value for name, value in changed["phone"].items() if name.startswith("MPTcpExt.")
-        }
+        report.proof["counters"] = self._transport.count(changed["phone"])
         report.proof["subflows"] = count_subflows(subflows)
         report.reasons += self._transport.prove(evidence) + judge_emulation(
             changed["links"], absent=changes.disturbances.devices
         )
-        if self._lab.android is not None:
-            report.reasons += self._lab.android.ways_past()
+        report.reasons += [reason for part in self._parts for reason in part.judge()]
         if self._lab.endpoints.app_proxy:
             report.reasons += judge_handed_over(log)
 
@@ -476,21 +449,5 @@ def _asked(path: PathCondition) -> dict[str, float]:
     }
 
 
-def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
+def _no_ui(*, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[BrowserUi]:
     raise StepError("a scenario that opens a user interface must declare needs_ui")
-
-
-@contextmanager
-def _time_limit(seconds: float, what: str) -> Iterator[None]:
-    """Raise StepError in the main thread after `seconds`."""
-
-    def expire(_number: int, _frame: FrameType | None) -> None:
-        raise StepError(f"{what}: not finished within {seconds:g} s")
-
-    previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)

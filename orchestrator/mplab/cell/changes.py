@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from types import TracebackType
@@ -149,9 +149,21 @@ class ChangeSchedule:
         moments: the changes, first one first.
         changer: what makes them.
         observe: told each change as the observation ``change``.
+        monotonic: clock of the changes' times, s.
+        wall: Unix time, s.
     """
 
-    def __init__(self, moments: Sequence[Moment], changer: Changer, observe: Observer) -> None:
+    def __init__(
+        self,
+        moments: Sequence[Moment],
+        changer: Changer,
+        observe: Observer,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._monotonic = monotonic
+        self._wall = wall
         self._moments = moments
         self._changer = changer
         self._observe = observe
@@ -165,7 +177,7 @@ class ChangeSchedule:
     def __enter__(self) -> Self:
         """The time begins."""
         self._changer.prepare(self._moments)
-        self._begun_s = time.monotonic()
+        self._begun_s = self._monotonic()
         if self._moments:
             self._thread.start()
         return self
@@ -190,7 +202,7 @@ class ChangeSchedule:
 
     def _run(self) -> None:
         for moment in self._moments:
-            if self._ended.wait(max(self._begun_s + moment.at_s - time.monotonic(), 0.0)):
+            if self._ended.wait(max(self._begun_s + moment.at_s - self._monotonic(), 0.0)):
                 return
             try:
                 self._happen(moment)
@@ -201,12 +213,12 @@ class ChangeSchedule:
                 return
 
     def _happen(self, moment: Moment) -> None:
-        begun_s, wall_s = time.monotonic(), time.time()
+        begun_s, wall_s = self._monotonic(), self._wall()
         late_s = begun_s - self._begun_s - moment.at_s
         effect = self._changer.carry_out(moment)
-        done_s = time.time()
+        done_s = self._wall()
         self._note(moment, effect, wall_s, done_s)
-        fields: dict[str, Any] = {"late_s": round(late_s, 4), "took_s": round(time.monotonic() - begun_s, 4)}
+        fields: dict[str, Any] = {"late_s": round(late_s, 4), "took_s": round(self._monotonic() - begun_s, 4)}
         if late_s > LATE_S:
             fields["late"] = True
             self.warnings.append(f"{_place(moment)}: {late_s:.1f} s late: the host was busy")

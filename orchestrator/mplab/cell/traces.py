@@ -2,17 +2,19 @@
 
 import json
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import DeviceError
 from mplab.base.programs import MPTRACE
+from mplab.format.captured import CapturedTables, SubflowRow
 
 _MPTRACE_TIMEOUT_S = 60.0
 
+NO_TRACE = CapturedTables(connections=[], subflows=[])
 
-def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
+
+def read_trace(files: Sequence[Path]) -> CapturedTables:
     """Connections and subflows in captures, by `mptrace`.
 
     Raises:
@@ -28,7 +30,7 @@ def read_trace(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
             exit_code_found=done.returncode,
             stderr=done.stderr,
         )
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    found: CapturedTables = json.loads(done.stdout)
     return found
 
 
@@ -47,7 +49,7 @@ def traffic(
     }
 
 
-def count_subflows(subflows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+def count_subflows(subflows: Iterable[SubflowRow]) -> dict[str, dict[str, int]]:
     """Per interface: established subflows, and bytes up and down."""
     counts: dict[str, dict[str, int]] = {}
     for flow in subflows:

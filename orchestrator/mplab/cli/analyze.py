@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from mplab.base.errors import InputError
-from mplab.cli.options import RUNS, JsonOption, find_run
+from mplab.cli.options import JsonOption, find_run
 from mplab.cli.output import err, out, print_json, table
 from mplab.cli.report import analyze_with_progress, show_report
 from mplab.cli.scaleout import (
@@ -23,6 +23,7 @@ from mplab.cli.scaleout import (
     PlaceOption,
     analyze_on_cluster,
 )
+from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
     from mplab.analysis.crosscheck.model import Report

@@ -8,9 +8,10 @@ import typer
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from mplab.base.errors import InputError
-from mplab.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
+from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import check_folder, err, out, print_json, writing
 from mplab.run import host
+from mplab.run.run_directory import RUNS
 
 
 def bundle(

@@ -9,12 +9,8 @@ import typer
 from mplab.base.errors import InputError
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.file import Campaign, load_campaign
-from mplab.cli.budgets import check_budgets
-from mplab.cli.enough import check_interval
-from mplab.cli.options import load
-from mplab.cli.plan import plan_of
 from mplab.format.plan import Plan
-from mplab.run.learnt import learn
+from mplab.run.planning import load, plan_experiment
 from mplab.userfiles.experiment import Experiment
 
 CAMPAIGNS = Path("campaigns")
@@ -62,8 +58,6 @@ def read_campaign(file: Path, runs: Path) -> Campaign:
     """A campaign whose times are learnt from the runs in a folder. Raises InputError, LabNotReadyError."""
 
     def planned(experiment: Experiment) -> Plan:
-        check_budgets(experiment)
-        check_interval(experiment)
-        return learn(plan_of(experiment), experiment, runs)[0]
+        return plan_experiment(experiment, runs).plan
 
     return load_campaign(file, load=load, plan=planned)

@@ -10,9 +10,10 @@ import typer
 from mplab.base.errors import GateError, InputError
 from mplab.base.files import replace
 from mplab.campaign.judge import NOTHING_BEFORE
-from mplab.cli.options import RUNS, JsonOption, RunsOption, find_run
+from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
 from mplab.run.junit import Case, checks_xml
+from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
     from mplab.analysis.compare import Change, ComparedRuns

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
-from mplab.cli.options import RUNS, JsonOption, RunsOption
+from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import out, print_json, table
 from mplab.lab.doctor import examine
+from mplab.run.run_directory import RUNS
 from mplab.userfiles.lab import load_lab
 
 _STYLES = {"ok": "green", "warning": "yellow", "missing": "red"}

@@ -23,12 +23,12 @@ from mplab.cli.options import (
     link_entry,
 )
 from mplab.cli.output import err, out, print_json, table
-from mplab.cli.run import check_ready, look_at_real_phone
 from mplab.drivers.services import load_service, service_names
-from mplab.drivers.transport import NAMES
+from mplab.drivers.transport import names as transport_names
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
 from mplab.lab.needs import programs_of_lab
+from mplab.run.ready import check_ready, look_at_real_phone
 from mplab.userfiles.labuse import VIRTUAL_NAME, find_lab
 
 _CONGESTION_CONTROL = "cubic"
@@ -59,7 +59,7 @@ def up(
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
     use = find_lab(lab or VIRTUAL_NAME, Path(), phone)
     condition = link_entry(link, use)
-    check_name("transport", transport, NAMES)
+    check_name("transport", transport, transport_names())
     wanted = service_names() if services == "all" else [name for name in services.split(",") if name]
     for name in wanted:
         check_name("service", name, service_names())

@@ -4,7 +4,7 @@ from typing import Any
 
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
-from mplab.drivers.transport import INFOS, missing_reason
+from mplab.drivers.transport import DRIVERS
 
 
 def transports(as_json: JsonOption = False) -> None:
@@ -14,18 +14,18 @@ def transports(as_json: JsonOption = False) -> None:
             "name": info.name,
             "title": info.title,
             "options": info.options_model.model_json_schema()["properties"] if info.options_model else {},
-            "missing": missing_reason(info.name),
+            "missing": info.missing_reason(),
         }
-        for info in INFOS.values()
+        for info in DRIVERS.values()
     ]
     if as_json:
         print_json(described)
         return
     rows = table("transport", "what it is", "options", "on this host")
-    for info in INFOS.values():
+    for info in DRIVERS.values():
         properties = info.options_model.model_json_schema()["properties"] if info.options_model else {}
         options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in properties.items())
-        rows.add_row(info.name, info.title, options, missing_reason(info.name) or "available")
+        rows.add_row(info.name, info.title, options, info.missing_reason() or "available")
     out.print(rows)
 
 

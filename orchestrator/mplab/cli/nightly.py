@@ -30,14 +30,15 @@ from mplab.cli.campaignoptions import (
     read_campaign,
 )
 from mplab.cli.campaigns import CampaignDisplay, campaign_table, night_of
-from mplab.cli.options import RUNS, JsonOption, RunsOption, load
+from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.format.events import EventLog
 from mplab.format.record import utc_now
 from mplab.run import host
 from mplab.run.junit import Case, checks_xml
 from mplab.run.orders import order
-from mplab.run.run_directory import new_run_id
+from mplab.run.planning import load
+from mplab.run.run_directory import RUNS, new_run_id
 
 _WATCH_S = 1.0
 

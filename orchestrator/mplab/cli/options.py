@@ -1,7 +1,7 @@
 """Options and arguments that several verbs share."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,15 +11,13 @@ from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
 from mplab.drivers.shaper.abilities import SHAPERS
-from mplab.drivers.transport import NAMES
+from mplab.drivers.transport import names as transport_names
 from mplab.format.link import LinkCondition
-from mplab.lab.catalog import LINKS_DIR, catalog, scenario_names
+from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.check import raise_lines
-from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.labuse import VIRTUAL, LabUse, find_lab, use_lab
+from mplab.userfiles.labuse import VIRTUAL, LabUse
 from mplab.userfiles.link import link_names, load_link, read_link_file
-from mplab.userfiles.resolve import load_experiment
 from mplab.userfiles.yaml import load_yaml
 
 ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]
@@ -58,8 +56,6 @@ AllowLabOption = Annotated[
     ),
 ]
 
-RUNS = Path("runs")
-
 
 def complete_scenarios(incomplete: str) -> list[str]:
     """Names of scenarios, for the shell."""
@@ -73,7 +69,7 @@ def complete_links(incomplete: str) -> list[str]:
 
 def complete_transports(incomplete: str) -> list[str]:
     """Names of transports, for the shell."""
-    return [name for name in NAMES if name.startswith(incomplete)]
+    return [name for name in transport_names() if name.startswith(incomplete)]
 
 
 def complete_services(incomplete: str) -> list[str]:
@@ -106,29 +102,6 @@ def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     """Raise InputError when a lab cannot make a link condition."""
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, SHAPERS)])
-
-
-def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, Any] | None = None) -> Experiment:
-    """An experiment, in the lab that its file names, or in another one.
-
-    The experiment file of a run directory is run in that run's lab, with the variables that it was run with.
-
-    Args:
-        file: the experiment file.
-        lab: path of a lab file, or ``virtual``; "": what the experiment file says.
-        phone: of the lab file.
-        given: values of its variables.
-
-    Raises:
-        InputError: one of the files is wrong.
-    """
-    directory = RunDirectory(file.parent)
-    use = find_lab(lab, Path(), phone) if lab else None
-    if file.name == directory.experiment_file.name and directory.manifest_file.is_file():
-        if use is None and phone:
-            use = use_lab(directory.lab_file, phone)
-        return directory.load_experiment(catalog(), lab=use, given=given)
-    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
 
 
 def one_link(given: str) -> LinkCondition:

@@ -2,12 +2,12 @@
 
 from mplab.base.errors import InputError
 from mplab.base.lock import is_locked
-from mplab.cli.options import RUNS, RunArgument, RunsOption, find_run
+from mplab.cli.options import RunArgument, RunsOption, find_run
 from mplab.cli.output import err
 from mplab.format.events import read_events
 from mplab.run.orders import order
 from mplab.run.progress import RunProgress
-from mplab.run.run_directory import RunDirectory
+from mplab.run.run_directory import RUNS, RunDirectory
 
 
 def pause(run_name: RunArgument = "", runs: RunsOption = RUNS) -> None:

@@ -17,8 +17,9 @@ from mplab.drivers.phone.adb import AdbPhone, adb_server, settings_of
 from mplab.drivers.phone.adb.probe import Probe, probe_phone
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import AdbServer, default_home
+from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.transport import chances
 from mplab.lab.resources import phone_resource
-from mplab.userfiles.adbfile import AdbPhoneFile
 from mplab.userfiles.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)
@@ -75,7 +76,8 @@ def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOpt
     ):
         found = probe_phone(phone, file.ready, file.apps)
     if as_json:
-        print_json(found.to_json())
+        transports = {name: asdict(chance) for name, chance in chances(found.facts).items()}
+        print_json(found.to_json() | {"transports": transports})
     else:
         _show(found)
 
@@ -102,7 +104,7 @@ def _phone_of(lab: Path | None, serial: str) -> tuple[str, AdbPhoneFile]:
         # What a lab file refuses is refused here, too.
         with _as_input(serial):
             return serial, AdbPhoneFile.model_validate({"serial": serial})
-    phones = {name: phone for name, phone in load_lab(lab).phones.items() if phone.driver == "adb"}
+    phones = {name: phone for name, phone in load_lab(lab).phones.items() if isinstance(phone, AdbPhoneFile)}
     for name, phone in phones.items():
         if serial in {name, phone.serial}:
             return name, phone
@@ -147,7 +149,7 @@ def _show(found: Probe) -> None:
     out.print(f"clock: {clock.offset_s * 1000:+.0f} ms ± {clock.uncertainty_s * 1000:.0f} ms")
     out.print(f"captures: {', '.join(found.captures)}")
     rows = table("transport", "possible", "how", "note")
-    for name, chance in found.transports.items():
+    for name, chance in chances(found.facts).items():
         rows.add_row(name, "yes" if chance.possible else "no", chance.how, chance.note)
     out.print(rows)
     for name, where in found.programs.items():

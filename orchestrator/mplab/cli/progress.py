@@ -1,9 +1,10 @@
-"""Showing a run while it goes on, from its events alone."""
+"""Showing a run while it goes on, from what it calls."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Group
 from rich.live import Live
@@ -12,64 +13,60 @@ from rich.table import Table
 from rich.text import Text
 
 from mplab.cli.output import duration, err
-from mplab.format.events import Event, EventTail
+from mplab.format.events import Event
 from mplab.run.progress import ProgressTracker, RunProgress
+from mplab.run.watch import Watch
+
+if TYPE_CHECKING:
+    from mplab.analysis.pipeline import Progress
 
 _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
 
 class RunDisplay:
-    """Follows ``events.jsonl`` of a run: a live line on a terminal, a line per cell elsewhere; or bad cells alone."""
+    """Shows a live line on a terminal, a line per cell elsewhere; or only the cells that are not ok."""
 
-    def __init__(self, events_file: Path, *, quiet: bool = False) -> None:
-        self._path = events_file
+    def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._tail: EventTail | None = None
         self._tracker = ProgressTracker()
-        self._live = Live(console=err, refresh_per_second=4, transient=True) if err.is_terminal and not quiet else None
+        self._progress = self._tracker.progress()
+        self._analysis: Progress | None = None
+        shown = err.is_terminal and not quiet
+        self._live = Live(console=err, get_renderable=self._render, transient=True) if shown else None
 
     def __enter__(self) -> Self:
-        """Begin to follow."""
-        self._tail = EventTail(self._path)
-        if self._live:
-            self._live.start()
-        self.poll()
+        """Show nothing before the first event."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Read what is left, and end."""
-        self.poll()
+        """Remove the live line."""
         if self._live:
             self._live.stop()
-        if self._tail:
-            self._tail.close()
 
-    @property
-    def progress(self) -> RunProgress:
-        """The state after the last event."""
-        return self._tracker.progress()
+    def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> Watch:
+        """Return the functions for a run to call; `begun` is called when its lab is locked."""
+        return Watch(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
 
-    def poll(self) -> None:
-        """Take in the events that have come, and draw."""
-        if self._tail is None:
-            return
-        for event in self._tail.poll():
-            self._take(event)
-        if self._live:
-            self._live.update(self._render(self.progress))
-
-    def _take(self, event: Event) -> None:
+    def _event(self, event: Event) -> None:
         self._tracker.feed(event)
+        self._progress = self._tracker.progress()
+        if self._live:
+            self._live.start()
         match event["event"]:
             case "cell_finished" if not self._quiet or event["outcome"] != "ok":
                 self._cell_line(event)
             case "cell_retried" if not self._quiet:
                 err.print(f"  {event['cell']}: attempt {event['attempt']} failed: {event['reason']}", style="yellow")
 
+    def _analysing(self, progress: "Progress") -> None:
+        self._analysis = progress
+        if self._live:
+            self._live.start()
+
     def _cell_line(self, event: Event) -> None:
-        progress = self.progress
+        progress = self._progress
         width = len(str(progress.total))
         line = Text(f"[{progress.done:{width}}/{progress.total}] {event['cell']}  ")
         line.append(event["outcome"], style=_STYLES[event["outcome"]])
@@ -80,15 +77,29 @@ class RunDisplay:
             line.append(f"  ({duration(progress.eta_s)} left)", style="dim")
         err.print(line)
 
-    def _render(self, progress: RunProgress) -> Group:
-        grid = Table.grid(padding=(0, 2))
-        elapsed = time.time() - (progress.started or time.time())
-        left = f"{duration(progress.eta_s)} left" if progress.remaining else "finishing"
-        grid.add_row(
-            ProgressBar(total=max(progress.total, 1), completed=progress.done, width=40),
-            f"{progress.done}/{progress.total}",
-            f"{duration(elapsed)}, {left}",
-        )
-        idle = "bringing the lab up" if progress.remaining else "taking the lab down"
-        doing = f"{progress.current_cell}: {progress.current_step or '…'}" if progress.current_cell else idle
-        return Group(grid, Text(doing, style="dim"))
+    def _render(self) -> Group:
+        if self._analysis is not None:
+            return Group(Text(f"Analysing: {self._analysis.step} {self._analysis.done}/{self._analysis.total}"))
+        return _cells(self._progress)
+
+
+def _cells(progress: RunProgress) -> Group:
+    grid = Table.grid(padding=(0, 2))
+    elapsed = time.time() - (progress.started or time.time())
+    left = f"{duration(progress.eta_s)} left" if progress.remaining else "finishing"
+    grid.add_row(
+        ProgressBar(total=max(progress.total, 1), completed=progress.done, width=40),
+        f"{progress.done}/{progress.total}",
+        f"{duration(elapsed)}, {left}",
+    )
+    idle = "bringing the lab up" if progress.remaining else "taking the lab down"
+    doing = f"{progress.current_cell}: {progress.current_step or '…'}" if progress.current_cell else idle
+    return Group(grid, Text(doing, style="dim"))
+
+
+def _doing(text: str) -> None:
+    err.print(text, style="dim")
+
+
+def _warning(text: str) -> None:
+    err.print(f"! {text}", style="yellow", soft_wrap=True)

@@ -14,8 +14,8 @@ from mplab.cli.output import err, out, print_json, table
 from mplab.drivers.proxy.docker import DockerStack, ServiceState, StackSettings
 from mplab.drivers.proxy.docker.borrow import exclusive, forget
 from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.settings import PROFILES, ProxyFile
 from mplab.userfiles.lab import load_lab
-from mplab.userfiles.proxyfile import PROFILES, ProxyFile
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -14,25 +14,23 @@ from mplab.analysis.text import plural
 from mplab.base.errors import GateError, InputError, MplabError
 from mplab.cli.compare import change_content
 from mplab.cli.options import (
-    RUNS,
     AllowHooksOption,
     AllowLabOption,
     JsonOption,
     LabOption,
     PhoneOption,
     RunsOption,
-    load,
 )
 from mplab.cli.output import duration, err, out, print_json, table
-from mplab.cli.plan import announce_skipped, plan_of
-from mplab.cli.run import begin, changed_files, check_ready_for, execute, experiment_as_in, held
-from mplab.format.plan import Plan
-from mplab.run import host
+from mplab.cli.plan import announce_skipped
+from mplab.cli.progress import RunDisplay
+from mplab.run import host, ready
+from mplab.run.executing import RunResult, execute
 from mplab.run.hooks import foreign
 from mplab.run.labconsent import check_lab
-from mplab.run.progress import RunProgress
-from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.userfiles.experiment import Experiment
+from mplab.run.planning import PlannedRun, load, plan_of
+from mplab.run.resuming import changed_files, experiment_as_in
+from mplab.run.run_directory import RUNS, RunDirectory
 
 if TYPE_CHECKING:
     from mplab.analysis.bundle.agree import Agreed, ContrastPair
@@ -55,8 +53,7 @@ class Only(StrEnum):
 class Again:
     """The experiment, run again, and how its results are."""
 
-    path: Path
-    progress: RunProgress
+    run: RunResult
     agreed: "Agreed"
 
 
@@ -91,13 +88,13 @@ def reproduce(
     """
     with _folder(keep) as folder:
         bundle = _open(file, folder, max_size * GB, as_json=as_json)
-        planned = None if only else _planned(bundle, lab, phone, allow_hooks=allow_hooks, allow_lab=allow_lab)
+        planned = None if only else _planned(bundle, lab, phone, runs, allow_hooks=allow_hooks, allow_lab=allow_lab)
         remade = _remake(bundle)
         if not as_json:
             _show_report(bundle, remade)
         again = None
         if planned is not None:
-            again = _run_again(bundle, *planned, runs)
+            again = _run_again(bundle, planned)
             if not as_json:
                 _show_results(again)
         if as_json:
@@ -130,7 +127,7 @@ def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> "Bundle
             raise
 
 
-def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool, allow_lab: bool) -> tuple[Experiment, Plan]:
+def _planned(bundle: "Bundle", lab: str, phone: str, runs: Path, *, allow_hooks: bool, allow_lab: bool) -> PlannedRun:
     """The experiment and its cells here. Raises InputError when they are not those of the bundle."""
     if not bundle.run.counts["ok"]:
         raise InputError(f"{bundle.archive}: no cell of it is ok: a new run would have nothing to be compared with")
@@ -141,7 +138,7 @@ def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool, allow
         raise foreign(experiment.hooks, bundle.archive)
     if not lab and not allow_lab:
         check_lab(experiment.lab, bundle.archive)
-    plan = plan_of(experiment)
+    planned = PlannedRun(experiment, plan_of(experiment), runs)
     here = plan_of(experiment_as_in(manifest, experiment))
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
     if lab and then != now:
@@ -151,15 +148,15 @@ def _planned(bundle: "Bundle", lab: str, phone: str, *, allow_hooks: bool, allow
         lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
         examples = sorted(lost or more)[:3]
         reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
-        reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in plan.skipped]
+        reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in planned.plan.skipped]
         commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
         raise InputError(
             f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
             f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
             f"scenarios, transports or the lab are not the same{commit}. --only report makes the report all the same"
         )
-    check_ready_for(experiment)
-    return experiment, plan
+    ready.check_ready_for(experiment)
+    return planned
 
 
 def _remake(bundle: "Bundle") -> "Remade":
@@ -175,19 +172,20 @@ def _remake(bundle: "Bundle") -> "Remade":
         )
 
 
-def _run_again(bundle: "Bundle", experiment: Experiment, plan: Plan, runs: Path) -> Again:
+def _run_again(bundle: "Bundle", planned: PlannedRun) -> Again:
     from mplab.analysis.bundle.agree import agree  # noqa: PLC0415 - as above
     from mplab.analysis.run import read_run  # noqa: PLC0415 - as above
 
-    run_id = new_run_id(experiment.name)
-    with held(experiment, RunDirectory(runs / run_id)) as locks:
-        directory = begin(experiment, plan, runs, run_id=run_id)
-        err.print(f"{experiment.title}: {len(plan.cells)} cells, about {duration(plan.estimate_s)}", style="bold")
-        announce_skipped(plan)
-        progress = execute(directory, locks)
-    if not progress.ok:
-        raise MplabError(f"{directory.path}: no cell of the new run is ok: there is nothing to compare")
-    return Again(directory.path, progress, agree(read_run(bundle.run.directory), read_run(directory.path)))
+    def begun(_directory: Path, _complete: int) -> None:
+        about = f"{len(planned.cells)} cells, about {duration(planned.estimate_s)}"
+        err.print(f"{planned.experiment.title}: {about}", style="bold")
+        announce_skipped(planned)
+
+    with RunDisplay() as display:
+        run = execute(planned, watch=display.watch(begun))
+    if not run.progress.ok:
+        raise MplabError(f"{run.path}: no cell of the new run is ok: there is nothing to compare")
+    return Again(run, agree(read_run(bundle.run.directory), read_run(run.path)))
 
 
 def _show_report(bundle: "Bundle", remade: "Remade") -> None:
@@ -231,7 +229,7 @@ def _show_results(again: Again) -> None:
     out.print(rows)
     for warning in agreed.compared.warnings:
         err.print(f"! {warning}", style="yellow", markup=False)
-    out.print(f"\nThe new run: {again.path}", markup=False, soft_wrap=True)
+    out.print(f"\nThe new run: {again.run.path}", markup=False, soft_wrap=True)
     words = {
         "agrees": "the results agree",
         "differs": f"the results differ: {plural(len(agreed.differing), 'result')} not as before",
@@ -259,9 +257,9 @@ def _content(bundle: "Bundle", remade: "Remade", again: Again | None) -> dict[st
 def _results(again: Again) -> dict[str, Any]:
     from mplab.analysis.bundle.agree import OF_CHANGE  # noqa: PLC0415 - as above
 
-    progress, agreed = again.progress, again.agreed
+    progress, agreed = again.run.progress, again.agreed
     return {
-        "run": str(again.path),
+        "run": str(again.run.path),
         "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
         "agreement": agreed.agreement,
         "differing": len(agreed.differing),
@@ -285,10 +283,10 @@ def _end(bundle: "Bundle", remade: "Remade", again: Again | None) -> None:
     """Raise what the command ends with, when not all is well."""
     name = bundle.run.manifest.run_id
     if again is not None and again.agreed.differing:
-        raise GateError(f"{name}: {plural(len(again.agreed.differing), 'result')} not as in {again.path.name}")
+        raise GateError(f"{name}: {plural(len(again.agreed.differing), 'result')} not as in {again.run.path.name}")
     if remade.differences:
         raise MplabError(
             f"{name}: {plural(len(remade.differences), 'file')} of its report not the same when made again"
         )
-    if again is not None and (again.progress.failed or again.progress.invalid):
+    if again is not None and (again.run.progress.failed or again.run.progress.invalid):
         raise typer.Exit(1)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mplab.base.errors import InputError
-from mplab.cli.options import RUNS, JsonOption, RunsOption, check_name
+from mplab.cli.options import JsonOption, RunsOption, check_name
 from mplab.cli.output import check_folder, err, escaped, out, print_json, table
+from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
     from mplab.analysis.index import Updated

@@ -15,8 +15,8 @@ from mplab.base.undo import UndoJournal
 from mplab.cli.options import JsonOption, LinkOrFileOption, check_name, one_link
 from mplab.cli.output import err, out, print_json
 from mplab.drivers.shaper.abilities import TC
+from mplab.drivers.shaper.held import full_name, held_places, open_shell, state_directory, undo_directory
 from mplab.drivers.shaper.openwrt import guard as installed
-from mplab.drivers.shaper.places import full_name, held_places, open_shell, state_directory, undo_directory
 from mplab.drivers.shaper.protocol import PathMeasurement
 from mplab.drivers.shaper.tc import Place, TcShaper, guard
 from mplab.drivers.shaper.tc.shell import Shell
@@ -146,7 +146,7 @@ def shape(
     condition = one_link(link)
     raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, TC)])
     attached = found.phones[phone]
-    if attached.driver == "virtual":
+    if attached.kind is not None and not attached.kind.real:
         raise InputError(f"lab {found.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
     places = attached.attachments()
     if attached.root_shell is None and any(place.at for place in places.values()):
@@ -177,7 +177,7 @@ def _hold(held: Mapping[str, Place], end: float) -> None:
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(_POLL_S, left))
         for place in held.values():
-            place.check_alive()
+            place.hold.check_alive()
 
 
 def _no_probe(_paths: object) -> dict[str, PathMeasurement]:

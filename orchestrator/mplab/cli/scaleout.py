@@ -11,9 +11,10 @@ import typer
 from rich.text import Text
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.cli.options import RUNS, find_run
+from mplab.cli.options import find_run
 from mplab.cli.output import duration, err, out, print_json, table
-from mplab.cli.report import print_summary
+from mplab.cli.summary import print_summary
+from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
     from mplab.analysis.cluster.drive import Spread
@@ -154,7 +155,9 @@ def _show(results: Sequence["RunResult"], seconds: float) -> None:
             err.print(f"! {result.run}: {result.error}", style="red", markup=False, soft_wrap=True)
     done = [result for result in results if not result.error]
     if len(results) == len(done) == 1 and Path(done[0].where).is_dir():
-        print_summary(Path(done[0].where))
+        from mplab.run.concluding import summary_of  # noqa: PLC0415 - slow to import
+
+        print_summary(summary_of(Path(done[0].where)), Path(done[0].where))
         return
     rows = table("run", "cells", "problems", "report")
     for result in done:

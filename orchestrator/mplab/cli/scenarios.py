@@ -6,13 +6,14 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from mplab.cli.check import check_alone
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.progress import RunDisplay
 from mplab.cli.record import record
-from mplab.drivers.transport import NAMES
+from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
-from mplab.scenarios.base import Scenario, cpus_of
+from mplab.run.alone import check_alone
+from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.explain import parameters_of
 
 app = typer.Typer(
@@ -80,17 +81,24 @@ def check(
 ) -> None:
     """Run one scenario alone, once, without captures, and print its scores."""
     check_name("scenario", name, catalog().scenarios)
-    check_name("transport", transport, NAMES)
+    check_name("transport", transport, transport_names())
     condition = link_entry(link)
-    found = check_alone(name, parameter or [], transport=transport, link=condition, seed=seed, folder=folder)
+    with RunDisplay() as display:
+        found = check_alone(
+            name,
+            parameter or [],
+            transport=transport,
+            link=condition,
+            seed=seed,
+            folder=folder,
+            watch=display.watch(),
+        )
     if as_json:
         print_json(found.to_json())
     else:
         rows = table("metric", "", "value", "unit", "better")
         for row in found.scores:
-            rows.add_row(
-                row["title"], " · ".join(row["labels"].values()), f"{row['value']:.4g}", row["unit"], row["better"]
-            )
+            rows.add_row(row.title, " · ".join(row.labels.values()), f"{row.value:.4g}", row.unit, row.better)
         if found.scores:
             out.print(rows)
         for text in found.reasons:
@@ -133,7 +141,7 @@ def describe_all() -> list[dict[str, Any]]:
     ]
 
 
-def _describe(scenario: Scenario) -> dict[str, Any]:
+def _describe(scenario: AnyScenario) -> dict[str, Any]:
     try:
         defaults = scenario.parameters()
     except ValidationError:  # some have no default
@@ -144,7 +152,7 @@ def _describe(scenario: Scenario) -> dict[str, Any]:
         "name": scenario.name,
         "title": scenario.title,
         "needs_ui": scenario.needs_ui,
-        "cpus": cpus_of(scenario),
+        "cpus": scenario.cpus,
         "services": list(scenario.services),
         "programs": sorted({program.name for program in programs_of(scenario)}),
         "time_limit_s": limit_s,

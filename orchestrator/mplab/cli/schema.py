@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from mplab.base.plugins import PHONES
 from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.userfiles.changes import ChangeFile
 from mplab.userfiles.ending import IntervalFile, StopFile
@@ -27,6 +28,7 @@ from mplab.userfiles.lab import (
 )
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
+from mplab.userfiles.phone import phone_kind
 from mplab.userfiles.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
@@ -61,8 +63,20 @@ def lab_schema() -> dict[str, Any]:
     schema = _schema(
         LabFile, RouterFile, VirtualRouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile
     )
+    _all_phones(schema)
     _no_other_names(schema)
     return schema
+
+
+def _all_phones(schema: dict[str, Any]) -> None:
+    """A phone may have the keys of every kind; which go with its driver is not in it."""
+    properties = schema["$defs"][PhoneFile.__name__]["properties"]
+    for name in PHONES:
+        of_kind = _schema(phone_kind(name).settings)
+        schema["$defs"] = of_kind.get("$defs", {}) | schema["$defs"]
+        properties |= {key: entry for key, entry in of_kind["properties"].items() if key not in properties}
+    properties["driver"]["anyOf"][0]["enum"] = list(PHONES)
+    schema["$defs"] = dict(sorted(schema["$defs"].items()))
 
 
 def campaign_schema() -> dict[str, Any]:

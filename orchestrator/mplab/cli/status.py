@@ -5,11 +5,11 @@ from dataclasses import asdict, replace
 from rich.markup import escape
 
 from mplab.base.lock import is_locked
-from mplab.cli.options import RUNS, JsonOption, RunArgument, RunsOption, find_run
+from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import duration, out, print_json, table
 from mplab.format.events import read_events
 from mplab.run.progress import RunProgress
-from mplab.run.run_directory import RunDirectory
+from mplab.run.run_directory import RUNS, RunDirectory
 
 
 def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:

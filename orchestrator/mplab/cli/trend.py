@@ -9,8 +9,9 @@ import typer
 from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
-from mplab.cli.options import RUNS, JsonOption, RunsOption
+from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import err, out, print_json
+from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
     from mplab.analysis.trend import History

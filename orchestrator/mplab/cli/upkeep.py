@@ -13,8 +13,9 @@ from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
 from mplab.cli.campaignoptions import CAMPAIGNS, CampaignFileArgument, CampaignsOption, read_campaign
-from mplab.cli.options import RUNS, JsonOption, RunsOption
+from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import err, out, print_json
+from mplab.run.run_directory import RUNS
 
 SystemOption = Annotated[
     bool, typer.Option("--system", help="Root's units, in /etc/systemd/system, not those of whoever calls this.")

@@ -120,7 +120,7 @@ class CellHost(Record):
     load_after: Quantity = None
     cpu_busy_percent: Quantity = None
     busy_percent: Quantity = None
-    """This and what follows: while the scenario ran."""
+    """This and what follows: while the scenario ran (`mplab.base.load`)."""
     free_cpus: Quantity = None
     pressure_percent: Quantity = None
     steal_percent: Quantity = None

@@ -27,6 +27,7 @@ from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
 from mplab.format.record import CONFIG, LENIENT, RecordName, Settings, Whole, without_empty
 from mplab.format.units import format_duration_s, parse_duration_s
+from mplab.format.upgrades import upgrade_transport
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
 """The default of ``cell_timeout``, unless a scenario may take longer."""
@@ -71,16 +72,21 @@ class Transport:
     colour: str = ""
     marker: str = ""
     title: str = ""
+    paths: tuple[str, ...] = ()
+    """Interfaces that one connection uses while no path fails; the first one begins it."""
+    sessions: bool = False
+    """Application connections share lasting connections to the proxy, one per interface."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_json(cls, given: object) -> object:
+        """Take what older versions wrote, too."""
+        return upgrade_transport(given)
 
     @property
     def single_path(self) -> bool:
-        """Whether it uses one path only: its registry name starts with ``sptcp``."""
-        return self.name.startswith("sptcp")
-
-    @property
-    def session(self) -> bool:
-        """Whether application connections share lasting connections to the proxy, one per interface: ``mpflex``."""
-        return self.name == "mpflex"
+        """Whether it uses one path only."""
+        return len(self.paths) == 1
 
     def dressed(self, position: int) -> "Transport":
         """Return it with a title, a colour and a marker, which an old or foreign record may lack.

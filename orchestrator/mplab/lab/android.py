@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mplab.base.endpoints import Endpoints
-from mplab.base.errors import DeviceError, LabNotReadyError, StepError
+from mplab.base.errors import DeviceError, InvalidCellError, LabNotReadyError, StepError
 from mplab.base.paths import INTERFACES
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone
@@ -20,16 +20,17 @@ from mplab.drivers.phone.adb.recovery import Recovery
 from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.adb.screen import LogCut
 from mplab.drivers.phone.adb.systemproxy import SystemProxy
+from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.tab import DevTools
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.drivers.ui.versions import outside
+from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
 from mplab.userfiles.app import AndroidApp
-from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.labuse import LabUse
 
 _HTTP_PROXY = f"127.0.0.1:{HTTP_PORT}"
@@ -62,7 +63,7 @@ class AndroidSide:
         install: let Appium install its server on the phone.
     """
 
-    def __init__(self, phone: AdbPhone, file: PhoneFile, *, appium: Callable[[], str], install: bool) -> None:
+    def __init__(self, phone: AdbPhone, file: AndroidPhoneFile, *, appium: Callable[[], str], install: bool) -> None:
         self._phone = phone
         self._file = file
         self._appium = appium
@@ -93,7 +94,7 @@ class AndroidSide:
             self._system_proxy = SystemProxy(self._phone)
 
     @staticmethod
-    def check_root(phone: AdbPhone, file: PhoneFile) -> None:
+    def check_root(phone: AdbPhone, file: AndroidPhoneFile) -> None:
         """Raise LabNotReadyError when a phone is not rooted, and its lab file does not say that it is used so."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
@@ -190,18 +191,22 @@ class AndroidSide:
         """Its log from now on."""
         return LogCut(self._phone)
 
-    def film(self, cell: Path) -> Film | None:
-        """Its screen from now on, for a cell's folder; None: the lab file does not ask for it. Raises DeviceError."""
-        return Film(self._phone, cell / "film", cell / "logs") if self._file.record_screen else None
+    @property
+    def films(self) -> bool:
+        """The lab file asks for a film of every cell."""
+        return bool(self._file.record_screen)
+
+    def film(self, cell: Path) -> Film:
+        """Film its screen from now on, for a cell's folder. Raises DeviceError."""
+        return Film(self._phone, cell / "film", cell / "logs")
 
     @contextmanager
-    def open(self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path) -> Iterator[Ui]:
+    def open(self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path) -> Iterator[AppUi]:
         """An app, stopped and ready to be opened, for as long as the context. Without root, one that takes the proxy in
         Android's settings meets the agent there.
 
         Args:
-            app: which.
-            fresh: what it has stored is cleared before.
+            app: which; it is cleared before, unless somebody has signed in to it.
             observe: is told of dialogs that were closed.
             screenshots: where steps that fail leave screenshot and element tree.
 
@@ -212,14 +217,14 @@ class AndroidSide:
         with ExitStack() as stack:
             if self._system_proxy is not None and app.proxy:
                 stack.enter_context(self._system_proxy.set(_HTTP_PROXY))
-            yield stack.enter_context(self._driven(app, fresh=fresh, observe=observe, screenshots=screenshots))
+            yield stack.enter_context(self._driven(app, observe=observe, screenshots=screenshots))
 
     def _driven(
-        self, app: AndroidApp, *, fresh: bool, observe: Callable[..., object], screenshots: Path
-    ) -> AbstractContextManager[Ui]:
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
         phone = self._phone
         settings = replace(
-            self._settings, packages=(app.package,), fresh=fresh, observe=observe, screenshots=screenshots
+            self._settings, packages=(app.package,), fresh=not app.signed_in, observe=observe, screenshots=screenshots
         )
         if self._file.ui != "appium":
             return UiAutomator2Factory(phone.adb, settings, phone.name)()
@@ -231,6 +236,112 @@ class AndroidSide:
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
         """The DevTools of an app that runs, for as long as the context; None: it offers none. Raises DeviceError."""
         return open_devtools(self._phone, app.devtools)
+
+
+class AndroidLab:
+    """What a lab adds to `Lab` when its phone is an Android phone on adb: its apps, its steps of a cell."""
+
+    android: AndroidSide
+
+    def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
+        """Return the look at the phone with its log, and when the lab file asks for it, the film."""
+        return [LookPart(self.android, job), *([FilmPart(self.android, job)] if self.android.films else [])]
+
+    def recover(self, reason: str) -> str:
+        """See `AndroidSide.recover`."""
+        return self.android.recover(reason)
+
+    def open_app(
+        self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path
+    ) -> AbstractContextManager[AppUi]:
+        """See `AndroidSide.open`."""
+        return self.android.open(app, observe=observe, screenshots=screenshots)
+
+    def open_devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
+        """See `AndroidSide.devtools`."""
+        return self.android.devtools(app)
+
+
+class LookPart:
+    """The step ``phone`` of a cell: the phone must be fit, its log is kept from then on, and nothing can go past the
+    agent, neither before the scenario nor after it.
+
+    Args:
+        android: the phone.
+        job: the cell.
+    """
+
+    name = "phone"
+    moment: Moment = "app"
+
+    def __init__(self, android: AndroidSide, job: PartJob) -> None:
+        self._android = android
+        self._job = job
+        self._log: LogCut | None = None
+
+    def start(self, report: PartReport, observe: Callable[..., object]) -> None:
+        """Begin the log, and look at the phone.
+
+        Raises:
+            DeviceError: the phone is not fit.
+            StepError: the cell's app is not installed.
+            InvalidCellError: traffic can go past the agent.
+        """
+        self._log = self._android.log()
+        found = self._android.look(self._job.app)
+        report.phone |= found.facts
+        report.clock_offset_ms = found.clock_offset_ms
+        report.warnings += found.warnings
+        if found.ways_past:
+            raise InvalidCellError(*found.ways_past)
+
+    def finish(self) -> None:
+        """Save ``logs/logcat.txt``. Raises DeviceError."""
+        if self._log is not None:
+            self._log.save(self._job.directory / "logs" / "logcat.txt")
+
+    def judge(self) -> list[str]:
+        """Return how traffic could go past the agent. Raises DeviceError."""
+        return self._android.ways_past()
+
+
+class FilmPart:
+    """The step ``film`` of a cell: its screen while captures run. A lost film costs a warning, not the cell.
+
+    Args:
+        android: the phone.
+        job: the cell.
+    """
+
+    name = "film"
+    moment: Moment = "captures"
+
+    def __init__(self, android: AndroidSide, job: PartJob) -> None:
+        self._android = android
+        self._directory = job.directory
+        self._save: Callable[[], None] | None = None
+
+    def start(self, report: PartReport, observe: Callable[..., object]) -> None:
+        """Begin the film. Raises DeviceError."""
+        film = self._android.film(self._directory)
+
+        def save() -> None:
+            try:
+                for part in film.save():
+                    observe("film", file=str(part.path.relative_to(self._directory)), began=round(part.began, 3))
+            except DeviceError as error:
+                report.warnings.append(f"no film, or not all of it: {error}")
+
+        self._save = save
+
+    def finish(self) -> None:
+        """Save its files; each is observed as ``film`` with the time at which it began."""
+        if self._save is not None:
+            self._save()
+
+    def judge(self) -> list[str]:
+        """Return nothing: no film makes a cell invalid."""
+        return []
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:

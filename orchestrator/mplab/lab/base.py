@@ -2,56 +2,48 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from mplab.base.endpoints import Endpoints
-from mplab.base.errors import check_each
+from mplab.base.errors import StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.proxy import Proxy
-from mplab.drivers.services import RunningServices, Service
+from mplab.drivers.services import RunningServices
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
+from mplab.lab.protocol import CellPart, PartJob
 from mplab.lab.servers import Servers
-from mplab.userfiles.labuse import VIRTUAL, LabUse
+from mplab.lab.settings import LabSettings
+from mplab.userfiles.app import AndroidApp
+
+if TYPE_CHECKING:
+    from mplab.drivers.ui.tab import DevTools
 
 
 class BaseLab:
     """A lab that is up for as long as its context.
 
     Args:
-        seed: of what is chance in its shapers.
-        congestion_control: pinned on every socket between agent and proxy.
-        logs: host folder for the logs of the lab's programs.
-        services: what the origin has beside web sites and files.
-        use: the lab file with its phone.
-        run_id: of the run, for messages to others.
+        settings: what it is made from.
     """
 
     endpoints: Endpoints
     phone: Phone
     servers: Servers
 
-    def __init__(
-        self,
-        *,
-        seed: int,
-        congestion_control: str,
-        logs: Path,
-        services: Sequence[Service] = (),
-        use: LabUse = VIRTUAL,
-        run_id: str = "",
-    ) -> None:
-        self._seed = seed
-        self._use = use
-        self._run_id = run_id
-        self.congestion_control = congestion_control
-        self._logs = logs
-        self._wanted = tuple(services)
+    def __init__(self, settings: LabSettings) -> None:
+        self._seed = settings.seed
+        self._use = settings.use
+        self._run_id = settings.run_id
+        self.congestion_control = settings.congestion_control
+        self._logs = settings.logs
+        self._wanted = tuple(settings.services)
         self._stack = ExitStack()
         self._appium: AppiumServer | None = None
 
@@ -105,6 +97,31 @@ class BaseLab:
     def revive(self) -> list[str]:
         """See `Lab`."""
         return [*self.servers.revive(), *(self._appium.revive() if self._appium else [])]
+
+    def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
+        """Return the steps that this lab adds to a cell: none."""
+        return ()
+
+    def recover(self, reason: str) -> str:
+        """See `Lab`. A phone without a system of its own has nothing to recover."""
+        return ""
+
+    def open_app(
+        self,
+        app: AndroidApp,
+        *,
+        observe: Callable[..., object],
+        screenshots: Path,
+    ) -> AbstractContextManager[AppUi]:
+        """Raise StepError: this phone has no apps of its own."""
+        raise self._no_apps(app)
+
+    def open_devtools(self, app: AndroidApp) -> "AbstractContextManager[DevTools | None]":
+        """Raise StepError: this phone has no apps of its own."""
+        raise self._no_apps(app)
+
+    def _no_apps(self, app: AndroidApp) -> StepError:
+        return StepError(f"{self.phone.name}: {app.package} is an Android app, which a virtual phone cannot run")
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.

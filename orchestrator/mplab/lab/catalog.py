@@ -1,15 +1,16 @@
 """What an experiment file can name: the transports, scenarios and link conditions that are there."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import cast
 
+from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.shaper.abilities import SHAPERS
-from mplab.drivers.transport.registry import INFOS
-from mplab.scenarios.base import Scenario, browser_of, programs_declared_by
+from mplab.drivers.transport import DRIVERS
+from mplab.scenarios.base import AnyScenario, Scenario
 from mplab.userfiles import appuse
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment
@@ -19,27 +20,38 @@ from mplab.userfiles.resolve import Catalog
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
 
 
-def load_scenario(name: str) -> Scenario:
+def load_scenario(name: str) -> AnyScenario:
     """Load ``SCENARIO`` of a scenario's ``scenario.py``.
 
     Raises:
         InputError: there is no scenario of this name.
-        LabNotReadyError: its ``scenario.py`` cannot be imported, or has no SCENARIO.
+        LabNotReadyError: its ``scenario.py`` cannot be imported, has no SCENARIO, or one of another class.
     """
-    return cast("Scenario", SCENARIOS[name].load("SCENARIO", "scenario"))
+    return _load(name, "SCENARIO", "scenario")
 
 
-def load_android_scenario(name: str) -> Scenario:
+def load_android_scenario(name: str) -> AnyScenario:
     """Load the scenario as it is done with an Android app: ``ANDROID`` of its ``android.py``.
 
     Where there is none (what needs no app: `download`), it is the scenario itself.
 
     Raises:
-        LabNotReadyError: its module cannot be imported, or has no such object.
+        LabNotReadyError: its module cannot be imported, has no such object, or one of another class.
     """
     if not SCENARIOS[name].has("android"):
         return load_scenario(name)
-    return cast("Scenario", SCENARIOS[name].load("ANDROID", "android"))
+    return _load(name, "ANDROID", "android")
+
+
+def _load(name: str, attribute: str, module: str) -> AnyScenario:
+    plugin = SCENARIOS[name]
+    loaded = plugin.load(attribute, module)
+    if not isinstance(loaded, Scenario):
+        raise LabNotReadyError(
+            f"scenario {name}: {attribute} of {plugin.module}.{module} is of type {type(loaded).__name__}. "
+            "Derive its class from mplab.scenarios.base.Scenario"
+        )
+    return loaded
 
 
 def can_android(name: str) -> bool:
@@ -56,15 +68,15 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     Raises:
         InputError: its ``app.yaml`` is wrong.
     """
-    return None if lab.android is None else appuse.chosen_app(scenario, lab.android.app_of)
+    return appuse.chosen_app(scenario, lab.chosen_apps) if lab.android else None
 
 
-def programs_of(scenario: Scenario) -> list[Program]:
+def programs_of(scenario: AnyScenario) -> list[Program]:
     """What must be installed for a scenario, beside what every lab needs: its browser, what it declares, and what its
     services run; each once.
     """
-    found = [FIREFOX] if browser_of(scenario) == "firefox" else []
-    found += programs_declared_by(scenario)
+    found = [FIREFOX] if scenario.browser == "firefox" else []
+    found += scenario.programs
     found += [program for name in scenario.services for program in load_service(name).programs]
     return list({program.name: program for program in found}.values())
 
@@ -84,10 +96,10 @@ def _android_names() -> list[str]:
     return [name for name in scenario_names() if can_android(name)]
 
 
-class _OnDemand(Mapping[str, Scenario]):
+class _OnDemand(Mapping[str, AnyScenario]):
     """Scenarios that are loaded when they are asked for: some need libraries that are slow to import."""
 
-    def __init__(self, find: Callable[[], list[str]], load: Callable[[str], Scenario]) -> None:
+    def __init__(self, find: Callable[[], list[str]], load: Callable[[str], AnyScenario]) -> None:
         self._find = find
         self._load = load
 
@@ -95,7 +107,7 @@ class _OnDemand(Mapping[str, Scenario]):
     def _names(self) -> list[str]:
         return self._find()
 
-    def __getitem__(self, name: str) -> Scenario:
+    def __getitem__(self, name: str) -> AnyScenario:
         if name not in self._names:
             raise KeyError(name)
         return self._load(name)
@@ -110,11 +122,23 @@ class _OnDemand(Mapping[str, Scenario]):
         return len(self._names)
 
 
+@dataclass(frozen=True)
+class LabCatalog(Catalog):
+    """A catalog whose scenarios can be run."""
+
+    scenarios: Mapping[str, AnyScenario]
+    android: Mapping[str, AnyScenario] = field(default_factory=dict)
+
+    def on(self, lab: LabUse) -> Mapping[str, AnyScenario]:
+        """Return the scenarios of a lab, as they are done with its phone."""
+        return self.android if lab.android else self.scenarios
+
+
 @cache
-def catalog() -> Catalog:
+def catalog() -> LabCatalog:
     """Everything that is there."""
-    return Catalog(
-        transports=INFOS,
+    return LabCatalog(
+        transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,
         shapers=SHAPERS,

@@ -13,7 +13,7 @@ from typing import Any
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
-from mplab.base.endpoints import MPFLEX_PLAIN_PORT, Endpoints
+from mplab.base.endpoints import PORTS, Endpoints
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.nodes import Node
 from mplab.drivers.origin.certificates import KnownAuthority, nss_database
@@ -112,7 +112,7 @@ class ContainerServers:
 
     def _plain(self) -> str:
         """Where the proxy accepts sessions without privacy."""
-        return self._endpoints.mpflex_plain
+        return self._endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
         """Write what a container says from now on into a file of the lab, for as long as it."""
@@ -207,7 +207,7 @@ class FarServers(ContainerServers):
         return WatchedServices(self._wanted, directory=self._made.directory, watch=watch)
 
     def _plain(self) -> str:
-        return f"0.0.0.0:{MPFLEX_PLAIN_PORT}"
+        return f"0.0.0.0:{PORTS['mpflex_plain']}"
 
     def delay_by_prefix(self) -> dict[str, float]:
         """None: what lies between proxy and servers is what it is."""

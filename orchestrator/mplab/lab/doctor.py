@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.plugins import SCENARIOS
-from mplab.drivers.transport import missing_reason
+from mplab.drivers.transport import DRIVERS
 from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
 
 _MIN_FREE_BYTES = 2_000_000_000
@@ -33,8 +32,7 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
     yield from _optional_programs()
     yield _appium()
     yield _namespaces()
-    yield _mptcp()
-    yield _mptcp_sockets()
+    yield from _transports()
     yield _congestion_control("cubic")
     yield from _scenarios()
     yield _links()
@@ -93,22 +91,13 @@ def _namespaces() -> Finding:
     return _attempt("namespaces", f"private namespaces can be made {how}", check_namespaces)
 
 
-def _mptcp() -> Finding:
-    reason = missing_reason("mptcp")
-    if reason:
-        return Finding("mptcp", "warning", reason, "cells with Multipath TCP will be skipped; use a newer kernel")
-    enabled = Path("/proc/sys/net/mptcp/enabled").read_text().strip()
-    return Finding("mptcp", "ok", f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)")
-
-
-def _mptcp_sockets() -> Finding:
-    try:
-        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()  # type: ignore[attr-defined,unused-ignore]
-    except AttributeError:
-        return Finding("mptcp-sockets", "ok", "not checked: this Python has no name for them")
-    except OSError as error:
-        return Finding("mptcp-sockets", "warning", f"a socket cannot be opened: {error}", "sysctl net.mptcp.enabled=1")
-    return Finding("mptcp-sockets", "ok", "can be opened")
+def _transports() -> Iterator[Finding]:
+    """What each transport's driver finds; one that cannot be imported is a finding."""
+    for name in DRIVERS:
+        try:
+            yield from DRIVERS[name].check()
+        except MplabError as error:
+            yield Finding(f"transport {name}", "missing", str(error), "see the message")
 
 
 _SYSCTL = Path("/proc/sys/net/ipv4")

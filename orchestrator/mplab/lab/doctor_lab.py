@@ -2,23 +2,21 @@
 
 from collections.abc import Iterator
 
-from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
-from mplab.base.programs import ADB, OF_VIRTUAL_ROUTER
-from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
+from mplab.base.programs import OF_VIRTUAL_ROUTER
+from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.shaper.held import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.router import key_file_problem
-from mplab.drivers.shaper.places import full_name, interfaces_of, open_shell, state_directory
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.guard import holder
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
 from mplab.drivers.shaper.tc.shell import Shell, quote
 from mplab.drivers.shaper.tc.ssh import SshConnection
-from mplab.lab.needs import describe_image, missing_on_phone, phone_model
-from mplab.userfiles.lab import LabFile, PhoneFile, PhoneShellFile, RouterFile, ServerFile, SshFile
-from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.lab.driver import phone_driver
+from mplab.lab.needs import describe_image
+from mplab.userfiles.lab import LabFile, PhoneShellFile, RouterFile, ServerFile, SshFile
 
 _OPTIONAL = {
     "codel": "queues with CoDel",
@@ -28,9 +26,6 @@ _OPTIONAL = {
     "pareto": "jitter with a Pareto distribution",
     "paretonormal": "jitter with a Pareto-normal distribution",
 }
-
-
-_BY_SOCKS = "'root: none' in the lab file, for what can be told a SOCKS proxy"
 
 
 def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
@@ -46,12 +41,8 @@ def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
         else:
             yield from _virtual_router(name, lab_file)
     for name, phone in lab.phones.items():
-        if phone.driver == "virtual":
-            yield _virtual_phone(name)
-        elif phone.driver == "emulated":
-            yield from _emulated_phone(lab, name, lab_file)
-        elif phone.driver == "adb":
-            yield from _adb_phone(lab, name, phone)
+        if phone.driver is not None:
+            yield from phone_driver(phone.driver).check(lab, name, lab_file)
     for name, place in lab.places().items():
         if not isinstance(place, RouterFile):
             yield from _linux(lab, name, place, lab_file)
@@ -86,90 +77,6 @@ def _virtual_router(name: str, lab_file: str) -> Iterator[Finding]:
     yield Finding(what, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
 
 
-def _virtual_phone(name: str) -> Finding:
-    """What it needs is what every virtual lab needs."""
-    what = f"phone {name}"
-    try:
-        check_namespaces()
-    except MplabError as error:
-        return Finding(what, "missing", str(error), "see the message")
-    return Finding(what, "ok", "virtual: 'mplab doctor' checks what it needs")
-
-
-def _unrooted(what: str) -> Finding:
-    """A phone that is used without root, because its lab file says so."""
-    found = "not used: runs take what can be told a proxy, and no Multipath TCP"
-    return Finding(f"{what}: root", "warning", found, "see 'root' in the lab file")
-
-
-def _emulated_phone(lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-    """What it is made of; nothing is started."""
-    yield _virtual_phone(name)
-    what, use = f"phone {name}", LabUse(lab, phone=name)
-    missing = [program for program in (*DEVICE_PROGRAMS, ADB) if program.find() is None]
-    for program in missing:
-        yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
-    model = phone_model(use)
-    if missing or model is None:
-        return
-    if lab.phones[name].unrooted:
-        yield _unrooted(what)
-    elif model.root == "none":
-        remedy = f"choose another model: mplab lab device list; or {_BY_SOCKS}"
-        yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
-    if reason := missing_on_phone(use, "mptcp"):
-        yield Finding(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will be skipped")
-    found = f"{model.model}, Android {model.android}, emulated"
-    yield Finding(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
-
-
-def _adb_phone(lab: LabFile, name: str, settings: PhoneFile) -> Iterator[Finding]:
-    """Reachable, rooted, ready, and with a proxy that it can reach; what is brought there goes again."""
-    from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import, needed by few labs
-    from mplab.drivers.phone.adb.open import open_phone  # noqa: PLC0415
-    from mplab.drivers.phone.adb.probe import missing_mptcp  # noqa: PLC0415
-    from mplab.drivers.phone.adb.readiness import default_thresholds  # noqa: PLC0415
-    from mplab.drivers.phone.adb.readiness import look as look_at  # noqa: PLC0415
-    from mplab.drivers.shaper.adb import AdbShell  # noqa: PLC0415
-
-    what = f"phone {name}"
-    if ADB.find() is None:
-        yield Finding(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
-        return
-    try:
-        with open_phone(name, settings) as phone:
-            found = phone.identity()
-            yield Finding(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
-            if settings.unrooted:
-                yield _unrooted(what)
-            elif not phone.rooted:
-                remedy = f"root it, or allow root in its root manager: docs/phones.md; or {_BY_SOCKS}"
-                yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
-            else:
-                yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-                if reason := missing_mptcp(read_kernel(phone)):
-                    yield Finding(f"{what}: mptcp", "warning", reason, "cells with Multipath TCP will fail")
-                own = [place.interface or "" for place in settings.attachments().values() if place.at]
-                if own and settings.root_shell is None:
-                    yield from _shaping(look(AdbShell(phone), own, openwrt=False), what)
-            problems = look_at(phone, settings.ready or default_thresholds(), settings.apps).problems
-            for problem in problems:
-                yield Finding(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
-            if not problems:
-                yield Finding(
-                    f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there"
-                )
-    except MplabError as error:
-        yield Finding(what, "missing", str(error), "see the message")
-    if lab.proxy is None or not lab.proxy.listen:
-        yield Finding(
-            f"{what}: proxy",
-            "warning",
-            "the lab file names no address at which this phone reaches a proxy: runs cannot use it",
-            "add 'proxy: {driver: docker, engine: …, listen: [ADDRESS]}'",
-        )
-
-
 def _linux(lab: LabFile, name: str, settings: ServerFile | PhoneShellFile, lab_file: str) -> Iterator[Finding]:
     what = full_name(lab, name)
     if isinstance(settings, SshFile) and (problem := key_file_problem(settings)):
@@ -186,7 +93,7 @@ def _linux(lab: LabFile, name: str, settings: ServerFile | PhoneShellFile, lab_f
         held = holder(shell, state_directory(settings))
         if held.owner:
             yield Finding(f"{what}: in use", "warning", str(held), f"mplab router restore {lab_file} --router {name}")
-        yield from _shaping(look(shell, interfaces_of(lab, name), openwrt=False), what)
+        yield from shaping_findings(look(shell, interfaces_of(lab, name), openwrt=False), what)
         if shell.script("command -v ethtool", check=False).exit_code != 0:
             yield Finding(
                 f"{what}: ethtool",
@@ -211,7 +118,7 @@ def _router(lab: LabFile, name: str, settings: RouterFile, lab_file: str) -> Ite
         yield Finding(what, "ok", f"{ssh.where} answers, its host key is the known one")
         yield from _guard(ssh, what, name, lab_file)
         found = look(ssh, interfaces_of(lab, name))
-        yield from _shaping(found, what)
+        yield from shaping_findings(found, what)
         yield from _offload(found, what, settings)
         for warning in parse_offloads(ssh.script(SHOW).stdout, interfaces_of(lab, name)).warnings(openwrt=True):
             yield Finding(f"{what}: GRO", "warning", warning, "see the message")
@@ -239,7 +146,8 @@ def _guard(ssh: SshConnection, what: str, name: str, lab_file: str) -> Iterator[
         yield Finding(f"{what}: in use", "warning", found, f"wait, or: mplab router restore {lab_file} --router {name}")
 
 
-def _shaping(found: Capabilities, what: str) -> Iterator[Finding]:
+def shaping_findings(found: Capabilities, what: str) -> Iterator[Finding]:
+    """Yield what a machine's kernel and tc can shape."""
     problems = list(found.problems())
     for problem in problems:
         yield Finding(f"{what}: shaping", "missing", problem, "see the message")

@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, PROFILES, ProxyFile
 from mplab.lab.handover import HOLDERS, HandedOver
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.proxyfile import LOCAL_ENGINE, PROFILES, ProxyFile
 
 if TYPE_CHECKING:
     from mplab.drivers.proxy.docker import DockerStack

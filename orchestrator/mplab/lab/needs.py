@@ -1,24 +1,20 @@
-"""What a lab file needs of this machine, beside what every lab needs."""
+"""What a lab file needs of this machine, next to what every lab needs."""
 
 from mplab.base import programs
-from mplab.base.programs import ADB, Program
-from mplab.device.android.model import PhoneModel, load_phone
-from mplab.device.system.toolbox import NEEDED as DEVICE_PROGRAMS
-from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
-from mplab.lab.router_vm.image import kernel_release
+from mplab.base.programs import Program
+from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.drivers.transport import DRIVERS
+from mplab.lab.driver import phone_driver
 from mplab.userfiles.labuse import LabUse
-
-DEFAULT_MODEL = "android-13"
-"""Of an emulated phone whose lab file names none."""
 
 
 def programs_of_lab(use: LabUse) -> list[Program]:
-    """The programs that virtual routers and emulated phones are made of, when it has some.
+    """Return the programs that its phone and virtual routers need.
 
     Raises:
         LabNotReadyError: the user-mode kernel is there, but its modules are not.
     """
-    found = [*DEVICE_PROGRAMS, ADB] if use.kind == "emulated" else [ADB] if use.real else []
+    found = list(phone_driver(use.kind).programs(use.settings))
     if not use.virtual_routers():
         return found
     if programs.UML.find() is not None:
@@ -26,24 +22,13 @@ def programs_of_lab(use: LabUse) -> list[Program]:
     return [*found, *programs.OF_VIRTUAL_ROUTER]
 
 
-def phone_model(use: LabUse) -> PhoneModel | None:
-    """What the emulated phone of a lab is; None: it has none."""
-    if use.android is None or use.kind != "emulated":
-        return None
-    return load_phone(use.android.model or DEFAULT_MODEL)
-
-
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
-    if transport == "mptcp" and use.unrooted:
-        return f"phone '{use.phone}' is used without root: {NO_SECOND_SUBFLOW}"
-    model = phone_model(use)
-    if transport != "mptcp" or model is None or model.mptcp_kind == "upstream":
-        return ""
-    has = (
-        "" if model.mptcp_kind == "none" else f", only that of a kernel {model.mptcp}: proxies would not understand it"
-    )
-    return f"phone '{use.phone}' ({model.model}, Android {model.android}) has no Multipath TCP of Linux 5.6{has}"
+    """Return why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
+    driver = phone_driver(use.kind)
+    facts = driver.facts(use.settings)
+    missing = DRIVERS[transport].missing_on_phone(facts)
+    called = driver.called(use.phone, use.settings) if facts.rooted else f"phone '{use.phone}'"
+    return f"{called} {missing}" if missing else ""
 
 
 def describe_image() -> dict[str, str]:

@@ -1,15 +1,13 @@
 """What only one run at a time may use, by the names under which it is locked (`mplab.base.lock`)."""
 
-import zlib
 from collections.abc import Iterator
 
+from mplab.drivers.shaper.owner import shaping_resource
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
 
 VIRTUAL_LAB = "virtual-lab"
 """One of this machine's virtual labs at a time: they would take each other's processors."""
-
-_LONGEST_NAME = 60
 
 
 def phone_resource(name: str, serial: str | None) -> str:
@@ -20,11 +18,6 @@ def phone_resource(name: str, serial: str | None) -> str:
 def containers_resource(project: str, url: str) -> str:
     """The containers of a compose project on an engine."""
     return f"docker {project} at {url}"
-
-
-def shaping_resource(where: str) -> str:
-    """What shapes, by how it is reached; a command line may be longer than a file's name."""
-    return f"shaping {where if len(where) <= _LONGEST_NAME else zlib.crc32(where.encode())}"
 
 
 def resources_of(experiment: Experiment) -> tuple[str, ...]:
@@ -45,21 +38,14 @@ def _of_containers(use: LabUse) -> Iterator[str]:
 
 
 def _of_lab(use: LabUse) -> Iterator[str]:
-    if not use.real or use.file is None or use.android is None:
+    if not use.real or use.file is None or use.settings is None:
         yield VIRTUAL_LAB
         return
-    from mplab.drivers.shaper.places import open_shell  # noqa: PLC0415 - SSH is slow to import
+    yield from use.driver.resources(use.phone, use.settings)
+    from mplab.drivers.shaper.held import open_shell  # noqa: PLC0415 - SSH is slow to import
 
-    settings, places = use.android, use.file.places()
-    yield phone_resource(use.phone, settings.serial)
-    for attachment in settings.attachments().values():
+    places = use.file.places()
+    for attachment in use.settings.attachments().values():
         name = attachment.place(use.phone)
         if name in places:
             yield shaping_resource(open_shell(name, places[name]).where)
-        elif settings.serial is not None:  # the phone itself, by adb
-            yield shaping_resource(adb_where(settings.serial))
-
-
-def adb_where(serial: str) -> str:
-    """How a phone is reached whose root shell is had by adb."""
-    return f"adb {serial}"

@@ -12,7 +12,7 @@ from mplab.base.errors import check_each
 from mplab.base.nodes import Node
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy import Proxy
-from mplab.drivers.proxy.process import ProcessProxy
+from mplab.drivers.proxy.process.proxy import ProcessProxy
 from mplab.drivers.services import RunningServices, Service
 from mplab.lab import topology
 

@@ -15,7 +15,7 @@ from mplab.drivers.transport import transport_named
 from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR
 from mplab.lab.make import make_lab
-from mplab.lab.virtual import SCRATCH
+from mplab.lab.topology import SCRATCH
 from mplab.userfiles.check import Checker
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.link import load_link, read_inline_link
@@ -23,7 +23,7 @@ from mplab.userfiles.yaml import parse_yaml
 
 
 @dataclass(frozen=True)
-class LabSettings:
+class SessionSettings:
     """What a lab is brought up with."""
 
     link: str | Mapping[str, Any]
@@ -47,7 +47,7 @@ class LabSettings:
 class LabSession:
     """A lab with links applied and the agent running, for as long as its context."""
 
-    def __init__(self, settings: LabSettings) -> None:
+    def __init__(self, settings: SessionSettings) -> None:
         self._settings = settings
         self._stack = ExitStack()
         self._facts: dict[str, Any] = {}

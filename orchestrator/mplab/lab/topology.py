@@ -4,6 +4,7 @@ The table of ``docs/design.md`` as data; nothing here touches the system.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from mplab.base.endpoints import Endpoints
@@ -34,6 +35,9 @@ GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
 SPARE_HOSTS: Final = range(3, 11)
 """Last numbers of the addresses that the phone gets, one after the other, from new access points."""
 ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
+
+SCRATCH: Final = Path("/run/mplab")
+"""Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
 
 NODES: Final = ("phone", "air", "router", "proxy", "origin", "peer")
 

@@ -53,16 +53,25 @@ class EndingWatch:
         ending: what the experiment says.
         plan: of the whole run.
         todo: the cells that are to be run now, in order.
+        look: finds out what the run has told after so many blocks; None: nobody can.
+        clock: monotonic, s.
     """
 
     def __init__(
-        self, ending: Ending, plan: Plan, todo: Sequence[CellSpec], look: Callable[[int], Told] | None = None
+        self,
+        ending: Ending,
+        plan: Plan,
+        todo: Sequence[CellSpec],
+        look: Callable[[int], Told] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ending = ending
         self._look = look
         self._todo = list(todo)
         self._begun = datetime.now().astimezone()
-        self._clock = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         self._deadline = ending.deadline(self._begun)
         self._estimate = EstimateTracker(plan.cells, plan.estimate_s)
         self._block = todo[0].block if todo else 0
@@ -98,7 +107,7 @@ class EndingWatch:
         if deadline is None:
             return None
         needed_s = self._estimate.expected_s([spec for spec in self._todo if spec.block == block])
-        now = self._begun + timedelta(seconds=time.monotonic() - self._clock)
+        now = self._begun + timedelta(seconds=self._clock() - self._began)
         if now + timedelta(seconds=needed_s) <= deadline:
             return None
         left_s = max((deadline - now).total_seconds(), 0.0)

@@ -15,17 +15,23 @@ from types import FrameType
 from mplab.base import logs
 from mplab.base.enter import in_lab
 from mplab.base.errors import LabNotReadyError, MplabError
-from mplab.lab.session import LabSession, LabSettings
-from mplab.run.run import Run
+from mplab.base.timelimit import alarm
+from mplab.cell.instruments import Instruments
+from mplab.lab.catalog import catalog
+from mplab.lab.session import LabSession, SessionSettings
+from mplab.run.outside import Outside
+from mplab.run.run import Run, open_lab
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _lab(settings: LabSettings) -> None:
+def _lab(settings: SessionSettings) -> None:
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING:
         signal.signal(number, end)
     with LabSession(settings) as session:
         print(json.dumps({"event": "up", "lab": os.environ["MPLAB_LAB"], **session.describe()}), flush=True)
@@ -41,9 +47,18 @@ def main(argv: list[str]) -> int:
     logs.configure(for_people=False)
     try:
         if verb == "run":
-            Run(Path(argument)).execute()
+            run = Run(
+                Path(argument),
+                Outside.received(),
+                catalog=catalog(),
+                open_lab=open_lab,
+                instruments=Instruments(limit=alarm),
+            )
+            for number in _ENDING:
+                signal.signal(number, run.interrupt)
+            run.execute()
         else:
-            _lab(LabSettings(**json.loads(argument)))
+            _lab(SessionSettings(**json.loads(argument)))
     except MplabError as error:
         # On standard output, which is a pipe: the disk that the logs are on may be full.
         print(json.dumps({"event": "error", "error": str(error)}), flush=True)

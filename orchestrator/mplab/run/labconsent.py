@@ -23,8 +23,8 @@ def outside(lab: LabFile) -> Iterator[str]:
         else:
             yield f"servers.{name} shapes {place.interface} of this host"
     for name, phone in lab.phones.items():
-        if phone.driver == "adb":
-            yield f"phones.{name} is the Android device {phone.serial or 'that is connected'}"
+        if phone.kind is not None and (used := phone.kind.uses(name, phone)):
+            yield used
     if lab.proxy is not None:
         yield f"starts containers with the Docker engine {lab.proxy.engine or 'of this host, or of $DOCKER_HOST'}"
 

@@ -1,7 +1,5 @@
 """The life of a run inside its lab: every cell of the plan that is not complete yet, with retries."""
 
-import signal
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -13,11 +11,12 @@ from typing import Any
 from mplab.base.errors import CellError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.base.files import explained
 from mplab.cell.cell import Cell, CellJob, CellReport
+from mplab.cell.instruments import Instruments
 from mplab.drivers.services import load_service
 from mplab.format.cell import AttemptRecord, CellRecord, Outcome
 from mplab.format.events import EventLog, read_events
 from mplab.format.plan import CellSpec
-from mplab.lab.catalog import android_app, catalog, services_of
+from mplab.lab.catalog import LabCatalog, android_app, services_of
 from mplab.lab.make import make_lab
 from mplab.lab.protocol import Lab
 from mplab.run.ending import ENOUGH, Cut, EndingWatch, Told
@@ -26,9 +25,26 @@ from mplab.run.orders import Orders
 from mplab.run.outside import Outside
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.experiment import Experiment
 
 _MOST_LOSSES = 3
 """Attempts at one cell in a row in which programs of the lab may end."""
+
+
+OpenLab = Callable[[Experiment, RunDirectory], Lab]
+"""Makes the lab of an experiment, which is not up yet; its programs log into the run directory."""
+
+
+def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
+    """Return the lab that the experiment's lab file describes, with the services of its scenarios."""
+    return make_lab(
+        experiment.lab,
+        seed=experiment.seed,
+        congestion_control=experiment.congestion_control,
+        logs=directory.path / "logs",
+        services=[load_service(name) for name in services_of(experiment)],
+        run_id=directory.run_id,
+    )
 
 
 class Run:
@@ -36,25 +52,38 @@ class Run:
 
     Args:
         path: its directory, with manifest and plan in it.
+        outside: answers for hooks and stop rules.
+        catalog: what the names in its experiment stand for.
+        open_lab: makes its lab.
+        instruments: for its cells.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        outside: Outside,
+        *,
+        catalog: LabCatalog,
+        open_lab: OpenLab,
+        instruments: Instruments,
+    ) -> None:
         self._directory = RunDirectory.open(path)
-        self._manifest = self._directory.read_manifest()
-        self._experiment = self._directory.load_experiment(catalog())
-        self._plan = self._manifest.plan
+        self._catalog = catalog
+        self._experiment = self._directory.load_experiment(catalog)
+        self._plan = self._directory.read_manifest().plan
         self._stopping = False
-        self._outside = Outside.received()
+        self._outside = outside
+        self._open_lab = open_lab
+        self._instruments = instruments
+        self._clock = instruments.monotonic
 
     def execute(self) -> None:
         """Run every cell that is not complete.
 
         Raises:
-            InterruptedRunError: SIGINT or SIGTERM; what was complete stays complete.
+            InterruptedRunError: `interrupt` was called; what was complete stays complete.
             MplabError: the lab cannot be brought up, or the disk is full.
         """
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._interrupt)
         with EventLog(self._directory.events_file) as events:
             try:
                 with explained(self._directory.path):
@@ -67,23 +96,15 @@ class Run:
                     events.append("run_interrupted", reason=str(error))
                 raise
 
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """The first signal stops the run; further ones do not disturb the cleaning up."""
+    def interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: the first one stops the run; further ones do not disturb the cleaning up."""
         if not self._stopping:
             self._stopping = True
             raise KeyboardInterrupt
 
     def _execute(self, events: EventLog) -> None:
         todo = self._cells_to_run()
-        logs = self._directory.path / "logs"
-        lab = make_lab(
-            self._experiment.lab,
-            seed=self._experiment.seed,
-            congestion_control=self._experiment.congestion_control,
-            logs=logs,
-            services=[load_service(name) for name in services_of(self._experiment)],
-            run_id=self._directory.run_id,
-        )
+        lab = self._open_lab(self._experiment, self._directory)
         events.append("run_started", cells=len(todo))
         self._tell_what_was_not_told(events)
         cut = None
@@ -108,8 +129,8 @@ class Run:
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
         """Run them in their order; what ended the run before the last one, or None."""
-        watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events))
-        with Orders(events) as orders:
+        watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events), clock=self._clock)
+        with Orders(events, sleep=self._instruments.sleep) as orders:
             for spec in todo:
                 orders.obey()
                 if (cut := watch.before(spec, orders.ends_by)) is not None:
@@ -120,13 +141,13 @@ class Run:
 
     def _look(self, events: EventLog, blocks: int) -> Told:
         """What the run has told so far: looked at between blocks, when nothing is measured that it could disturb."""
-        began = time.monotonic()
+        began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
             told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
             told = Told(enough=False, text=str(error), numbers={})
-        took_s = round(time.monotonic() - began, 3)
+        took_s = round(self._clock() - began, 3)
         events.append("interval_checked", blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s)
         return told
 
@@ -136,7 +157,7 @@ class Run:
 
     def _run_cell(self, lab: Lab, spec: CellSpec, events: EventLog) -> tuple[Outcome, float]:
         """Run a cell, with its retries: its outcome, and how long it took in all, seconds."""
-        began = time.monotonic()
+        began = self._clock()
         attempts: list[AttemptRecord] = self._directory.earlier_attempts(spec.id)
         retries, losses = self._experiment.retries, 0
         restored = self._restore(lab, spec, events)
@@ -150,7 +171,7 @@ class Run:
             if report.outcome == "ok":
                 break
             lost = self._restore(lab, spec, events)
-            if lab.android is not None and (rung := lab.android.recover(reason)):
+            if rung := lab.recover(reason):
                 events.append("phone_recovered", cell=spec.id, attempt=attempt, by=rung)
             if lost:
                 restored += lost
@@ -173,7 +194,7 @@ class Run:
             reasons=report.reasons,
             duration_s=round(report.duration_s, 3),
         )
-        return report.outcome, time.monotonic() - began
+        return report.outcome, self._clock() - began
 
     def _restore(self, lab: Lab, spec: CellSpec, events: EventLog) -> list[str]:
         """Start programs of the lab again that have ended; one sentence for each.
@@ -203,7 +224,7 @@ class Run:
         attempt: int,
     ) -> CellReport:
         name = self._experiment.scenario(spec.scenario).name
-        scenario = catalog().on(self._experiment.lab)[name]
+        scenario = self._catalog.on(self._experiment.lab)[name]
         job = CellJob(
             spec=spec,
             experiment=self._experiment,
@@ -214,8 +235,8 @@ class Run:
             on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),
         )
         if not self._experiment.hooks.of_cells:
-            return Cell(lab, job).run()
-        return self._hooked(job, lambda: Cell(lab, job).run())
+            return Cell(lab, job, self._instruments).run()
+        return self._hooked(job, lambda: Cell(lab, job, self._instruments).run())
 
     def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:
         """An attempt between its hooks; those after it are run however it ends."""
@@ -233,11 +254,11 @@ class Run:
 
     def _hook(self, name: str, job: CellJob, timings: dict[str, float], outcome: str = "") -> str:
         job.on_step(name)
-        began = time.monotonic()
+        began = self._clock()
         try:
             return ask_hook(self._outside, name, cell=job.spec.id, attempt=job.attempt, outcome=outcome)
         finally:
-            timings[name] = round(time.monotonic() - began, 4)
+            timings[name] = round(self._clock() - began, 4)
 
 
 def _record(report: CellReport, attempts: list[AttemptRecord]) -> CellRecord:

@@ -17,6 +17,9 @@ from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.resolve import Catalog, load_experiment
 
+RUNS = Path("runs")
+"""Folder of runs, unless another one is named."""
+
 _PARTIAL = ".partial"
 _ATTEMPTS = "attempts"
 _CELL_ID = "[a-z0-9-]+"

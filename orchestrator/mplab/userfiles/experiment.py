@@ -169,11 +169,17 @@ class TransportUse:
     title: str
     files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
     """Files that it reads: path in a run's folder ``experiment`` → content."""
+    paths: tuple[str, ...] = ()
+    """Interfaces that one connection uses while no path fails; the first one begins it."""
+    sessions: bool = False
+    """Application connections share lasting connections to the proxy, one per interface."""
 
     def record(self) -> Transport:
         """Return it as manifest.json has it."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
-        return Transport(self.label, self.name, options, self.colour, self.marker, self.title)
+        return Transport(
+            self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions
+        )
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,19 @@
 """Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from mplab.base.paths import INTERFACES
-from mplab.base.programs import CHECKOUT
+from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
-from mplab.userfiles.adbfile import ADB_KEYS, AdbPhoneFile
-from mplab.userfiles.appuse import AppOf, UiName
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
 from mplab.userfiles.places import (
     AnyRouterFile,
     InterfaceName,
@@ -27,7 +28,6 @@ from mplab.userfiles.places import (
     VirtualRouterFile,
     interface_of,
 )
-from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.yaml import Document, load_yaml
 
 __all__ = [
@@ -45,24 +45,6 @@ __all__ = [
     "load_lab",
     "read_lab",
 ]
-
-INSIDE = ("virtual", "emulated")
-"""Drivers of phones that are a node of the virtual lab."""
-
-
-def _models() -> list[str]:
-    """The ready phones, without the modules of the device, which import this one."""
-    return sorted(path.stem for path in (CHECKOUT / "orchestrator" / "mplab" / "device" / "phones").glob("*.yaml"))
-
-
-def _parse_model(found: object) -> str:
-    names = _models()
-    if isinstance(found, str) and found in names:
-        return found
-    raise ValueError(unknown("phone", str(found), names))
-
-
-ModelName = Annotated[str, BeforeValidator(_parse_model), WithJsonSchema({"type": "string", "enum": _models()})]
 
 
 class AttachmentFile(BaseModel):
@@ -106,25 +88,22 @@ class AttachmentFile(BaseModel):
         return self.mac or self.ip or ""
 
 
-class PhoneFile(AdbPhoneFile):
+def _parse_driver(found: object) -> object:
+    if found is None or (isinstance(found, str) and found in PHONES):
+        return found
+    raise ValueError(unknown_driver(found))
+
+
+class PhoneFile(BaseModel):
     """One phone."""
 
+    # What all kinds have; each adds its own keys: `PhoneKind.settings`.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    driver: Literal["virtual", "emulated", "adb"] | None = Field(
+    driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
         None,
         description="How runs use it: 'virtual' is the virtual phone, 'emulated' an emulated Android device, by adb, "
         "'adb' one on a cable. Without: shaped by hand.",
-    )
-    model: ModelName | None = Field(
-        None, description="Which phone an emulated one is (mplab lab device list); android-13 when left out."
-    )
-    ui: UiName | None = Field(
-        None,
-        description="What drives the screen of an Android phone; uiautomator2 when left out.",
-    )
-    app_of: AppOf | None = Field(
-        None, description="Scenario → Android app of its app.yaml; the first there when left out."
     )
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
@@ -133,28 +112,36 @@ class PhoneFile(AdbPhoneFile):
     )
 
     @property
-    def inside(self) -> bool:
-        """It is a node of the virtual lab: its packets stay in there."""
-        return self.driver in INSIDE
-
-    @property
-    def android(self) -> bool:
-        """It is reached by adb, and has apps of its own."""
-        return self.driver in ("emulated", "adb")
+    def kind(self) -> PhoneKind | None:
+        """Its kind; None: runs cannot use it. Raises LabNotReadyError when the kind cannot be imported."""
+        return phone_kind(self.driver) if self.driver is not None else None
 
     @property
     def unrooted(self) -> bool:
-        """No root is used on it, although it may be there: apps alone can send their traffic to the agent."""
-        return self.root == "none"
+        """No root is used on it, although it may be there: only apps can send their traffic to the agent."""
+        return False
+
+    @property
+    def chosen_apps(self) -> Mapping[str, str]:
+        """Scenario → app of its ``app.yaml``, where it is not the first one."""
+        return {}
 
     @property
     def shapes_itself(self) -> bool:
-        """A root shell can be had on it: by what `root_shell` says, or, in runs, by adb."""
-        return self.root_shell is not None or (self.driver == "adb" and not self.unrooted)
+        """A root shell can be had on it: by what `root_shell` says, or in runs by its kind."""
+        return self.root_shell is not None or (self.kind is not None and self.kind.own_shell and not self.unrooted)
 
     def attachments(self) -> dict[str, AttachmentFile]:
         """By the phone's interface: ``wlan0``, ``rmnet0``."""
         return {INTERFACES[path]: found for path in INTERFACES if (found := getattr(self, path)) is not None}
+
+
+def _by_driver(found: object) -> object:
+    """Read a phone with the model of its kind; what is wrong with its driver, the model of all phones says."""
+    driver = found.get("driver") if isinstance(found, dict) else None
+    if not isinstance(driver, str) or driver not in PHONES:
+        return found
+    return phone_kind(driver).settings.model_validate(found)
 
 
 class LabFile(BaseModel):
@@ -166,7 +153,9 @@ class LabFile(BaseModel):
     name: Name = Field(description="Of the lab.")
     routers: dict[Name, AnyRouterFile] = Field(default_factory=dict, description="The routers, by name.")
     servers: dict[Name, ServerFile] = Field(default_factory=dict, description="The servers, by name.")
-    phones: dict[Name, PhoneFile] = Field(default_factory=dict, description="The phones, by name.")
+    phones: dict[Name, Annotated[SerializeAsAny[PhoneFile], BeforeValidator(_by_driver)]] = Field(
+        default_factory=dict, description="The phones, by name."
+    )
     proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
 
     def places(self) -> dict[str, PlaceFile]:
@@ -194,7 +183,14 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
     document = load_yaml(path)
     check_kind(document, "lab")
     checker = Checker(document)
-    lab = checker.model(LabFile, document.data)
+    given = document.data.get("phones") if isinstance(document.data, Mapping) else None
+    if isinstance(given, Mapping):
+        phones = {name: _read_phone(name, value, checker) for name, value in given.items()}
+        stubs = {name: {} if isinstance(value, Mapping) else value for name, value in given.items()}
+        lab = checker.model(LabFile, {**document.data, "phones": stubs})
+        lab = lab.model_copy(update={"phones": phones}) if lab is not None and None not in phones.values() else None
+    else:
+        lab = checker.model(LabFile, document.data)
     if lab is not None:
         _check(lab, checker)
     checker.raise_problems()
@@ -202,8 +198,26 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
     return lab, document
 
 
+def _read_phone(name: str, given: object, checker: Checker) -> PhoneFile | None:
+    """Read a phone with the model of its kind, so that messages name that kind's keys; None: it is wrong."""
+    if not isinstance(given, Mapping):
+        return None
+    driver = given.get("driver")
+    if driver is not None and (not isinstance(driver, str) or driver not in PHONES):
+        checker.add(("phones", name, "driver"), unknown_driver(driver))
+        return None
+    model = phone_kind(driver).settings if driver is not None else PhoneFile
+    own = {key: value for key, value in given.items() if key in model.model_fields or not _drivers_with(key)}
+    for key in given.keys() - own.keys():
+        checker.add(("phones", name, key), f"of phones with {drivers_text(_drivers_with(key))} alone")
+    return checker.model(model, own, ("phones", name))
+
+
+def _drivers_with(key: str) -> list[str]:
+    return drivers_that(lambda kind: key in kind.settings.model_fields)
+
+
 def _check(lab: LabFile, checker: Checker) -> None:
-    virtual = [name for name, phone in lab.phones.items() if phone.inside]
     driven = [name for name, phone in lab.phones.items() if phone.driver is not None]
     if not lab.places() and not driven and lab.proxy is None:
         checker.add(
@@ -222,36 +236,11 @@ def _check(lab: LabFile, checker: Checker) -> None:
             checker.add(("phones", name), f"{name!r} is the name of a router or server already")
         if not phone.attachments() and name not in driven:
             checker.add(("phones", name), "no path: 'wifi', 'lte' or both say where it is shaped")
-        if phone.root_shell is not None and name in virtual:
-            checker.add(("phones", name, "root_shell"), "of a real phone: a virtual one has no use for it")
-        _check_keys(name, phone, checker)
-    _check_serials(lab, checker)
+        if phone.kind is not None:
+            if phone.root_shell is not None and not phone.kind.real:
+                checker.add(("phones", name, "root_shell"), "of a real phone: a virtual one has no use for it")
+            phone.kind.check_file(lab, name, checker)
     _check_attachments(lab, checker)
-
-
-def _check_keys(name: str, phone: PhoneFile, checker: Checker) -> None:
-    """What the other drivers have no use for."""
-    for key in ("ui", "app_of"):
-        if getattr(phone, key) and not phone.android:
-            checker.add(("phones", name, key), "of phones with 'driver: emulated' or 'driver: adb' alone")
-    if phone.model is not None and phone.driver != "emulated":
-        checker.add(("phones", name, "model"), "of phones with 'driver: emulated' alone")
-    if phone.driver != "adb":
-        for key in ADB_KEYS if phone.driver != "emulated" else ("serial", "interfaces"):
-            if getattr(phone, key) is not None:
-                checker.add(("phones", name, key), "of phones with 'driver: adb' alone")
-
-
-def _check_serials(lab: LabFile, checker: Checker) -> None:
-    by_adb = {name: phone.serial for name, phone in lab.phones.items() if phone.driver == "adb"}
-    taken: dict[str, str] = {}
-    for name, serial in by_adb.items():
-        if serial is None and len(by_adb) > 1:
-            checker.add(("phones", name), "key 'serial' is missing: there are several phones with 'driver: adb'")
-        elif serial in taken:
-            checker.add(("phones", name, "serial"), f"'{serial}' is that of {taken[serial]} already")
-        elif serial is not None:
-            taken[serial] = name
 
 
 def _check_attachments(lab: LabFile, checker: Checker) -> None:
@@ -262,10 +251,11 @@ def _check_attachments(lab: LabFile, checker: Checker) -> None:
             if attachment is None or not _place_is_there(lab, name, path, attachment, checker):
                 continue
             where = ("phones", name, path)
-            if phone.inside:
+            if phone.kind is not None and not phone.kind.real:
                 _check_virtual(lab, where, attachment, checker)
             elif attachment.router in lab.virtual_routers():
-                text = f"router '{attachment.router}' is a virtual one, which only virtual and emulated phones pass"
+                inside = " and ".join(drivers_that(lambda kind: not kind.real))
+                text = f"router '{attachment.router}' is a virtual one, which only {inside} phones pass"
                 checker.add((*where, "router"), text)
             else:
                 _check_shared(lab, where, attachment, taken, checker)
@@ -314,7 +304,8 @@ def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentF
     elif attachment.server is not None and attachment.server not in lab.servers:
         checker.add((*at, "server"), unknown("server", attachment.server, lab.servers))
     elif attachment.at is not None and not lab.phones[phone].shapes_itself:
-        there = "is used without root" if lab.phones[phone].unrooted else "no 'driver: adb'"
+        by_kind = drivers_text(drivers_that(lambda kind: kind.own_shell))
+        there = "is used without root" if lab.phones[phone].unrooted else f"no {by_kind}"
         text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and {there}"
         checker.add((*at, "at"), text)
     else:

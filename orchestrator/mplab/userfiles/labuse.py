@@ -7,13 +7,14 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
+from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
-from mplab.userfiles.proxyfile import LOCAL_ENGINE, ProxyFile
-from mplab.userfiles.realphone import check_real_lab, real_refusals, unrooted_refusals
+from mplab.userfiles.phone import PhoneKind, phone_kind
 
 VIRTUAL_NAME = "virtual"
 """What an experiment file calls the lab that needs no lab file."""
@@ -41,13 +42,27 @@ class LabUse:
     @property
     def kind(self) -> str:
         """The phone's driver, which makes the lab."""
-        return (self.file.phones[self.phone].driver or "") if self.file is not None else VIRTUAL_NAME
+        return (self.settings.driver or "") if self.settings is not None else VIRTUAL_NAME
 
     @property
-    def android(self) -> PhoneFile | None:
-        """The phone, when it is reached by adb and has apps of its own."""
-        phone = self.file.phones[self.phone] if self.file is not None else None
-        return phone if phone is not None and phone.android else None
+    def driver(self) -> PhoneKind:
+        """The kind of its phone."""
+        return phone_kind(self.kind)
+
+    @property
+    def settings(self) -> PhoneFile | None:
+        """What the file says of the phone; None: there is no file."""
+        return self.file.phones[self.phone] if self.file is not None else None
+
+    @property
+    def android(self) -> bool:
+        """The phone has Android apps of its own."""
+        return self.driver.android
+
+    @property
+    def chosen_apps(self) -> Mapping[str, str]:
+        """Scenario → app of its ``app.yaml``, where the file does not leave it to be the first one."""
+        return self.settings.chosen_apps if self.settings is not None else {}
 
     @property
     def proxy(self) -> ProxyFile | None:
@@ -63,15 +78,15 @@ class LabUse:
     @property
     def unrooted(self) -> bool:
         """The phone is used without root: what it sends can be led to the agent by its apps alone."""
-        return self.android is not None and self.android.unrooted
+        return self.settings is not None and self.settings.unrooted
 
     @property
     def real(self) -> bool:
         """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
-        return self.kind == "adb"
+        return self.driver.real
 
     def _attachments(self) -> dict[str, AttachmentFile]:
-        return self.file.phones[self.phone].attachments() if self.file is not None else {}
+        return self.settings.attachments() if self.settings is not None else {}
 
     def places(self) -> dict[str, str]:
         """The phone's interface → what shapes it beside the link emulator: ``{"wlan0": "router wifi"}``."""
@@ -103,8 +118,8 @@ class LabUse:
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
         """What of a link condition this lab cannot make, each thing once; `shapers` as of `abilities`."""
         shaped = [path for path, interface in INTERFACES.items() if interface in self.places()]
-        more = [*real_refusals(link, self.phone, shaped)] if self.real else []
-        more += unrooted_refusals(link, self.phone) if self.unrooted else []
+        settings = self.settings
+        more = [*self.driver.refusals(link, self.phone, settings, shaped)] if settings is not None else []
         return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
 
     def determinants(self) -> str | dict[str, Any]:
@@ -156,27 +171,14 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
     elif not phone and len(lab.phones) > 1:
         checker.add(("phones",), f"several phones: choose one, --phone {' or --phone '.join(lab.phones)}")
     chosen = phone or next(iter(lab.phones), "")
-    if not checker.lines() and lab.phones[chosen].driver is None:
-        checker.add(("phones", chosen), "no 'driver': a run needs one; allowed: virtual, emulated, adb")
-    elif not checker.lines() and lab.phones[chosen].driver == "adb":
-        check_real_lab(lab, chosen, checker)
-    elif not checker.lines() and lab.proxy is not None and lab.phones[chosen].driver == "emulated":
-        text = f"a run with the emulated phone {chosen} cannot use containers yet: leave it out"
-        checker.add(("proxy",), text)
-    elif not checker.lines() and lab.proxy is not None:
-        _check_wires(lab.proxy, chosen, checker)
+    if not checker.lines():
+        kind = lab.phones[chosen].kind
+        if kind is None:
+            checker.add(("phones", chosen), f"no 'driver': a run needs one; allowed: {', '.join(PHONES)}")
+        else:
+            kind.check_use(lab, chosen, checker)
     checker.raise_problems()
     return LabUse(lab, document.source, chosen)
-
-
-def _check_wires(proxy: ProxyFile, phone: str, checker: Checker) -> None:
-    """Note an engine whose containers no wire of this machine's kernel can end in."""
-    if proxy.engine is not None and not proxy.engine.startswith(LOCAL_ENGINE):
-        text = (
-            f"engine '{proxy.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
-            "which are those of this machine's engine alone: 'unix:///…'; a phone with 'driver: adb' can use any"
-        )
-        checker.add(("proxy", "engine"), text)
 
 
 def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,7 +16,6 @@ from mplab.format.link import LinkCondition
 from mplab.format.names import parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.units import format_duration_s
-from mplab.scenarios.base import Scenario, takes_socks
 from mplab.userfiles.appuse import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
 from mplab.userfiles.check import Checker, raise_lines
@@ -33,40 +32,27 @@ from mplab.userfiles.labels import Names, check_names
 from mplab.userfiles.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
 from mplab.userfiles.layers import merged, parents_of, read_layers
 from mplab.userfiles.link import NoSuchLinkError, load_links, read_inline_link
+from mplab.userfiles.transport import TransportInfo
 from mplab.userfiles.variables import fill, read_given
 from mplab.userfiles.yaml import KeyPath
 
 
-@dataclass(frozen=True)
-class Look:
-    """How figures draw a transport."""
+class ScenarioInfo(Protocol):
+    """What has to be known of a scenario to plan it."""
 
-    title: str
-    colour: str
-    marker: str
+    @property
+    def parameters(self) -> type[BaseModel]:
+        """The model of its parameters; strict."""
 
+    @property
+    def socks(self) -> bool:
+        """Whether what it runs can be told a SOCKS proxy."""
 
-@dataclass(frozen=True)
-class TransportInfo:
-    """A transport that this mplab has."""
+    def time_limit_s(self, parameters: BaseModel, /) -> float:
+        """Return the longest time that a cell's scenario may take, seconds."""
 
-    name: str
-    title: str
-    colour: str
-    marker: str
-    options_model: type[BaseModel] | None = None
-    """Its options, with defaults; strict. None: it has no options."""
-    variant_option: str = ""
-    """The option whose value may follow the name after a colon (``mpflex:minrtt``); "": none may."""
-    variants: Mapping[str, Look] = field(default_factory=dict)
-    """Each value of that option, and how it is drawn."""
-    files: Mapping[str, Path] = field(default_factory=dict)
-    """An option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`."""
-
-    def look(self, options: BaseModel) -> Look:
-        """How it is drawn with `options`."""
-        own = Look(self.title, self.colour, self.marker)
-        return self.variants.get(getattr(options, self.variant_option, ""), own)
+    def estimate_s(self, parameters: BaseModel, /) -> float:
+        """Return the usual time that a cell's scenario takes, seconds."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +60,14 @@ class Catalog:
     """What the names in an experiment file may stand for."""
 
     transports: Mapping[str, TransportInfo]
-    scenarios: Mapping[str, Scenario]
+    scenarios: Mapping[str, ScenarioInfo]
     links_dir: Path
     shapers: Mapping[str, Abilities] = field(default_factory=dict)
     """What makes links, ``linkem`` or ``tc``, and what it can do; nothing is refused for others."""
-    android: Mapping[str, Scenario] = field(default_factory=dict)
+    android: Mapping[str, ScenarioInfo] = field(default_factory=dict)
     """The scenarios that can be done on a phone on adb, as they are done there."""
 
-    def on(self, lab: LabUse) -> Mapping[str, Scenario]:
+    def on(self, lab: LabUse) -> Mapping[str, ScenarioInfo]:
         """The scenarios of a lab, as they are done with its phone."""
         return self.android if lab.android else self.scenarios
 
@@ -220,6 +206,8 @@ class _Resolver:
                 marker=marker,
                 title=look.title if use.label == _default_label(use.name) else f"{look.title} ({use.label})",
                 files=self._files(use, info, options),
+                paths=info.paths,
+                sessions=info.sessions,
             )
             for (use, info, options), look, (colour, marker) in zip(found, looks, styles, strict=True)
         ]
@@ -277,7 +265,7 @@ class _Resolver:
             parameters = self._checker.model(scenario.parameters, use.options, use.options_path, also=("label",))
             if parameters is not None:
                 limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
-                files = app_files(use.name) if lab.android is not None else {}
+                files = app_files(use.name) if lab.android else {}
                 found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s, files)))
         return found
 
@@ -447,7 +435,7 @@ def _missing_internet(lab: LabUse, name: str) -> str:
 
     Only a real phone has real apps: those of an emulated one talk to the lab's own servers.
     """
-    app = chosen_app(name, lab.android.app_of) if lab.real and lab.android is not None else None
+    app = chosen_app(name, lab.chosen_apps) if lab.real and lab.android else None
     if app is None or not app.internet:
         return ""
     internet = lab.proxy.internet if lab.proxy is not None else None
@@ -462,12 +450,12 @@ def _missing_internet(lab: LabUse, name: str) -> str:
     )
 
 
-def _takes_proxy(lab: LabUse, name: str, scenario: Scenario) -> bool:
+def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
     """Whether what a scenario runs, or its app in this lab, can be told a proxy."""
-    app = chosen_app(name, lab.android.app_of if lab.android is not None else None)
-    return takes_socks(scenario) or (app is not None and app.proxy != "")
+    app = chosen_app(name, lab.chosen_apps)
+    return scenario.socks or (app is not None and app.proxy != "")
 
 
-def _taking_proxy(lab: LabUse, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+def _taking_proxy(lab: LabUse, scenarios: Mapping[str, ScenarioInfo]) -> Iterator[str]:
     """The names of those that phones without root can run."""
     return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

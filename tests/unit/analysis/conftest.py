@@ -1,13 +1,28 @@
 """Shared fixtures of the analysis tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mplab.analysis.pipeline import analyze
-from tests.unit.analysis.synthetic import Synthetic
+from tests.foreign import Foreign, installed
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The scenario of synthetic runs is registered in all of these tests."""
+    with toy_scenario(tmp_path_factory.mktemp("toy")):
+        yield
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Iterator[Foreign]:
+    """Where a test installs plug-ins of its own."""
+    with installed(tmp_path / "foreign") as made:
+        yield made
 
 
 @pytest.fixture
@@ -27,7 +42,7 @@ def analyzed(synthetic: Callable[..., Synthetic]) -> Callable[..., Path]:
     def make(**changes: Any) -> Path:
         builder = synthetic(**changes)
         run = builder.build()
-        analyze(run, scenario_folders=builder.scenario_folders)
+        analyze(run)
         return run
 
     return make

@@ -2,11 +2,13 @@
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.foreign import installed
 from tests.unit.analysis.traces import Trace
 
 START = 1_790_000_000.0
@@ -30,7 +32,7 @@ METRICS = (
 )
 
 
-def score(observations, tables):
+def score(observations, tables, folder):
     done = [o for o in observations if o["event"] == "done"]
     values = [Value("time", o["seconds"], {"size": o["size"]}) for o in done]
     values += [Value("goodput", o["bits"] / o["seconds"] / 1e6, {"size": o["size"]}) for o in done]
@@ -65,13 +67,8 @@ class Synthetic:
     """Congestion control of the origin's sockets."""
     manifest_changes: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def scenario_folders(self) -> list[Path]:
-        return [self.root / "ui-scenarios"]
-
     def build(self) -> Path:
         """Write everything; returns the run directory."""
-        write_scenario(self.root / "ui-scenarios", "toy", TOY_SCORES)
         run_id = f"202609{self.day:02}T101500Z-{self.name}-abc123"
         run = self.root / run_id
         run.mkdir(parents=True)
@@ -206,11 +203,12 @@ class Synthetic:
         write_tables(folder / "tables", spec["transport"], rng)
 
 
-def write_scenario(folder: Path, name: str, scores: str) -> None:
-    """A scenario folder with nothing but its scores."""
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / name / "__init__.py").write_text("")
-    (folder / name / "scores.py").write_text(scores)
+@contextmanager
+def toy_scenario(folder: Path) -> Iterator[None]:
+    """Have the scenario of these runs registered, by a distribution in a folder of its own."""
+    with installed(folder) as foreign:
+        foreign.scenario("toy", TOY_SCORES)
+        yield
 
 
 def write_tables(folder: Path, transport: str, rng: random.Random) -> None:

@@ -21,7 +21,8 @@ from mplab.analysis.bundle.write import Options, Written, write_bundle
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.run import read_run
-from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, write_scenario
+from tests.foreign import Foreign
+from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 LOCKS = {"requirements/lock.txt": b"numpy==2.4.0\n", "go.sum": b"h1:\n"}
@@ -35,6 +36,11 @@ def files(root: Path) -> dict[str, bytes]:
 
 def opened(written: Written, folder: Path) -> Bundle:
     return open_bundle(written.path, folder)
+
+
+def unpack(bundle: Written, folder: Path) -> None:
+    folder.mkdir()
+    subprocess.run(["tar", "-xzf", str(bundle.path)], cwd=folder, check=True)
 
 
 @pytest.fixture
@@ -90,7 +96,7 @@ def test_the_report_is_made_again_byte_for_byte(run: Path, tmp_path: Path, table
     found = opened(written, tmp_path / "another place")
     scores = len(list(run.glob("cells/*/scores.json")))
     assert written.left_out == (0 if tables else scores)
-    remade = remake(found, scenario_folders=[tmp_path / "ui-scenarios"])
+    remade = remake(found)
     assert remade.differences == ()
     assert remade.same == len(found.derived)
 
@@ -99,7 +105,7 @@ AGAIN = """
 import sys
 from pathlib import Path
 from mplab.analysis.pipeline import analyze
-analyze(Path(sys.argv[1]), scenario_folders=[Path(sys.argv[2])])
+analyze(Path(sys.argv[1]))
 """
 
 
@@ -120,7 +126,7 @@ def test_a_report_has_nothing_of_host_or_place(synthetic: Callable[..., Syntheti
         "MPLCONFIGDIR": str(taste),
     }
     for place, environment in ((run, {"TZ": "UTC", "POLARS_MAX_THREADS": "5"}), (there, other)):
-        argv = [sys.executable, "-c", AGAIN, str(place), str(tmp_path / "ui-scenarios")]
+        argv = [sys.executable, "-c", AGAIN, str(place)]
         subprocess.run(argv, check=True, env={**os.environ, **environment})
     assert list((run / "report" / "figures").iterdir())
     assert files(run) == files(there)
@@ -135,19 +141,15 @@ def test_tables_without_captures_are_raw_data(run: Path) -> None:
 
 
 def test_what_analysis_says_of_an_error_does_not_tell_where_the_run_lies(
-    synthetic: Callable[..., Synthetic], tmp_path: Path
+    synthetic: Callable[..., Synthetic], foreign: Foreign, tmp_path: Path
 ) -> None:
-    builder = synthetic(repetitions=1, labels=["1 MB"])
-    run = builder.build()
-    scores = TOY_SCORES.replace("score(observations, tables)", "score(observations, tables, folder)")
-    write_scenario(
-        builder.scenario_folders[0], "toy", f'{scores.partition("    done =")[0]}    return (folder / "a.har").open()\n'
-    )
-    analyze(run, scenario_folders=builder.scenario_folders)
+    run = synthetic(repetitions=1, labels=["1 MB"]).build()
+    foreign.scenario("toy", f'{TOY_SCORES.partition("    done =")[0]}    return (folder / "a.har").open()\n')
+    analyze(run)
     problem = json.loads((run / "report" / "summary.json").read_text())["problems"][0]
     assert "FileNotFoundError: [Errno 2] No such file or directory: 'a.har'" in problem["message"]
     found = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
-    assert remake(found, scenario_folders=builder.scenario_folders).differences == ()
+    assert remake(found).differences == ()
 
 
 def test_a_report_that_is_not_of_these_data_is_told(run: Path, tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ def test_a_report_that_is_not_of_these_data_is_told(run: Path, tmp_path: Path) -
     (run / "report" / "data" / "more.csv").write_text("a\n")
     found = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
     now = {"python": "3.11.7", "mplab": "0.2.0", "curl": "9", "commit": "abc"}
-    remade = remake(found, versions=now, scenario_folders=[tmp_path / "ui-scenarios"])
+    remade = remake(found, versions=now)
     told = {one.name: (one.deviation, one.how) for one in remade.differences}
     assert set(told) == {"report/summary.json", "report/index.html", "report/data/cells.csv", "report/data/more.csv"}
     assert told["report/data/cells.csv"] == ("new", "")
@@ -184,7 +186,7 @@ def test_an_incomplete_run_is_bundled_when_asked(answered: Analyzed, tmp_path: P
     assert not target.exists()
     found = opened(write_bundle(run, target, replace(OPTIONS, partial=True)), tmp_path / "out")
     assert found.run.counts["partial"] == 1
-    assert remake(found, scenario_folders=[tmp_path / "ui-scenarios"]).differences == ()
+    assert remake(found).differences == ()
 
 
 def test_a_run_without_a_report_is_refused(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
@@ -229,8 +231,8 @@ def test_unfinished_files_are_left_out(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_bundle_of_an_unpacked_bundle_is_the_same(run: Path, bundle: Written, tmp_path: Path) -> None:
-    subprocess.run(["tar", "-xzf", str(bundle.path)], cwd=tmp_path / "ui-scenarios", check=True)
-    again = write_bundle(tmp_path / "ui-scenarios" / run.name, tmp_path / "again.tar.gz", OPTIONS)
+    unpack(bundle, tmp_path / "out")
+    again = write_bundle(tmp_path / "out" / run.name, tmp_path / "again.tar.gz", OPTIONS)
     assert again.path.read_bytes() == bundle.path.read_bytes()
 
 
@@ -269,8 +271,8 @@ def test_an_author_has_a_name(text: str) -> None:
 
 
 def test_every_broken_file_is_named(run: Path, bundle: Written, tmp_path: Path) -> None:
-    subprocess.run(["tar", "-xzf", str(bundle.path)], cwd=tmp_path / "ui-scenarios", check=True)
-    top = tmp_path / "ui-scenarios" / run.name
+    unpack(bundle, tmp_path / "out")
+    top = tmp_path / "out" / run.name
     (top / "events.jsonl").write_bytes((top / "events.jsonl").read_bytes() + b"\n")
     (top / "report" / "data" / "cells.csv").unlink()
     (top / "report" / "data" / "more.csv").write_text("a\n")
@@ -287,8 +289,8 @@ def test_every_broken_file_is_named(run: Path, bundle: Written, tmp_path: Path) 
 
 
 def test_raw_data_are_not_taken_for_derived(run: Path, bundle: Written, tmp_path: Path) -> None:
-    subprocess.run(["tar", "-xzf", str(bundle.path)], cwd=tmp_path / "ui-scenarios", check=True)
-    top = tmp_path / "ui-scenarios" / run.name
+    unpack(bundle, tmp_path / "out")
+    top = tmp_path / "out" / run.name
     sums = checksums.parse(top / SUMS)
     derived = {**checksums.parse(top / DERIVED_SUMS), "manifest.json": sums["manifest.json"]}
     (top / DERIVED_SUMS).write_bytes(checksums.render(derived))

@@ -20,7 +20,7 @@ def night(tmp_path: Path, no_figures: None) -> Night:
     def make(day: int, **changes: Any) -> Run:
         builder = Synthetic(tmp_path, day=day, labels=["1 MB"], **{"repetitions": 8, **changes})
         run = builder.build()
-        analyze(run, scenario_folders=builder.scenario_folders)
+        analyze(run)
         return read_run(run)
 
     return make

@@ -210,7 +210,7 @@ def real(synthetic: Callable[..., Synthetic], tmp_path: Path) -> Path:
         (cell / "screenshots" / "step-01.xml").write_text("<node/>")
         (cell / "screenshots" / "step-01.png").write_bytes(b"\x89PNG")
         (cell / f"dump-{number}.bin").write_bytes(b"\0\1")
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     return run
 
 
@@ -218,8 +218,7 @@ def test_nothing_of_a_real_network_is_in_a_bundle_and_its_report_is_made_again(
     real: Path, mptrace: Path, no_figures: None, tmp_path: Path
 ) -> None:
     before = checksums.digests(real, [p.relative_to(real).as_posix() for p in real.rglob("*") if p.is_file()])
-    folders = [tmp_path / "ui-scenarios"]
-    options = Options(anonymise=True, scenario_folders=folders)
+    options = Options(anonymise=True)
     written = write_bundle(real, tmp_path / "b.tar.gz", options)
     assert written.omitted == 12
     found = open_bundle(written.path, tmp_path / "out")
@@ -246,7 +245,7 @@ def test_nothing_of_a_real_network_is_in_a_bundle_and_its_report_is_made_again(
     assert client[0] in log, "text says of an address what captures say"
     assert "adb -s serial-1; joined ssid-1" in log
 
-    remade = remake(found, scenario_folders=folders)
+    remade = remake(found)
     assert remade.differences == ()
     assert remade.same == len(found.derived) > 10
     assert before == checksums.digests(real, before), "the run itself is not changed"

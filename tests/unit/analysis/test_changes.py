@@ -123,7 +123,7 @@ def test_a_run_with_changes_has_the_metric_and_its_figure(synthetic: Callable[..
     run = builder.build()
     for folder in (run / "cells").iterdir():
         _add_an_outage(folder)
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     folders = list((run / "cells").iterdir())
     for folder in folders:
         found = {value.metric: value.value for value in read_cell_scores(folder)}

@@ -41,7 +41,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
                 shutil.rmtree(tables)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-                analyze(run, scenario_folders=builder.scenario_folders)
+                analyze(run)
             found.append(read_run(run))
         return found
 
@@ -160,7 +160,7 @@ def test_a_limit_in_a_foreign_unit_is_refused(synthetic: Callable[..., Synthetic
     wrong = {"metric": "time", "at_most": {"value": 2, "unit": "kB"}}
     builder = synthetic(repetitions=1, budgets=[wrong])
     with pytest.raises(BudgetError, match="found '2 kB', allowed: ms, s, min, h"):
-        analyze(builder.build(), scenario_folders=builder.scenario_folders)
+        analyze(builder.build())
 
 
 def test_what_was_asked_otherwise_is_said(nights: Nights) -> None:

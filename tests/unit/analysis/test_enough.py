@@ -35,14 +35,14 @@ def tree(run: Path) -> dict[str, bytes]:
 def test_narrow_intervals_are_enough_and_wide_ones_are_not(synthetic: Make, of: str) -> None:
     builder = synthetic(repetitions=8)
     run = read_run(builder.build())
-    wide = look(run, rule(of=of, within_percent=30), scenario_folders=builder.scenario_folders)
+    wide = look(run, rule(of=of, within_percent=30))
     assert wide.enough
     # Three sizes; two transports against the best single path, or three by themselves.
     assert len(wide.widths) == 3 * (2 if of == DIFFERENCES else 3)
     percents = [one.percent or 0.0 for one in wide.widths]
     assert percents == sorted(percents, reverse=True)
     for within, enough in ((percents[0] * 1.001, True), (percents[0] * 0.999, False)):
-        again = look(run, rule(of=of, within_percent=within), scenario_folders=builder.scenario_folders)
+        again = look(run, rule(of=of, within_percent=within))
         assert again.enough is enough, "the widest one decides"
     assert f"is ± {percents[0]:.3g} % ({wide.widths[0].what}, n = 8), asked was ± 30 %" in wide.text
 
@@ -50,7 +50,7 @@ def test_narrow_intervals_are_enough_and_wide_ones_are_not(synthetic: Make, of: 
 def test_widths_are_those_of_the_paired_differences(synthetic: Make) -> None:
     builder = synthetic(repetitions=8, labels=["1 MB"])
     run = read_run(builder.build())
-    found = look(run, rule(), scenario_folders=builder.scenario_folders)
+    found = look(run, rule())
     values: dict[str, dict[int, float]] = {}
     for cell in run.cells:
         assert cell.directory is not None
@@ -75,22 +75,22 @@ def test_more_blocks_make_narrower_intervals(synthetic: Make, tmp_path: Path) ->
     widest = []
     for blocks in (4, 12, 36):
         builder = Synthetic(tmp_path / str(blocks), repetitions=blocks, labels=["1 MB"])
-        told = look(read_run(builder.build()), rule(), scenario_folders=builder.scenario_folders)
+        told = look(read_run(builder.build()), rule())
         widest.append(told.widths[0].percent or 0.0)
     assert widest[0] > widest[1] > widest[2] > 0
 
 
 def test_what_is_missing_is_not_enough(synthetic: Make) -> None:
     builder = synthetic(repetitions=8, outcome=lambda spec: "failed" if spec["transport"] == "mptcp" else "ok")
-    told = look(read_run(builder.build()), rule(within_percent=100), scenario_folders=builder.scenario_folders)
+    told = look(read_run(builder.build()), rule(within_percent=100))
     assert not told.enough
     assert told.text == "no values of time: files · baseline · mptcp"
     few = synthetic(repetitions=2, name="few")
-    told = look(read_run(few.build()), rule(within_percent=100), scenario_folders=few.scenario_folders)
+    told = look(read_run(few.build()), rule(within_percent=100))
     assert not told.enough
     assert "is no interval yet" in told.text
     nothing = synthetic(repetitions=3, name="nothing", outcome=lambda _: "failed")
-    told = look(read_run(nothing.build()), rule(), scenario_folders=nothing.scenario_folders)
+    told = look(read_run(nothing.build()), rule())
     assert not told.enough
 
 
@@ -108,10 +108,10 @@ def test_equal_values_are_enough_and_zeros_are_no_measure() -> None:
 def test_only_what_the_rule_is_about_is_looked_at(synthetic: Make) -> None:
     builder = synthetic(repetitions=6, links=("baseline", "slow"))
     run = read_run(builder.build())
-    told = look(run, rule(links=("slow",)), scenario_folders=builder.scenario_folders)
+    told = look(run, rule(links=("slow",)))
     assert all(one.what.startswith("files · slow · ") for one in told.widths)
     assert len(told.widths) == 6
-    assert look(run, rule(scenarios=("others",)), scenario_folders=builder.scenario_folders).widths == ()
+    assert look(run, rule(scenarios=("others",))).widths == ()
 
 
 def test_looking_changes_nothing_of_the_report(synthetic: Make, tmp_path: Path) -> None:
@@ -120,18 +120,18 @@ def test_looking_changes_nothing_of_the_report(synthetic: Make, tmp_path: Path) 
     run = builder.build()
     other = tmp_path / "other" / run.name
     shutil.copytree(run, other)
-    first = look(read_run(run), rule(), scenario_folders=builder.scenario_folders)
+    first = look(read_run(run), rule())
     scored = tree(run)
-    assert look(read_run(run), rule(), scenario_folders=builder.scenario_folders) == first
+    assert look(read_run(run), rule()) == first
     assert tree(run) == scored, "what has scores is not scored again"
     for path in (run, other):
-        analyze(path, scenario_folders=builder.scenario_folders)
+        analyze(path)
     assert tree(run) == tree(other)
 
 
 def test_numbers_for_the_events(synthetic: Make) -> None:
     builder = synthetic(repetitions=6, labels=["1 MB"])
-    told = look(read_run(builder.build()), rule(), scenario_folders=builder.scenario_folders)
+    told = look(read_run(builder.build()), rule())
     content = json.loads(json.dumps(told.to_json(), allow_nan=False))
     assert content["enough"] is told.enough
     assert content["widths"][0].keys() == {"what", "n", "low", "high", "percent"}

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 import pytest
 
-from mplab.analysis.figures import draw_all
+from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.plugins import load
 from mplab.analysis.result import Analysis
@@ -39,7 +39,7 @@ RUNS: dict[str, dict[str, Any]] = {
 
 def drawings(builder: Synthetic) -> list[Drawing]:
     run = read_run(builder.build())
-    plugin = load("toy", builder.scenario_folders)
+    plugin = load("toy")
     scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
     groups = tuple(summarise(run, {"files": plugin.metrics}, scores))
     made = list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))

@@ -29,7 +29,7 @@ def build(folder: Path, day: int, *, report: bool = True, **more: Any) -> Path:
     if report:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-            analyze(run, scenario_folders=builder.scenario_folders)
+            analyze(run)
     return run
 
 
@@ -252,7 +252,7 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(folder: Path) -> None
     assert notebook["nbformat"] == 4
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert len(cells) > 3
-    environment = {**os.environ, "MPLAB_RUNS": str(folder), "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    environment = {**os.environ, "MPLAB_RUNS": str(folder), "MPLBACKEND": "agg"}
     command = [sys.executable, "-W", "error", "-c", "\n".join(cells)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """Scores of video from what a player tells."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ SMOOTH = [
 
 
 def values(records: Sequence[Mapping[str, Any]]) -> dict[Any, float]:
-    found = {(value.metric, *value.labels.values()): value.value for value in score(records, {})}
+    found = {(value.metric, *value.labels.values()): value.value for value in score(records, {}, Path())}
     return {key if len(key) > 1 else key[0]: value for key, value in found.items()}
 
 
@@ -157,18 +158,18 @@ def test_clips_are_averaged() -> None:
 
 @pytest.mark.parametrize("missing", ["tapped", "playing", "left"])
 def test_a_clip_that_was_not_watched_gives_no_value(missing: str) -> None:
-    assert score([one for one in SMOOTH if one["event"] != missing], {}) == []
+    assert score([one for one in SMOOTH if one["event"] != missing], {}, Path()) == []
 
 
 def test_other_observations_do_not_matter() -> None:
     traffic = {"t": 1.0, "event": "traffic", "interfaces": {}}
     assert values([traffic, *SMOOTH]) == values(SMOOTH)
-    assert score([traffic], {}) == []
+    assert score([traffic], {}, Path()) == []
 
 
 def test_values_carry_the_labels_of_their_metric() -> None:
     metrics = {metric.name: metric for metric in METRICS}
-    found = score(stalled(), {})
+    found = score(stalled(), {}, Path())
     assert {value.metric for value in found} == set(metrics) - {"look_resolution"}
     for value in found:
         assert tuple(value.labels) == metrics[value.metric].labels

@@ -10,21 +10,15 @@ from mplab.analysis.errors import MetricConflictError
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.plugins import Plugin
-from mplab.analysis.registry import load_registry, register
-from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic, write_scenario
+from mplab.analysis.registry import register
+from tests.foreign import Foreign
+from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic
 
 TIME = Metric("time", "Time", "s", "lower", ("size",), source="RFC 1", limits=(0, 9))
 
 
 def plugin(name: str, *metrics: Metric) -> Plugin:
     return Plugin(name, metrics, lambda _observations, _tables, _folder: [])
-
-
-def test_every_metric_of_every_scenario_has_a_source_and_one_meaning() -> None:
-    found = load_registry()
-    assert {"download_time", "page_load_time", "jitter", "wifi_bytes"} <= set(found)
-    assert [name for name, entry in found.items() if not entry.metric.source] == []
-    assert [name for name, entry in found.items() if not entry.metric.title] == []
 
 
 def test_labels_and_headlines_may_differ() -> None:
@@ -55,11 +49,11 @@ def test_a_name_twice_in_one_scenario_is_refused() -> None:
 
 
 def test_a_run_whose_scenarios_contradict_each_other_is_not_analysed(
-    synthetic: Callable[..., Synthetic],
+    synthetic: Callable[..., Synthetic], foreign: Foreign
 ) -> None:
     scenarios: list[dict[str, Any]] = [{"label": name, "name": name, "parameters": {}} for name in ("toy", "other")]
     builder = synthetic(repetitions=1, scenarios=scenarios, transports=TRANSPORTS[:1])
     run = builder.build()
-    write_scenario(builder.scenario_folders[0], "other", TOY_SCORES.replace('"Mbit/s"', '"kbit/s"'))
+    foreign.scenario("other", TOY_SCORES.replace('"Mbit/s"', '"kbit/s"'))
     with pytest.raises(MetricConflictError, match="metric goodput means different things: unit 'kbit/s' and 'Mbit/s'"):
-        analyze(run, scenario_folders=builder.scenario_folders)
+        analyze(run)

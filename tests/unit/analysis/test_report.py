@@ -70,7 +70,7 @@ def three(tmp_path_factory: pytest.TempPathFactory, told: list[Progress]) -> Pat
     """A whole run of three repetitions, analysed once: for tests that only read it."""
     builder = Synthetic(tmp_path_factory.mktemp("three"), repetitions=3)
     run = builder.build()
-    analyze(run, progress=told.append, scenario_folders=builder.scenario_folders)
+    analyze(run, progress=told.append)
     return run
 
 
@@ -138,7 +138,7 @@ def test_without_tables_there_is_no_section_of_traces(synthetic: Callable[..., S
     run = builder.build()
     for table in run.glob("cells/*/tables/*.parquet"):
         table.unlink()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     assert "#traces" not in (run / "report" / "index.html").read_text()
 
 
@@ -149,7 +149,7 @@ def test_cells_on_an_overloaded_host_are_flagged(synthetic: Callable[..., Synthe
     record = json.loads(file.read_text())
     remark = "the host was overloaded: other programs left 0.7 processors, the scenario needs 1"
     file.write_text(json.dumps({**record, "warnings": [remark], "host": {"overloaded": True, "free_cpus": 0.7}}))
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     text = page_of(run).text
     assert "1 of 3 ok cells measured on an overloaded host, counted all the same" in text
     assert remark in text
@@ -161,7 +161,7 @@ def test_what_was_not_controlled_without_root_is_said_once(synthetic: Callable[.
     for file in run.glob("cells/*/cell.json"):
         phone = {"name": "pixel", "root": "none", "uncontrolled": ["default route", "QUIC"]}
         file.write_text(json.dumps({**json.loads(file.read_text()), "phone": phone}))
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     assert page_of(run).text.count("pixel was used without root. Not controlled: default route; QUIC.") == 1
 
 
@@ -202,12 +202,12 @@ def test_a_run_without_ok_cells_has_a_report(analyzed: Analyzed, outcome: str) -
 def test_again_gives_the_same_bytes(synthetic: Callable[..., Synthetic]) -> None:
     builder = synthetic(repetitions=3, labels=ONE_SIZE, outcome=lambda c: "failed" if c["index"] == 3 else "ok")
     run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     first = tree(run)
     for path in run.rglob("scores.json"):
         path.unlink()
     (run / "report" / "figures" / "of-another-time.svg").write_text("<svg/>")
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     assert tree(run) == first
     assert not [name for name in first if "/." in name]
 
@@ -215,11 +215,11 @@ def test_again_gives_the_same_bytes(synthetic: Callable[..., Synthetic]) -> None
 def test_the_directory_may_be_moved(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
     builder = synthetic(repetitions=1, labels=ONE_SIZE)
     run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     first = tree(run)
     assert str(tmp_path).encode() not in b"".join(first.values())
     moved = run.rename(tmp_path / "moved")
-    analyze(moved, scenario_folders=builder.scenario_folders)
+    analyze(moved)
     assert tree(moved) == first
 
 
@@ -348,7 +348,7 @@ def test_another_congestion_control_than_requested_is_a_warning_and_the_page_is_
     monkeypatch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
     builder = Synthetic(tmp_path, repetitions=1, origin_control="reno")
     run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     warning = "The origin used reno congestion control in 3 ok cells; cubic was requested."
     assert warning in summary_json(run)["warnings"]
     page = Page((run / "report" / "index.html").read_text()).text

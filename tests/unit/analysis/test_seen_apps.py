@@ -1,5 +1,6 @@
 """Scores of apps that tell nothing of themselves (Android): what is not known has no value."""
 
+from pathlib import Path
 from typing import Any
 
 from mplab.analysis import pages, playback, sound, upload
@@ -25,7 +26,7 @@ def test_clip_has_startup_and_stalls_and_no_quality() -> None:
         clip("left", 22.0, media_s=9.0),
         {"t": 22.0, "event": "rebuffering", "visit": 1, "clip": "clip-1", "resolution_s": 0.3},
     ]
-    assert values(playback.score(seen, NOTHING)) == {
+    assert values(playback.score(seen, NOTHING, Path())) == {
         "startup_delay": 2.0,
         "clip_startup_delay": 2.0,
         "rebuffering_count": 1.0,
@@ -41,13 +42,13 @@ def file(number: int, state: str) -> dict[str, Any]:
 
 
 def test_file_that_was_cancelled_is_not_counted_as_lost() -> None:
-    found = values(upload.score([file(1, "done"), file(2, "cancelled")], NOTHING))
+    found = values(upload.score([file(1, "done"), file(2, "cancelled")], NOTHING, Path()))
     assert found == {"upload_time": 8.0, "goodput": 1.0, "look_resolution": 0.25}
 
 
 def test_log_of_the_origin_says_what_came_of_it() -> None:
     arrived = {"event": "arrived", "file": 1, "timeline": [[1.0, 250_000]]}
-    found = values(upload.score([file(1, "cancelled"), arrived], NOTHING))
+    found = values(upload.score([file(1, "cancelled"), arrived], NOTHING, Path()))
     assert found == {"goodput": 0.25, "uploaded_share": 25.0, "look_resolution": 0.25}
 
 

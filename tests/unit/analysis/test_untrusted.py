@@ -16,6 +16,8 @@ from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.columns import RESULT_TABLES
 from mplab.analysis.compare import compare
 from mplab.analysis.errors import AnalysisError, NotARunError, TablesError
+from mplab.analysis.figures.kinds import RunFigure
+from mplab.analysis.figures.style import Drawing
 from mplab.analysis.files import csv_text, inside, parse_json
 from mplab.analysis.frames import Results, load
 from mplab.analysis.index import NAME, query, update
@@ -42,7 +44,7 @@ def changed(path: Path, keys: tuple[str | int, ...], value: object) -> None:
 def analysed(synthetic: Builder, no_figures: None) -> Path:
     builder = synthetic(repetitions=2, labels=["1 MB"])
     run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     return run
 
 
@@ -82,7 +84,7 @@ def test_texts_steer_no_terminal_and_break_no_figure(synthetic: Builder) -> None
     run = builder.build()
     for keys in (("title",), ("notes",), ("transports", 0, "title"), ("links", 0, "title")):
         changed(run / "manifest.json", ("experiment", *keys), f"a{ESCAPES}b")
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     figures = list((run / "report").rglob("*.svg"))
     assert figures
     for figure in figures:
@@ -131,7 +133,7 @@ def test_a_damaged_cell_of_any_kind_is_partial(analysed: Path) -> None:
 def test_one_damaged_run_does_not_spoil_a_folder(synthetic: Builder, no_figures: None, value: object) -> None:
     for day in (1, 2, 3):
         builder = synthetic(day=day, repetitions=2, labels=["1 MB"])
-        analyze(builder.build(), scenario_folders=builder.scenario_folders)
+        analyze(builder.build())
     folder = builder.root
     bad, good, new = sorted(path.parent for path in folder.glob("*/manifest.json"))
     scores = next(bad.glob("cells/*/scores.json"))
@@ -155,20 +157,20 @@ def test_an_observation_of_any_size_is_analysed(synthetic: Builder, seconds: obj
     run = builder.build()
     lines = next(run.glob("cells/*/scenario.jsonl"))
     lines.write_text(json.dumps({"t": 1, "event": "done", "size": "1 MB", "seconds": seconds, "bits": 8e6}) + "\n")
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     assert len(summary_json(run)["problems"]) == 1
 
 
 def test_a_figure_that_cannot_be_drawn_is_a_problem_of_the_report(
     synthetic: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: object) -> Iterator[object]:
+    def fail(_: object) -> Iterator[Drawing]:
         raise ValueError("no axis is that long")
 
-    monkeypatch.setattr("mplab.analysis.figures.cdf.draw", fail)
+    monkeypatch.setattr("mplab.analysis.figures.report.cdf.FIGURE", RunFigure(order=20, title="", draw=fail))
     builder = synthetic(repetitions=1, labels=["1 MB"])
     run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    analyze(run)
     assert summary_json(run)["problems"] == [
         {"cell": "report", "message": "figure cdf cannot be drawn: ValueError: no axis is that long"}
     ]
@@ -184,7 +186,7 @@ def test_the_report_replaces_nothing_elsewhere(synthetic: Builder, tmp_path: Pat
     (run / "report").mkdir()
     (run / "report" / "figures").symlink_to(elsewhere)
     with pytest.raises(NotARunError, match=r"report/figures is a link to a folder; a run has none"):
-        analyze(run, scenario_folders=builder.scenario_folders)
+        analyze(run)
     assert (elsewhere / "thesis.tex").exists()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mplab.analysis.pipeline import analyze
 from mplab.base.errors import InputError, MplabError
 from mplab.cli.main import app
 from mplab.run import host
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 RUN = "20260922T101500Z-demo-abc123"
 
@@ -24,17 +25,17 @@ def mplab(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with one analysed run, whose scenario is found by everybody; the working folder is empty."""
     folder, here = tmp_path / "runs", tmp_path / "here"
     folder.mkdir()
     here.mkdir()
     builder = Synthetic(folder, repetitions=2, labels=["1 MB"])
     monkeypatch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-    monkeypatch.setattr("mplab.analysis.plugins.default_folders", lambda: tuple(builder.scenario_folders))
     monkeypatch.chdir(here)
-    analyze(builder.build())
-    return folder
+    with toy_scenario(tmp_path / "toy"):
+        analyze(builder.build())
+        yield folder
 
 
 @pytest.fixture

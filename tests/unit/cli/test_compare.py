@@ -11,12 +11,12 @@ from typer.testing import CliRunner, Result
 
 from mplab.analysis.pipeline import analyze
 from mplab.base.errors import GateError, InputError
-from mplab.cli.budgets import broken_budgets, budget_cases
 from mplab.cli.main import app
 from mplab.lab.catalog import catalog
+from mplab.run.concluding import summary_of
 from mplab.run.junit import junit_xml
 from mplab.userfiles.resolve import load_experiment
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 NIGHTS = 5
 BUDGETS: list[dict[str, Any]] = [
@@ -33,12 +33,12 @@ def mplab(*arguments: str) -> Result:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs; in the last one Multipath TCP is slower."""
     folder = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, toy_scenario(tmp_path_factory.mktemp("toy")):
         patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
         for day in range(1, NIGHTS + 1):
             slower = {"mptcp": 1.4} if day == NIGHTS else {}
             builder = Synthetic(folder, day=day, slower=slower, labels=["1 MB"], repetitions=5, budgets=BUDGETS)
-            analyze(builder.build(), scenario_folders=builder.scenario_folders)
+            analyze(builder.build())
     return folder
 
 
@@ -60,9 +60,9 @@ def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:
 
 def test_runs_without_a_common_series_end_with_the_gates_exit_code(runs: Path, tmp_path: Path) -> None:
     other = Synthetic(tmp_path, name="other", links=["renamed"], repetitions=2)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, toy_scenario(tmp_path / "toy"):
         patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-        analyze(other_run := other.build(), scenario_folders=other.scenario_folders)
+        analyze(other_run := other.build())
     baseline = next(runs.glob("20260904*"))
     junit = tmp_path / "compare.xml"
     shown = mplab("compare", str(baseline), str(other_run), "--junit", str(junit))
@@ -131,12 +131,13 @@ def test_the_trend_of_an_unknown_experiment_is_refused(runs: Path) -> None:
 
 def test_broken_budgets_of_a_run_are_told(runs: Path) -> None:
     good, bad = sorted(runs.glob("*-demo-*"))[-2:]
-    assert broken_budgets(good) == []
-    (text,) = broken_budgets(bad)
+    assert summary_of(good).broken_budgets == ()
+    summary = summary_of(bad)
+    (text,) = summary.broken_budgets
     assert text.startswith("files · mptcp · baseline · time · 1 MB: median 1.")
     events = [json.loads(line) for line in (bad / "events.jsonl").read_text().splitlines()]
     events[0]["cells"] = []
-    root = ET.fromstring(junit_xml(bad.name, events, budget_cases(bad)))  # noqa: S314 - our own
+    root = ET.fromstring(junit_xml(bad.name, events, summary.limits))  # noqa: S314 - our own
     (case,) = root.iter("testcase")
     assert (case.get("classname"), root.get("failures")) == ("budget", "1")
 

@@ -9,14 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.cli import reproduce, run
+from mplab.cli import reproduce
 from mplab.cli.main import app
-from mplab.cli.plan import plan_of
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog
-from mplab.run import host
+from mplab.run import host, ready
 from mplab.run.labconsent import check_lab, outside, remember_lab
+from mplab.run.planning import plan_of
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.lab import load_lab
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
@@ -115,7 +115,7 @@ def reached(*_: object) -> None:
 def test_resume_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = their_run(tmp_path)
     before = sorted(path.name for path in directory.path.iterdir())
-    monkeypatch.setattr(run, "check_ready_for", reached)
+    monkeypatch.setattr(ready, "check_ready_for", reached)
     refused = CliRunner().invoke(app, ["resume", str(directory.path)])
     assert isinstance(refused.exception, InputError)
     assert "root_shell runs on this host: sh -c" in str(refused.exception)
@@ -126,12 +126,12 @@ def test_resume_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkeypat
 
 def test_reproduce_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = their_run(tmp_path)
-    monkeypatch.setattr(reproduce, "check_ready_for", reached)
+    monkeypatch.setattr(ready, "check_ready_for", reached)
 
     bundle: Any = SimpleNamespace(
         archive=Path("theirs.tar.gz"), run=SimpleNamespace(directory=directory.path, counts={"ok": 1})
     )
     with pytest.raises(InputError, match=r"theirs.tar.gz: lab.yaml: .*--allow-lab"):
-        reproduce._planned(bundle, "", "", allow_hooks=False, allow_lab=False)
+        reproduce._planned(bundle, "", "", tmp_path, allow_hooks=False, allow_lab=False)
     with pytest.raises(ReachedError):
-        reproduce._planned(bundle, "", "", allow_hooks=False, allow_lab=True)
+        reproduce._planned(bundle, "", "", tmp_path, allow_hooks=False, allow_lab=True)

@@ -2,16 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from mplab.base.errors import InputError
 from mplab.base.programs import MPFLEX
-from mplab.cli.options import load
-from mplab.cli.plan import plan_of
-from mplab.cli.run import _check_unchanged, begin, changed_files, experiment_as_in
-from mplab.drivers.transport.registry import INFOS, make_transport
+from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.lab.catalog import catalog
+from mplab.run.beginning import begin
+from mplab.run.planning import PlannedRun, load, plan_of
+from mplab.run.resuming import changed_files, check_unchanged, experiment_as_in
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.appuse import app_files
 from mplab.userfiles.experiment import Experiment
@@ -38,7 +39,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The rule file of the experiment."""
     folder = tmp_path / "policies"
     folder.mkdir()
-    monkeypatch.setitem(INFOS["mpflex"].files, "policy", folder)
+    monkeypatch.setitem(cast(dict[str, Path], DRIVERS["mpflex"].files), "policy", folder)
     (folder / "rules.yaml").write_text(POLICY)
     return folder / "rules.yaml"
 
@@ -78,7 +79,7 @@ def test_the_content_of_a_policy_is_part_of_the_hashes_of_its_cells(policy: Path
 @pytest.mark.parametrize("edit", ["changed", "removed"])
 def test_a_run_goes_on_with_the_policy_that_it_began_with(policy: Path, file: Path, tmp_path: Path, edit: str) -> None:
     experiment = load(file)
-    directory = begin(experiment, plan_of(experiment), tmp_path / "runs")
+    directory = begin(PlannedRun(experiment, plan_of(experiment), tmp_path / "runs"))
     assert (directory.kept_dir / "policies" / "rules.yaml").read_text() == POLICY
     if edit == "changed":
         policy.write_text(OTHER)
@@ -86,16 +87,16 @@ def test_a_run_goes_on_with_the_policy_that_it_began_with(policy: Path, file: Pa
         policy.unlink()
     resumed = directory.load_experiment(catalog())
     assert in_force(resumed) == POLICY
-    _check_unchanged(directory, resumed)
+    check_unchanged(directory, resumed)
     reproduced = load(directory.experiment_file)
     assert in_force(reproduced) == POLICY
-    again = begin(reproduced, plan_of(reproduced), tmp_path / "again")
+    again = begin(PlannedRun(reproduced, plan_of(reproduced), tmp_path / "again"))
     assert (again.kept_dir / "policies" / "rules.yaml").read_text() == POLICY
 
 
 def test_a_run_of_an_mplab_that_hashed_no_files_can_be_resumed(policy: Path, file: Path, tmp_path: Path) -> None:
     experiment = load(file)
-    directory = begin(experiment, plan_of(experiment.without_files()), tmp_path / "runs")
+    directory = begin(PlannedRun(experiment, plan_of(experiment.without_files()), tmp_path / "runs"))
     manifest = json.loads(directory.manifest_file.read_text())
     del manifest["experiment"]["files"]
     directory.manifest_file.write_text(json.dumps(manifest))
@@ -103,19 +104,19 @@ def test_a_run_of_an_mplab_that_hashed_no_files_can_be_resumed(policy: Path, fil
     policy.write_text(OTHER)
     directory = RunDirectory.open(directory.path)
     resumed = directory.load_experiment(catalog())
-    _check_unchanged(directory, resumed)
+    check_unchanged(directory, resumed)
     assert in_force(resumed) == OTHER, "there is no other one"
     assert experiment_as_in(directory.read_manifest(), resumed).files == {}
 
 
 def test_a_file_that_is_not_kept_and_has_changed_is_named(policy: Path, file: Path, tmp_path: Path) -> None:
     experiment = load(file)
-    directory = begin(experiment, plan_of(experiment), tmp_path / "runs")
+    directory = begin(PlannedRun(experiment, plan_of(experiment), tmp_path / "runs"))
     (directory.kept_dir / "policies" / "rules.yaml").write_text(OTHER)
     changed = directory.load_experiment(catalog())
     assert changed_files(directory.read_manifest(), changed) == ["policies/rules.yaml"]
     with pytest.raises(InputError, match=r"policies/rules\.yaml changed since the run began: its cells"):
-        _check_unchanged(directory, changed)
+        check_unchanged(directory, changed)
     assert policy.read_text() == POLICY
 
 

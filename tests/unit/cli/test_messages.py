@@ -7,7 +7,7 @@ import pytest
 
 from mplab.analysis.pipeline import analyze
 from mplab.cli.main import main
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 Failed = Callable[..., tuple[int, str]]
 
@@ -42,9 +42,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An analysed run."""
     builder = Synthetic(tmp_path_factory.mktemp("runs"), repetitions=2)
     made = builder.build()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, toy_scenario(tmp_path_factory.mktemp("toy")):
         patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-        analyze(made, scenario_folders=builder.scenario_folders)
+        analyze(made)
     return made
 
 
@@ -112,9 +112,9 @@ def test_a_file_that_cannot_be_written_ends_with_1(failed: Failed, run: Path, ar
     other = run.parent / "20260923T101500Z-demo-abc123"
     if not other.exists():
         builder = Synthetic(run.parent, repetitions=2, day=23)
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, toy_scenario(run.parent.parent / "toy"):
             patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-            analyze(builder.build(), scenario_folders=builder.scenario_folders)
+            analyze(builder.build())
     names = {"RUN": str(run), "RUNS": str(run.parent), "OTHER": str(other)}
     code, text = failed(*(names.get(word, word) for word in arguments))
     assert code == 1

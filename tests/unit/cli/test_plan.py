@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mplab.cli.main import app
-from mplab.drivers.transport.registry import NAMES
+from mplab.drivers.transport import names
 from mplab.lab.catalog import scenario_names
 
 
@@ -15,9 +15,9 @@ from mplab.lab.catalog import scenario_names
 def test_every_scenario_plans_with_its_defaults_over_every_transport(scenario: str, tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(
-        f"mplab: 1\nname: x\ntransports: [{', '.join(NAMES)}]\nlinks: [baseline]\nscenarios:\n  - {scenario}\n"
+        f"mplab: 1\nname: x\ntransports: [{', '.join(names())}]\nlinks: [baseline]\nscenarios:\n  - {scenario}\n"
     )
     result = CliRunner().invoke(app, ["plan", str(file), "--json"])
     assert result.exit_code == 0, result.exception
     plan = json.loads(result.stdout)["plan"]
-    assert len(plan["cells"]) + len(plan["skipped"]) == len(NAMES)
+    assert len(plan["cells"]) + len(plan["skipped"]) == len(names())

@@ -9,14 +9,15 @@ from mplab.analysis.pipeline import analyze
 from mplab.base.programs import CHROMIUM
 from mplab.cli.main import main
 from mplab.cli.pdf import write_pdf
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 
 @pytest.mark.skipif(CHROMIUM.find() is None, reason="no Chromium, which prints reports")
 def test_a_report_is_printed_whole(tmp_path: Path) -> None:
     builder, target = Synthetic(tmp_path, repetitions=2), tmp_path / "report.pdf"
     run = builder.build()
-    analyze(run, scenario_folders=builder.scenario_folders)
+    with toy_scenario(tmp_path / "toy"):
+        analyze(run)
     write_pdf(run / "report" / "index.html", target)
     content = target.read_bytes()
     assert content.startswith(b"%PDF-")

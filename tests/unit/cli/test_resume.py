@@ -13,18 +13,20 @@ from typer.testing import CliRunner, Result
 
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.lock import resource_lock
-from mplab.cli import run as module
 from mplab.cli.main import app
-from mplab.cli.options import load
-from mplab.cli.plan import plan_of
-from mplab.cli.run import begin
 from mplab.format.cell import CellRecord
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import GitRecord
 from mplab.format.plan import CellSpec
 from mplab.lab.resources import VIRTUAL_LAB
+from mplab.run import concluding, hosting, ready, resuming
+from mplab.run.beginning import begin
+from mplab.run.executing import RunResult
+from mplab.run.planning import plan
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
+from mplab.run.watch import SILENT, Watch
+from mplab.userfiles.experiment import Experiment
 
 EXPERIMENT = """\
 mplab: 1
@@ -47,13 +49,12 @@ def experiment(tmp_path: Path) -> Path:
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of runs, on a machine that has everything; its locks are the test's own."""
     monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
-    monkeypatch.setattr(module, "check_ready_for", lambda _experiment: None)
+    monkeypatch.setattr(ready, "check_ready_for", lambda _experiment: None)
     return tmp_path / "runs"
 
 
 def begun(experiment: Path, runs: Path) -> RunDirectory:
-    made = load(experiment)
-    return begin(made, plan_of(made), runs)
+    return begin(plan(experiment, runs=runs))
 
 
 def finish(directory: RunDirectory, outcome: str = "ok", *, cells: int = 2, ended: bool = True) -> None:
@@ -106,9 +107,7 @@ def test_what_is_missing_after_the_cells_of_a_complete_run_is_made(
     finish(directory)
     directory.junit_file.unlink()
     analysed: list[Path] = []
-    monkeypatch.setattr(module, "analyze_with_progress", analysed.append)
-    monkeypatch.setattr(module, "budget_cases", lambda _path: [])
-    monkeypatch.setattr(module, "broken_budgets", lambda _path: [])
+    monkeypatch.setattr(concluding, "analyze", lambda path, _progress: analysed.append(path))
     events = directory.events_file.read_bytes()
     assert mplab("resume", directory.path, "--quiet").exit_code == 0
     assert directory.junit_file.is_file()
@@ -140,23 +139,22 @@ def test_a_run_that_does_not_get_its_lab_leaves_no_directory(experiment: Path, r
 def test_the_lab_is_free_again_when_the_cells_have_been_run(
     experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_cells(directory: RunDirectory, locks: ExitStack, *, quiet: bool) -> RunProgress:
+    def run_cells(directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: Watch) -> RunProgress:
         with locks:
-            assert quiet
+            assert experiment.name == "tiny"
+            assert watch is not SILENT
             finish(directory)
             for name in (VIRTUAL_LAB, directory.lock_name):
                 with pytest.raises(LabNotReadyError), resource_lock(name):
                     pass
         return RunProgress.from_events(read_events(directory.events_file))
 
-    def analyse(_path: Path) -> None:
+    def analyse(*_: object) -> None:
         with resource_lock(VIRTUAL_LAB):
             pass
 
-    monkeypatch.setattr(module, "run_cells", run_cells)
-    monkeypatch.setattr(module, "analyze_with_progress", analyse)
-    monkeypatch.setattr(module, "budget_cases", lambda _path: [])
-    monkeypatch.setattr(module, "broken_budgets", lambda _path: [])
+    monkeypatch.setattr(hosting, "run_cells", run_cells)
+    monkeypatch.setattr(concluding, "analyze", analyse)
     assert mplab("run", experiment, "--runs", runs, "--quiet").exit_code == 0
 
 
@@ -190,7 +188,12 @@ def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
     assert "mplab resume" in mplab("status", directory.path).stdout
 
     executed: list[RunDirectory] = []
-    monkeypatch.setattr(module, "_execute", lambda directory, _locks, **_options: executed.append(directory))
+
+    def finished(directory: RunDirectory, *_arguments: object, **_options: object) -> RunResult:
+        executed.append(directory)
+        return RunResult(directory.path, RunProgress(), None)
+
+    monkeypatch.setattr(resuming, "finish", finished)
     done = mplab("resume", directory.path)
     assert done.exit_code == 0, done.exception
     assert f"{damaged}/cell.json: not a CellRecord of format 1" in done.stderr
@@ -225,7 +228,7 @@ def test_a_run_that_cannot_be_written_into_is_one_error_of_the_analysis(
     def read_only(path: Path, **_options: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path / ".scores.json.1"))
 
-    monkeypatch.setattr("mplab.analysis.pipeline.analyze", read_only)
+    monkeypatch.setattr(concluding, "analyze_run", read_only)
     done = mplab("analyze", directory.path)
     assert isinstance(done.exception, MplabError)
     assert re.search(r"scores\.json\.1: Read-only file system: the analysis writes", str(done.exception))
@@ -236,7 +239,7 @@ def test_resume_says_when_the_checkout_is_another_one(
 ) -> None:
     directory = begun(experiment, runs)
     monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
-    monkeypatch.setattr(module, "_execute", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(resuming, "finish", lambda *_, **_options: RunResult(directory.path, RunProgress(), None))
     done = mplab("resume", directory.path)
     assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr
     (resumed,) = (event for event in read_events(directory.events_file) if event["event"] == "run_resumed")

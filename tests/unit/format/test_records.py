@@ -48,7 +48,8 @@ def test_a_recorded_link_condition_is_the_same_condition(name: str) -> None:
 def test_a_recorded_experiment_is_the_same_experiment(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(
-        "mplab: 1\nname: x\nrepetitions: 9\ntransports: [sptcp-wifi, mptcp]\nlinks: [baseline]\nscenarios: [download, web]\n"
+        "mplab: 1\nname: x\nrepetitions: 9\ntransports: [sptcp-wifi, mptcp]\nlinks: [baseline]\n"
+        "scenarios: [download, web]\n"
         'max: 1 h\nuntil: "06:00"\nstop: {failures: 3, interval: {metric: goodput, within: 5 %}}\n'
         "hooks: {before_run: [logger x], timeout: 5 s}\nexclude: [{transport: mptcp, scenario: web}]\n"
         "budgets: {goodput: {at_least: 1 Mbit/s}}\n"

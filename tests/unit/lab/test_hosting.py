@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.lab.handover import VARIABLE, HandedOver
 from mplab.lab.hosting import hosted, prepared, profiles_of
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
-from mplab.userfiles.proxyfile import ProxyFile
 
 
 def lab(folder: Path, engine: str = "") -> LabUse:

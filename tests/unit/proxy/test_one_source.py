@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from mplab.base.endpoints import MPFLEX_PLAIN_PORT, PROBE_PORT
+from mplab.base.endpoints import PORTS as LISTENERS
+from mplab.base.endpoints import PROBE_PORT
 from mplab.base.installed import THIS_MACHINE, Installed
 from mplab.base.programs import CHECKOUT, MPFLEX, SERVICES_DIR, Program
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
 from mplab.drivers.proxy.docker.layout import CODE, PRIVATE, InImages, place_of_content, volume_folders
 from mplab.drivers.proxy.docker.render import CONTROL, PORTS, Nowhere
+from mplab.drivers.proxy.docker.settings import PROFILES
 from mplab.drivers.services import RunningServices, load_service, service_names
-from mplab.userfiles.proxyfile import PROFILES
 
 COMPOSE: Mapping[str, Any] = YAML(typ="safe").load(FILE)
 SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]
@@ -178,7 +179,7 @@ def test_containers_are_hardened() -> None:
 
 def test_ports_are_those_that_the_proxy_listens_at_on_loopback() -> None:
     published = SERVICES["proxy-net"]["ports"]
-    there = {*map(str, PORTS.values()), str(MPFLEX_PLAIN_PORT), f"{PROBE_PORT}/udp"}
+    there = {*map(str, PORTS.values()), str(LISTENERS["mpflex_plain"]), f"{PROBE_PORT}/udp"}
     assert {port.rpartition(":")[2] for port in published} == there
     assert SERVICES["probe"]["command"] == ["probe-server", "--listen", f"0.0.0.0:{PROBE_PORT}"]
     defaults = {re.sub(r"\$\{\w+:-([^}]*)\}.*", r"\1", port) for port in published}

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from mplab.base.errors import InputError
+from mplab.base.machine import CommandResult
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import Program
-from mplab.drivers.phone import CommandResult
-from mplab.scenarios.base import Context
+from mplab.scenarios.base import AnyScenario, Context
 from mplab.scenarios.base.protocol import Tools
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import parse_yaml
@@ -131,6 +132,11 @@ class Cell:
             app_proxy=app_proxy,
             service=(facts or {}).__getitem__,
         )
+
+    def run(self, scenario: AnyScenario, parameters: BaseModel) -> None:
+        """The whole life of a scenario in this cell."""
+        with scenario.open(self.context, parameters) as session:
+            session.run()
 
     def _open(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Any]:
         assert not switches

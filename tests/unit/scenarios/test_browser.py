@@ -163,7 +163,7 @@ def test_phone_and_peer_leave_what_they_saw_in_folders_of_their_own(wrapper: Wra
     cell: Any = Cell.__new__(Cell)
     cell._lab, cell._apps = SimpleNamespace(open_ui=opener), OpenApps()
     cell._job = SimpleNamespace(
-        directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=SimpleNamespace()
+        directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=SimpleNamespace(browser="chromium")
     )
     for node, folder in (("phone", "screenshots"), ("peer", "screenshots-peer")):
         with (

@@ -4,14 +4,15 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 
 from mplab.base.errors import StepError
+from mplab.base.machine import CommandResult
 from mplab.drivers.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
-from mplab.drivers.phone import CommandResult
 from mplab.format.sites import APP_HOSTS, FILE_HOST
 
 
@@ -52,9 +53,7 @@ def test_observations(download: SimpleNamespace, make_cell: Callable[..., Any]) 
         }
     )
     cell = make_cell(reply=good_reply)
-    scenario.prepare(cell.context, parameters)
-    scenario.run(cell.context, parameters)
-    scenario.clean_up(cell.context, parameters)
+    cell.run(scenario, parameters)
     single, bundle = cell.observations
     assert (single["event"], single["size"], single["bytes"], single["verified"]) == ("download", "1 kB", 1000, True)
     assert bundle["bundle"] == "3 × 1 kB, 2 at a time"
@@ -82,7 +81,7 @@ def test_a_download_that_went_wrong(
     scenario = download.scenario.SCENARIO
     cell = make_cell(reply=lambda _argv: CommandResult(0, stdout, stderr))
     with pytest.raises(StepError, match=f"^{re.escape(message)}$"):
-        scenario.run(cell.context, scenario.parameters.model_validate({"sizes": ["1 kB"]}))
+        cell.run(scenario, scenario.parameters.model_validate({"sizes": ["1 kB"]}))
     assert cell.observations == []
 
 
@@ -92,7 +91,7 @@ def test_a_bundle_with_a_lost_flow(download: SimpleNamespace, make_cell: Callabl
     answer = CommandResult(0, "1.0\n2.0\n", report(1000, "http://dl.lab/1000?flow=2"))
     cell = make_cell(reply=lambda _argv: answer)
     with pytest.raises(StepError, match="bundle of 2 × 1 kB, 1 at a time: 1 flows have a result"):
-        scenario.run(cell.context, parameters)
+        cell.run(scenario, parameters)
 
 
 def test_curl_reports_are_found_behind_other_text(download: SimpleNamespace) -> None:
@@ -111,7 +110,7 @@ def test_flows_may_come_one_after_the_other_at_a_pace(download: SimpleNamespace,
         {"sizes": [], "bundles": [{"flows": 6, "size": "1 kB", "every": "5 s"}], "server": "messages"}
     )
     cell = make_cell(reply=good_reply)
-    scenario.run(cell.context, parameters)
+    cell.run(scenario, parameters)
     (command,) = cell.context.phone.commands
     assert command[command.index("--rate") + 1] == "720/h"
     assert "--parallel" not in command
@@ -186,7 +185,9 @@ def test_scores(download: SimpleNamespace) -> None:
         },
         {"t": 2, "event": "something else"},
     ]
-    values = {(value.metric, *value.labels.values()): value.value for value in download.scores.score(observations, {})}
+    values = {
+        (value.metric, *value.labels.values()): value.value for value in download.scores.score(observations, {}, Path())
+    }
     assert values == pytest.approx(
         {
             ("download_time", "1 MB"): 2.0,
@@ -204,7 +205,7 @@ def test_scores(download: SimpleNamespace) -> None:
 def test_values_carry_the_labels_of_their_metric(download: SimpleNamespace) -> None:
     metrics = {metric.name: metric for metric in download.scores.METRICS}
     observation = {"event": "download", "size": "1 kB", **json.loads(report(1000).split(" ", 1)[1])}
-    for value in download.scores.score([observation], {}):
+    for value in download.scores.score([observation], {}, Path()):
         assert tuple(value.labels) == metrics[value.metric].labels
 
 
@@ -214,12 +215,12 @@ def test_without_a_redirection_curl_is_told_the_proxy(download: SimpleNamespace,
     parameters = scenario.parameters.model_validate(given)
     for proxy, way in (("127.0.0.1:1080", ["", "--socks5-hostname", "127.0.0.1:1080"]), ("", ["*"])):
         cell = make_cell(reply=good_reply, app_proxy=proxy)
-        scenario.run(cell.context, parameters)
+        cell.run(scenario, parameters)
         assert len(cell.context.phone.commands) == 2
         for argv in cell.context.phone.commands:
             after = argv.index("--noproxy") + 1
             assert argv[after : after + len(way)] == way
             assert ("--socks5-hostname" in argv) == bool(proxy)
-        scored = {value.metric for value in download.scores.score(cell.observations, {})}
+        scored = {value.metric for value in download.scores.score(cell.observations, {}, Path())}
         assert ("dns_time" in scored) is not bool(proxy), "a proxy looks names up itself"
         assert {"download_time", "time_to_first_byte", "flow_time"} <= scored

@@ -82,11 +82,7 @@ class AppUi:
 def visit(facebook: SimpleNamespace, cell: Any, **given: Any) -> None:
     scenario = facebook.scenario.SCENARIO
     parameters = scenario.parameters.model_validate({"think": "0 s", "photo": "2 kB", "rounds": 2, **given})
-    scenario.prepare(cell.context, parameters)
-    try:
-        scenario.run(cell.context, parameters)
-    finally:
-        scenario.clean_up(cell.context, parameters)
+    cell.run(scenario, parameters)
 
 
 def test_rounds(facebook: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
@@ -154,7 +150,7 @@ def test_what_does_not_fit_into_the_time_is_told(facebook: SimpleNamespace, make
     assert [item.get("action") for item in cell.observations[1:]] == ["refresh", "status", "photo"]
     assert cell.observations[-1]["event"] == "unfinished"
     assert cell.observations[-1]["waited_s"] > 0
-    done = {value.metric: value.value for value in facebook.scores.score(cell.observations, {})}
+    done = {value.metric: value.value for value in facebook.scores.score(cell.observations, {}, Path())}
     assert done["actions_done"] == 20
 
 
@@ -200,7 +196,7 @@ def observations(slower: float = 1.0, done: int = 2) -> list[dict[str, Any]]:
 
 
 def scores(facebook: SimpleNamespace, found: list[dict[str, Any]]) -> dict[tuple[str, ...], float]:
-    return {(value.metric, *value.labels.values()): value.value for value in facebook.scores.score(found, {})}
+    return {(value.metric, *value.labels.values()): value.value for value in facebook.scores.score(found, {}, Path())}
 
 
 def test_scores(facebook: SimpleNamespace) -> None:
@@ -226,7 +222,7 @@ def test_worse_is_scored_worse(facebook: SimpleNamespace) -> None:
 
 def test_values_carry_the_labels_of_their_metric(facebook: SimpleNamespace) -> None:
     metrics = {metric.name: metric for metric in facebook.scores.METRICS}
-    values = facebook.scores.score(observations(), {})
+    values = facebook.scores.score(observations(), {}, Path())
     assert {value.metric for value in values} == metrics.keys() - {"look_resolution"}
     assert all(tuple(value.labels) == metrics[value.metric].labels for value in values)
 

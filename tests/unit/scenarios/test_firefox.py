@@ -10,7 +10,6 @@ import pytest
 from mplab.analysis.plugins import load
 from mplab.base.errors import StepError
 from mplab.lab.catalog import load_scenario
-from mplab.scenarios.base import browser_of
 from tests.unit.scenarios.test_web import PAGE as OBJECTS
 from tests.unit.scenarios.test_web import PlaybackUi
 
@@ -64,11 +63,7 @@ def visit(make_cell: Callable[..., Any], events: list[dict[str, Any]], *, reused
             event["params"]["response"]["connectionReused"] = event["params"]["requestId"] in reused
     scenario, cell = load_scenario("firefox"), make_cell(ui=PlaybackUi(events))
     parameters = scenario.parameters.model_validate({"sites": ["wiki"], "think": "0 s"})
-    scenario.prepare(cell.context, parameters)
-    try:
-        scenario.run(cell.context, parameters)
-    finally:
-        scenario.clean_up(cell.context, parameters)
+    cell.run(scenario, parameters)
     return cell
 
 
@@ -106,7 +101,7 @@ def test_a_load_that_does_not_count(
 def test_twelve_sites_in_firefox() -> None:
     scenario = load_scenario("firefox")
     assert len(scenario.parameters().sites) == 12  # type: ignore[attr-defined]
-    assert browser_of(scenario) == "firefox"
+    assert scenario.browser == "firefox"
     assert scenario.time_limit_s(scenario.parameters()) < 240
 
 

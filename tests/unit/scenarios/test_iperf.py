@@ -9,7 +9,7 @@ import pytest
 
 from mplab.analysis.plugins import load
 from mplab.base.errors import StepError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.lab.catalog import load_scenario
 
 
@@ -32,7 +32,7 @@ def observe(make_cell: Callable[..., Any], answer: CommandResult, **given: Any) 
     cell = make_cell(reply=lambda _argv: answer)
     facts: Mapping[str, str] = {"host": "iperf.lab", "port": "5201"}
     object.__setattr__(cell.context, "service", lambda _name: facts)
-    scenario.run(cell.context, scenario.parameters.model_validate({"pause": "0 s", **given}))
+    cell.run(scenario, scenario.parameters.model_validate({"pause": "0 s", **given}))
     return cell, cell.context.phone.commands
 
 
@@ -54,7 +54,7 @@ def test_a_busy_server_is_asked_again(make_cell: Callable[..., Any]) -> None:
     cell = make_cell(reply=lambda _argv: next(answers, CommandResult(0, json.dumps(result()), "")))
     facts: Mapping[str, str] = {"host": "iperf.lab", "port": "5201"}
     object.__setattr__(cell.context, "service", lambda _name: facts)
-    scenario.run(cell.context, scenario.parameters.model_validate({"directions": ("down",)}))
+    cell.run(scenario, scenario.parameters.model_validate({"directions": ("down",)}))
     assert len(cell.context.phone.commands) == 3
     assert [item["received_bps"] for item in cell.observations] == [5e6]
 

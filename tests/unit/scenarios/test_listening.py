@@ -128,11 +128,7 @@ def play(make_cell: Callable[..., Any], name: str, player: dict[str, Any], peak:
         cell.context, open_ui=open_ui, open_sound=lambda: opened(card), service=lambda _: service.facts(context)
     )
     parameters = scenario.parameters.model_validate({"listen": "1 s"})
-    scenario.prepare(cell.context, parameters)
-    try:
-        scenario.run(cell.context, parameters)
-    finally:
-        scenario.clean_up(cell.context, parameters)
+    cell.run(scenario, parameters)
     return cell, ui
 
 
@@ -176,6 +172,6 @@ def test_no_sound_is_a_failure_with_what_the_app_says(
 
 
 def load_service_module() -> Any:
-    from mplab.services.icecast import service  # type: ignore[import-not-found]  # noqa: PLC0415
+    from mplab.services.icecast import service  # noqa: PLC0415
 
     return service

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -40,8 +41,8 @@ def test_the_example(
     assert problems(scenario, "patience: 3 s") == []
     assert "unknown key 'sites'" in problems(scenario, "sites: wiki")[0]
     cell = make_cell(ui=HeadingUi())
-    scenario.run(cell.context, scenario.parameters(site="search"))
-    values = scores.score(cell.observations, {})
+    cell.run(scenario, scenario.parameters(site="search"))
+    values = scores.score(cell.observations, {}, Path())
     assert [(value.metric, dict(value.labels)) for value in values] == [("heading_time", {"site": "search"})]
     assert {metric.name for metric in scores.METRICS} == {"heading_time"}
     assert "manual_scenario" not in sys.modules

@@ -3,6 +3,7 @@
 import importlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,7 +50,7 @@ def message(kind: str = "text", delay_s: float | None = 0.1) -> dict[str, Any]:
 
 
 def values(messenger: SimpleNamespace, *observations: dict[str, Any]) -> dict[tuple[str, str], float]:
-    found = messenger.scores.score(observations, {})
+    found = messenger.scores.score(observations, {}, Path())
     return {(value.metric, value.labels.get("kind", "")): value.value for value in found}
 
 
@@ -104,7 +105,7 @@ def test_metrics_are_declared_as_they_are_scored(messenger: SimpleNamespace) -> 
     declared = {metric.name: metric for metric in messenger.scores.METRICS}
     everything = [message(), {"event": "signed_in", "duration_s": 1.0}]
     everything += [{"event": "traffic", "interfaces": {"wlan0": {"bytes_up": 1, "bytes_down": 1}}}]
-    for value in messenger.scores.score(everything, {}):
+    for value in messenger.scores.score(everything, {}, Path()):
         assert tuple(value.labels) == declared[value.metric].labels
     assert {name for name, metric in declared.items() if metric.headline} == {"delivery_delay", "undelivered"}
 

@@ -10,6 +10,7 @@ import pytest
 
 from mplab.analysis.plugins import load
 from mplab.base.plugins import SCENARIOS
+from mplab.base.programs import CHECKOUT
 from mplab.lab.catalog import catalog, load_scenario, scenario_names
 from mplab.userfiles.resolve import load_experiment
 
@@ -40,8 +41,9 @@ def rows(text: str, first: str) -> Iterator[list[str]]:
 
 
 def test_the_list_has_every_scenario() -> None:
-    listed = re.findall(r"^\| \[`([\w-]+)`\]\(([\w-]+)/README\.md\) \|", readme("."), re.MULTILINE)
-    assert listed == [(name, name) for name in scenario_names()]
+    text = (CHECKOUT / "ui-scenarios" / "README.md").read_text()
+    listed = re.findall(r"^\| \[`([\w-]+)`\]\(mplab/scenarios/(\w+)/README\.md\) \|", text, re.MULTILINE)
+    assert listed == [(name, name.replace("-", "_")) for name in scenario_names()]
 
 
 @each_scenario

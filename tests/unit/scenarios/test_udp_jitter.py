@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mplab.base.errors import CheckError, StepError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.drivers.transport.redirect import nft_rules
 from mplab.format.sites import ECHO_ADDRESS, ECHO_HOST, ECHO_PORT
 
@@ -73,7 +74,7 @@ def test_datagrams_go_by_the_agent_where_it_takes_them(
 ) -> None:
     scenario = udp_jitter.scenario.SCENARIO
     cell = make_cell(reply=reply(result()), socks=socks)
-    scenario.run(cell.context, scenario.parameters.model_validate({"period": "20 ms", "duration": "5 s"}))
+    cell.run(scenario, scenario.parameters.model_validate({"period": "20 ms", "duration": "5 s"}))
     assert cell.context.phone.commands[1] == [
         *("/bin/mpflex", "udp-jitter", "--json", "--target", "10.65.0.7:7007"),
         *("--size", "100", "--period", "20000us", "--seconds", "5", *behind),
@@ -101,7 +102,7 @@ def test_what_is_no_measurement_is_no_number(
     cell = make_cell(reply=answer)
     error = CheckError if message.startswith("too busy") else StepError
     with pytest.raises(error, match=message):
-        scenario.run(cell.context, scenario.parameters())
+        cell.run(scenario, scenario.parameters())
     assert cell.observations == []
 
 
@@ -119,7 +120,8 @@ def test_scores(udp_jitter: SimpleNamespace) -> None:
         {"t": 2, "event": "something else"},
     ]
     values = {
-        (value.metric, *value.labels.values()): value.value for value in udp_jitter.scores.score(observations, {})
+        (value.metric, *value.labels.values()): value.value
+        for value in udp_jitter.scores.score(observations, {}, Path())
     }
     assert len(values) == 2 * (7 + 4) + 4 + 1 + 2
     assert values["jitter", "up"] == 1.25
@@ -135,7 +137,7 @@ def test_scores(udp_jitter: SimpleNamespace) -> None:
 def test_values_carry_the_labels_of_their_metric(udp_jitter: SimpleNamespace) -> None:
     metrics = {metric.name: metric for metric in udp_jitter.scores.METRICS}
     observation = {"event": "datagrams", **json.loads(result())}
-    for value in udp_jitter.scores.score([observation], {}):
+    for value in udp_jitter.scores.score([observation], {}, Path()):
         assert tuple(value.labels) == metrics[value.metric].labels
 
 

@@ -82,13 +82,10 @@ class StoreUi:
 
 def visit(scenario: Any, cell: Any, log: Callable[[], str] = lambda: "", **given: Any) -> None:
     parameters = scenario.parameters.model_validate({"think": "0 s", "size": "100 kB", **given})
-    scenario.prepare(cell.context, parameters)
-    try:
-        scenario.run(cell.context, parameters)
+    with scenario.open(cell.context, parameters) as session:
+        session.run()
         (cell.context.cell_dir / "logs").mkdir(exist_ok=True)
         (cell.context.cell_dir / "logs" / "upload.log").write_text(log())
-    finally:
-        scenario.clean_up(cell.context, parameters)
 
 
 def test_dropbox_sends_blocks(dropbox: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
@@ -201,7 +198,7 @@ def test_arrivals_of_one_file_in_blocks() -> None:
 
 def scores(folder: SimpleNamespace, observations: list[dict[str, Any]], tables: Any = None) -> dict[str, float]:
     empty = {name: pl.DataFrame(schema=SCHEMAS[name]) for name in ("connections", "throughput")}
-    values = folder.scores.score(observations, tables or empty)
+    values = folder.scores.score(observations, tables or empty, Path())
     assert len({value.metric for value in values}) == len(values), "one file, one value"
     return {value.metric: value.value for value in values}
 
@@ -230,7 +227,7 @@ def test_a_second_file_that_was_cut(drive: SimpleNamespace) -> None:
     cut = {**upload(4.0), "file": 2, "state": "cancelled", "blocks": []}
     arrived = {"event": "arrived", "file": 2, "timeline": [[1.0, 100_000], [2.0, 600_000]]}
     tables = windows((0, "tcp", 0.0, 1.0, 1, 250))
-    values = [(value.metric, value.value) for value in drive.scores.score([upload(2.0), cut, arrived], tables)]
+    values = [(value.metric, value.value) for value in drive.scores.score([upload(2.0), cut, arrived], tables, Path())]
     expected = [("upload_time", 2.0), ("goodput", 4.0), ("goodput", 1.2), ("uploaded_share", 80.0)]
     assert values == [(name, pytest.approx(value)) for name, value in expected]
 
@@ -291,7 +288,7 @@ def test_a_rest_between_blocks_spoils_one_window_alone() -> None:
 
 def test_values_carry_the_labels_of_their_metric(dropbox: SimpleNamespace) -> None:
     tables = windows((0, "tcp", 0.0, 1.0, 1_000_000, 250))
-    values = dropbox.scores.score([upload(2.0)], tables)
+    values = dropbox.scores.score([upload(2.0)], tables, Path())
     metrics = {metric.name: metric for metric in dropbox.scores.METRICS}
     assert {value.metric for value in values} == metrics.keys() - {"look_resolution"}
     assert all(tuple(value.labels) == metrics[value.metric].labels for value in values)

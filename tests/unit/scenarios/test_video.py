@@ -68,14 +68,9 @@ def play(make_cell: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Call
     def run(scenario: Any, ui: PlayingUi, **given: Any) -> Any:
         cell = make_cell(ui=ui)
         cell.clock = clock
-        context = dataclasses.replace(cell.context, service=lambda name: FACTS if name == "dash" else {})
-        parameters = scenario.parameters.model_validate(given)
-        scenario.prepare(context, parameters)
-        try:
-            scenario.run(context, parameters)
-        finally:
-            scenario.clean_up(context, parameters)
-            run.cell = cell  # type: ignore[attr-defined]
+        cell.context = dataclasses.replace(cell.context, service=lambda name: FACTS if name == "dash" else {})
+        run.cell = cell  # type: ignore[attr-defined]
+        cell.run(scenario, scenario.parameters.model_validate(given))
         return cell
 
     return run
@@ -128,10 +123,6 @@ def test_a_clip_that_does_not_begin(scenario: Any, play: Callable[..., Any]) -> 
 def test_a_player_that_tells_nothing(scenario: Any, play: Callable[..., Any]) -> None:
     with pytest.raises(StepError, match="clip-1: the player tells of no segment"):
         play(scenario, PlayingUi(told=[TOLD[0]]))
-
-
-def test_cleaning_up_after_nothing(scenario: Any, make_cell: Callable[..., Any]) -> None:
-    scenario.clean_up(make_cell().context, scenario.parameters())
 
 
 def test_time_limits(scenario: Any) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,11 +62,7 @@ def _no_node(web: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def visit(web: SimpleNamespace, cell: Any, given: Any) -> None:
     scenario = web.scenario.SCENARIO
-    scenario.prepare(cell.context, given)
-    try:
-        scenario.run(cell.context, given)
-    finally:
-        scenario.clean_up(cell.context, given)
+    cell.run(scenario, given)
 
 
 def test_a_page(web: SimpleNamespace, make_cell: Callable[..., Any], make_events: Callable[..., Any]) -> None:
@@ -236,7 +233,9 @@ def test_scores(web: SimpleNamespace) -> None:
         observation("wiki", 2, 2.0, None),
         observation("search", 1, 0.5, None),
     ]
-    values = {(value.metric, *value.labels.values()): value.value for value in web.scores.score(observations, {})}
+    values = {
+        (value.metric, *value.labels.values()): value.value for value in web.scores.score(observations, {}, Path())
+    }
     assert values["page_load_time", "wiki"] == pytest.approx(1.5)
     assert values["page_load_time_mean",] == pytest.approx(1.0)
     assert values["largest_contentful_paint", "wiki"] == pytest.approx(0.5)
@@ -245,9 +244,9 @@ def test_scores(web: SimpleNamespace) -> None:
 
 def test_values_carry_the_labels_of_their_metric(web: SimpleNamespace) -> None:
     metrics = {metric.name: metric for metric in web.scores.METRICS}
-    for value in web.scores.score([observation("wiki", 1, 1.0, 0.5)], {}):
+    for value in web.scores.score([observation("wiki", 1, 1.0, 0.5)], {}, Path()):
         assert tuple(value.labels) == metrics[value.metric].labels
 
 
 def test_nothing_observed_gives_no_score(web: SimpleNamespace) -> None:
-    assert web.scores.score([], {}) == []
+    assert web.scores.score([], {}, Path()) == []

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.machine import CommandResult
 from mplab.base.programs import CURL, NGINX
 from mplab.drivers.origin.certificates import LabAuthority
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.services import ServiceContext, load_service
 
 NAMESPACE = {"mpd": "urn:mpeg:dash:schema:mpd:2011"}

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import DeviceError
+from mplab.base.machine import CommandResult
 from mplab.base.nodes import NodeProcess
 from mplab.base.ports import free_port
 from mplab.drivers.origin.certificates import LabAuthority
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.services import RunningServices, load_service, registry
 
 turn = load_service("turn")

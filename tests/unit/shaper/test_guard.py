@@ -68,7 +68,7 @@ def test_without_room_for_notes_nobody_is_said_to_hold_it(tmp_path: Path) -> Non
         shell.connect()
         while "fill" not in shell.script(f"ls {notes}").stdout:
             pass
-        hold = Hold("router wifi", shell, f"{notes}/mplab", dead_man_s=60, watches_itself=False)
+        hold = Hold("router wifi", shell, f"{notes}/mplab", "run@host:1:1", dead_man_s=60, watches_itself=False)
         for _ in range(2):
             with pytest.raises(LabNotReadyError) as refused:
                 hold.take()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.kernel import DEVICE
 from mplab.drivers.shaper.tc.shell import CommandShell, PlaceError
@@ -32,7 +34,8 @@ def shell() -> Iterator[CommandShell]:
 
 
 def hold_on(shell: CommandShell, folder: Path, name: str, run_id: str) -> Hold:
-    return Hold(name, shell, str(folder / name.replace(" ", "-")), dead_man_s=600, watches_itself=False, run_id=run_id)
+    notes, owner = str(folder / name.replace(" ", "-")), Owner(UndoStack(), run_id).token()
+    return Hold(name, shell, notes, owner, dead_man_s=600, watches_itself=False)
 
 
 def devices(shell: CommandShell) -> str:

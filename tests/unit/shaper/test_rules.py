@@ -1,5 +1,9 @@
 """From a link condition to traffic control, and back from what `tc` prints."""
 
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
 from mplab.base.errors import LabNotReadyError
@@ -16,8 +20,10 @@ from mplab.drivers.shaper.tc.rules import (
     netem_options,
     queue_options,
 )
+from mplab.format.direction import Direction, Discipline, GilbertElliott, Queue
+from mplab.format.trace import Trace
 
-LTE = {"rate_kbps": 9185.0, "delay_ms": 35.0, "jitter_ms": 0.0, "loss_percent": 0.0, "queue": {"bytes": 150_000}}
+LTE = Direction(rate_kbps=9185.0, delay_ms=35.0)
 
 
 def test_one_direction() -> None:
@@ -33,52 +39,51 @@ def test_one_direction() -> None:
 @pytest.mark.parametrize(
     ("direction", "options"),
     [
-        ({}, "limit 1000 rate 10gbit"),
-        ({"loss_percent": 0.5}, "limit 1000 loss 0.5% rate 10gbit"),
-        ({"delay_ms": 9.5, "jitter_ms": 2.0}, "limit 1000 delay 9500us 2000us rate 10gbit"),
+        (Direction(), "limit 1000 rate 10gbit"),
+        (Direction(loss=0.5), "limit 1000 loss 0.5% rate 10gbit"),
+        (Direction(delay_ms=9.5, jitter_ms=2.0), "limit 1000 delay 9500us 2000us rate 10gbit"),
         (
-            {"delay_ms": 9.0, "jitter_ms": 2.0, "jitter_distribution": "pareto"},
+            Direction(delay_ms=9.0, jitter_ms=2.0, distribution="pareto"),
             "limit 1000 delay 9000us 2000us distribution pareto rate 10gbit",
         ),
         (
-            {"loss_model": {"p_percent": 1.0, "r_percent": 20.0, "bad_loss_percent": 90.0}},
+            Direction(loss=GilbertElliott(p_percent=1.0, r_percent=20.0, bad_loss_percent=90.0)),
             "limit 1000 loss gemodel 1% 20% 90% 0% rate 10gbit",
         ),
         (
-            {"delay_ms": 9.0, "reorder_percent": 3.0, "duplicate_percent": 1.0},
+            Direction(delay_ms=9.0, reorder_percent=3.0, duplicate_percent=1.0),
             "limit 1000 delay 9000us duplicate 1% reorder 3% rate 10gbit",
         ),
     ],
 )
-def test_netem(direction: dict[str, object], options: str) -> None:
-    direction = {"rate_kbps": 1000.0, **direction}
-    assert netem_options(direction) == options
+def test_netem(direction: Direction, options: str) -> None:
+    assert netem_options(replace(direction, rate_kbps=1000.0)) == options
 
 
-def test_queues_are_as_the_link_says_or_of_one_bandwidth_delay_product_in_packets() -> None:
-    assert queue_options({"queue": {"packets": 77}}) == "pfifo limit 77"
-    # 9185 kbit/s × 70 ms = 80.4 kB: 54 full packets; the old system's limit counted bytes (80369)
-    assert queue_options({"rate_kbps": 9185, "delay_ms": 35}) == "pfifo limit 54"
-    assert queue_options({"rate_kbps": 100, "delay_ms": 1}) == "pfifo limit 10"
-    codel = {"bytes": 150_000, "discipline": "codel", "target_ms": 13}
-    assert queue_options({"queue": codel}) == "codel limit 100 target 13000us interval 100000us"
-    assert queue_options({"queue": {"packets": 9, "discipline": "cake"}}) == "cake unlimited memlimit 18432"
-    with pytest.raises(LabNotReadyError, match="'red': traffic control has drop-tail, codel, fq_codel, cake"):
-        queue_options({"queue": {"packets": 9, "discipline": "red"}})
+def test_queues_are_as_the_link_says() -> None:
+    assert queue_options(Queue("packets", 77)) == "pfifo limit 77"
+    assert queue_options(Queue()) == "bfifo limit 150000"
+    assert queue_options(Queue(discipline="codel", target_ms=13)) == "codel limit 100 target 13000us interval 100000us"
+    assert queue_options(Queue("packets", 9, "cake")) == "cake unlimited memlimit 18432"
+
+
+def test_every_queue_discipline_of_a_link_file_has_a_qdisc() -> None:
+    kinds = {name: queue_options(Queue("packets", 9, name)).split()[0] for name in get_args(Discipline)}
+    assert kinds == {"drop-tail": "pfifo", "codel": "codel", "fq_codel": "fq_codel", "cake": "cake"}
 
 
 def test_more_may_be_under_way_than_the_product() -> None:
-    assert in_flight_packets({"rate_kbps": 1000, "delay_ms": 10}) == 1000
-    assert in_flight_packets({"rate_kbps": 100_000, "delay_ms": 150}) == 4 * 1250
+    assert in_flight_packets(Direction(rate_kbps=1000, delay_ms=10)) == 1000
+    assert in_flight_packets(Direction(rate_kbps=100_000, delay_ms=150)) == 4 * 1250
 
 
 def test_a_change_keeps_what_waits_where_it_can() -> None:
-    assert [line.split()[:2] for line in change_lines("x", LTE, {**LTE, "rate_kbps": 100})] == [
+    assert [line.split()[:2] for line in change_lines("x", LTE, replace(LTE, rate_kbps=100))] == [
         ["class", "change"], ["qdisc", "change"], ["qdisc", "change"],
     ]  # fmt: skip
-    other_queue = {**LTE, "queue": {"packets": 10}}
+    other_queue = replace(LTE, queue=Queue("packets", 10))
     assert [line.split()[1] for line in change_lines("x", LTE, other_queue)] == ["change", "change", "del", "add"]
-    normal = {**LTE, "jitter_ms": 1, "jitter_distribution": "normal"}
+    normal = replace(LTE, jitter_ms=1, distribution="normal")
     assert [line.split()[1] for line in change_lines("x", normal, LTE)] == ["change", "del", "add", "add"]
 
 
@@ -99,13 +104,11 @@ def test_filters() -> None:
 @pytest.mark.parametrize(
     ("direction", "message"),
     [
-        ({"trace": "/x"}, "a packet-delivery trace cannot be replayed"),
-        ({"jitter_distribution": "cauchy"}, "netem has uniform, normal"),
-        ({"reorder_percent": 1}, "only where there is a delay"),
-        ({"colour": 1}, "does not know colour"),
+        (Direction(trace=Trace(Path("/x"))), "a packet-delivery trace cannot be replayed"),
+        (Direction(reorder_percent=1), "only where there is a delay"),
     ],
 )
-def test_what_traffic_control_cannot_do(direction: dict[str, object], message: str) -> None:
+def test_what_traffic_control_cannot_do(direction: Direction, message: str) -> None:
     with pytest.raises(LabNotReadyError, match=message):
         check_possible(direction, "here")
 
@@ -179,11 +182,7 @@ def test_capabilities_and_what_to_install() -> None:
     with pytest.raises(LabNotReadyError, match="r: no cake: install kmod-sched-cake"):
         found.require("r", "cake")
     assert next(parse_capabilities("tc=\n").problems()).startswith("no tc of iproute2")
-    needs: list[dict[str, object]] = [
-        {"jitter_ms": 1, "jitter_distribution": "normal"},
-        {"queue": {"packets": 1, "discipline": "codel"}},
-        LTE,
-    ]
+    needs = [Direction(jitter_ms=1, distribution="normal"), Direction(queue=Queue("packets", 1, "codel")), LTE]
     assert wanted_for(needs) == ["codel", "normal"]
 
 
@@ -211,7 +210,7 @@ def test_what_one_call_of_tc_has_tried() -> None:
 
 
 def test_a_seed_goes_with_netem_and_is_read_back() -> None:
-    assert netem_options({"loss_percent": 1.0}, 4_000_000_007) == "limit 1000 loss 1% rate 10gbit seed 4000000007"
+    assert netem_options(Direction(loss=1.0), 4_000_000_007) == "limit 1000 loss 1% rate 10gbit seed 4000000007"
     assert " seed 7" in change_lines("x", LTE, LTE, 7)[1]
     printed = SHOWN.replace("rate 10Gbit", "seed 4000000007 rate 10Gbit")
     asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit seed 4000000007"}

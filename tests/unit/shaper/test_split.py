@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import DeviceError
-from mplab.cell.verdict import judge_emulation, judge_punctuality
+from mplab.cell.judge import judge_emulation, judge_punctuality
 from mplab.drivers.shaper import PathMeasurement
 from mplab.drivers.shaper.split import SplitShaper
 from mplab.format.path import OPEN, PathCondition

@@ -7,11 +7,12 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from mplab.drivers.transport import INFOS
+from mplab.drivers.transport import DRIVERS
 from mplab.format.units import DurationS, SizeBytes
 from mplab.scenarios.base import Parameters
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog, TransportInfo, load_experiment
+from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.transport import TransportInfo
 from tests.unrun_scenario import UnrunScenario
 
 
@@ -41,7 +42,7 @@ def catalog(tmp_path: Path) -> Catalog:
     transports = (
         TransportInfo("sptcp-wifi", "TCP over WiFi", "#0072b2", "o"),
         TransportInfo("mptcp", "Multipath TCP", "#009e73", "D", MptcpOptions),
-        INFOS["mpflex"],
+        DRIVERS["mpflex"],
     )
     scenarios = (
         UnrunScenario("download", DownloadParameters, 60.0),

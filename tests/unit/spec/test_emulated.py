@@ -7,10 +7,10 @@ import pytest
 
 from mplab.base.errors import InputError
 from mplab.base.programs import ADB
-from mplab.cli.plan import plan_of
 from mplab.lab.catalog import android_app, catalog
 from mplab.lab.doctor_lab import examine_lab
 from mplab.lab.needs import missing_on_phone, programs_of_lab
+from mplab.run.planning import plan_of
 from mplab.userfiles.appuse import android_apps
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.resolve import Catalog, load_experiment
@@ -33,10 +33,10 @@ def use(tmp_path: Path, phone: str) -> LabUse:
 def test_the_emulated_phone_is_a_lab_of_its_own(tmp_path: Path) -> None:
     found = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
     assert found.kind == "emulated"
-    assert found.android is not None
+    assert found.android
     assert ADB in programs_of_lab(found)
     assert found.where() == {"wlan0": "linkem", "rmnet0": "linkem"}
-    assert VIRTUAL.android is None
+    assert not VIRTUAL.android
 
 
 def test_apps_are_chosen_in_the_lab_file_or_are_the_first(tmp_path: Path) -> None:

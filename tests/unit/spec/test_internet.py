@@ -9,12 +9,12 @@ import pytest
 from mplab.base.errors import InputError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.lab.catalog import catalog
 from mplab.userfiles.appuse import android_apps
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.internet import InternetFile, public_networks
 from mplab.userfiles.labuse import use_lab
-from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.resolve import load_experiment
 
 LAB = """\

@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from mplab.cli.main import app
-from mplab.drivers.shaper.places import interfaces_of
+from mplab.drivers.shaper.held import interfaces_of
 from mplab.userfiles.lab import LabFile, RouterFile, load_lab
 
 

@@ -48,7 +48,7 @@ def test_one_of_several_is_chosen(tmp_path: Path) -> None:
 
 def test_a_phone_that_is_shaped_by_hand_alone(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"lab.yaml:5: phones.one: no 'driver': a run needs one; allowed: virtual, emulated, adb"
+        InputError, match=r"lab.yaml:5: phones.one: no 'driver': a run needs one; allowed: adb, emulated, virtual"
     ):
         use_lab(lab(tmp_path, BY_HAND))
     with pytest.raises(InputError, match="no phone: a run needs one"):

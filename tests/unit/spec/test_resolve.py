@@ -77,6 +77,8 @@ def test_a_transport_without_options_has_none(load: Load) -> None:
         "colour": "#0072b2",
         "marker": "o",
         "title": "TCP over WiFi",
+        "paths": ["wlan0", "rmnet0"],
+        "sessions": False,
     }
 
 

@@ -9,27 +9,23 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from mplab.base.endpoints import Listener
 from mplab.base.nodes import Node
 from mplab.base.outages import Disturbances, Outage
 from mplab.drivers.phone.netns import NetnsPhone
-from mplab.drivers.transport import INFOS, NAMES, AgentSettings, Evidence, make_transport, transport_named
+from mplab.drivers.transport import DRIVERS, AgentSettings, Evidence, make_transport, names, transport_named
 from mplab.drivers.transport.agent import Agent
-from mplab.drivers.transport.mpflex import (
-    LOOKS,
-    POLICIES_DIR,
-    Mpflex,
-    MpflexOptions,
-    Scheme,
-    policy_names,
-    read_scheme,
-    session_summary,
-)
+from mplab.drivers.transport.mpflex.driver import LOOKS
+from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions, policy_names
+from mplab.drivers.transport.mpflex.session import session_summary
+from mplab.drivers.transport.mpflex.transport import Mpflex, Scheme, read_scheme
 from mplab.drivers.transport.protocol import Transport
+from mplab.format.agentlog import ActiveCheck
 from mplab.lab import topology
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
-ACTIVE = {"ok": True, "transport": "mpflex", "mptcp": False, "paths": ["wlan0", "rmnet0"]}
-Record = dict[str, Any]
+ACTIVE: ActiveCheck = {"ok": True, "transport": "mpflex", "mptcp": False, "paths": ["wlan0", "rmnet0"]}
+Record = Any
 
 
 def mpflex(**options: Any) -> Transport:
@@ -58,7 +54,7 @@ def stream(wlan0: int, rmnet0: int, *, copies: int = 0) -> Record:
 
 ATTACHED = (event("wlan0", "attached"), event("rmnet0", "attached"))
 BOTH = stream(500_000, 500_000)
-DNS = {"event": "dns", "t": 1.0, "name": "dl.lab.", "type": "A", "rcode": "NOERROR", "duration_s": 0.1}
+DNS: Record = {"event": "dns", "t": 1.0, "name": "dl.lab.", "type": "A", "rcode": "NOERROR", "duration_s": 0.1}
 
 
 def captured(*interfaces: str, kind: str = "tcp") -> dict[str, Sequence[Record]]:
@@ -121,18 +117,20 @@ def agent_config(folder: Path, settings: AgentSettings, *, app_proxy: str = "", 
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "proxy"),
+    ("name", "options", "listener"),
     [
-        ("sptcp-wifi", None, topology.endpoints().tcp),
-        ("mptcp", None, topology.endpoints().mptcp),
-        ("mpflex", None, topology.endpoints().mpflex),
-        ("mpflex", MpflexOptions(plain=True), topology.endpoints().mpflex_plain),
+        ("sptcp-wifi", None, "tcp"),
+        ("mptcp", None, "mptcp"),
+        ("mpflex", None, "mpflex"),
+        ("mpflex", MpflexOptions(plain=True), "mpflex_plain"),
     ],
 )
 def test_each_transport_has_a_listener_of_its_own(
-    tmp_path: Path, name: str, options: MpflexOptions | None, proxy: str
+    tmp_path: Path, name: str, options: MpflexOptions | None, listener: Listener
 ) -> None:
-    assert agent_config(tmp_path, make_transport(name, options, INTERFACES).agent_settings())["proxy"] == proxy
+    assert agent_config(tmp_path, make_transport(name, options, INTERFACES).agent_settings())[
+        "proxy"
+    ] == topology.endpoints().listener(listener)
 
 
 def test_the_configuration_of_a_session(tmp_path: Path) -> None:
@@ -194,7 +192,7 @@ def test_schemes_are_read_as_the_agent_writes_them(text: str, scheme: Scheme) ->
 
 
 POLICY = {"event": "policy", "t": 1.0, "file": "policy.yaml", "rules": 3}
-BOTH_BY_RULE = {**BOTH, "rule": "store", "scheme": "minrtt over wifi, cellular"}
+BOTH_BY_RULE: Record = {**BOTH, "rule": "store", "scheme": "minrtt over wifi, cellular"}
 WIFI_BY_RULE = {**stream(300_000, 0), "rule": "messages", "scheme": "single over wifi"}
 
 
@@ -247,8 +245,8 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None
 def test_every_scheduler_is_a_transport_with_a_look_of_its_own() -> None:
     schedulers = MpflexOptions.model_json_schema()["properties"]["scheduler"]["enum"]
     assert list(LOOKS) == schedulers
-    assert NAMES[-len(schedulers) - 1 :] == ("mpflex", *(f"mpflex:{name}" for name in schedulers))
-    looks = [*((info.colour, info.marker) for info in INFOS.values()), *((k.colour, k.marker) for k in LOOKS.values())]
+    assert set(names()) >= {"mpflex", *(f"mpflex:{name}" for name in schedulers)}
+    looks = [*((one.colour, one.marker) for one in DRIVERS.values()), *((k.colour, k.marker) for k in LOOKS.values())]
     assert len(set(looks)) == len(looks) - 1, "mpflex is mpflex:earliest, and no other two are alike"
 
 
@@ -366,7 +364,7 @@ def test_what_each_path_carried() -> None:
 
 
 def test_no_session_no_summary() -> None:
-    connection = {"event": "connection", "transport": "mptcp", "bytes_up": 1, "bytes_down": 2}
+    connection: Record = {"event": "connection", "transport": "mptcp", "bytes_up": 1, "bytes_down": 2}
     assert session_summary([connection, DNS], [connection]) == {}
 
 

@@ -1,7 +1,7 @@
 """The report of a bundle made again from its raw data, and compared byte for byte with the one that was made."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -62,7 +62,6 @@ def remake(
     *,
     versions: Mapping[str, str] | None = None,
     progress: Listener | None = None,
-    scenario_folders: Sequence[Path] | None = None,
 ) -> Remade:
     """Analyse the raw data of a bundle, in the folder that it was unpacked into, and compare what comes of it.
 
@@ -70,13 +69,12 @@ def remake(
         bundle: see `mplab.analysis.bundle.read.open_bundle`.
         versions: of what is installed here, by the names of a manifest; ``commit`` is that of the source.
         progress: see `mplab.analysis.pipeline.analyze`.
-        scenario_folders: see there.
 
     Raises:
         As `mplab.analysis.pipeline.analyze`.
     """
     root = bundle.run.directory
-    analyze(root, progress=progress, scenario_folders=scenario_folders)
+    analyze(root, progress=progress)
     made = checksums.digests(root, contents(read_run(root)).derived)
     differences = [
         Difference(name, "not made" if name not in made else "new" if name not in bundle.derived else "differs", how)

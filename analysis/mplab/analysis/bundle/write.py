@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -38,8 +38,6 @@ class Options:
     """Where they are from, in words."""
     anonymise: bool = False
     """With other addresses and names of networks, see `mplab.analysis.bundle.anonymise`; the report is made again."""
-    scenario_folders: Sequence[Path] | None = None
-    """For that report; see `mplab.analysis.pipeline.analyze`."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def _anonymised(run: Run, options: Options) -> Iterator[tuple[Run, int]]:
     with tempfile.TemporaryDirectory(prefix="mplab-anonymise-") as folder:
         copy = Path(folder) / "run"
         omitted = anonymise(run, copy)
-        analyze(copy, scenario_folders=options.scenario_folders)
+        analyze(copy)
         yield read_run(copy), len(omitted)
 
 

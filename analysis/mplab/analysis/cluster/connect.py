@@ -2,9 +2,8 @@
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import dask
 from dask.system import CPU_COUNT
@@ -48,16 +47,16 @@ def connected(address: Local | Scheduler) -> Iterator[Client]:
         yield client
 
 
-def check_same(client: Client, folders: Sequence[Path] | None) -> Mapping[str, str]:
+def check_same(client: Client) -> Mapping[str, str]:
     """What all of the cluster would analyse with, which is what this process would.
 
     Raises:
         ClusterError: somebody there would not; the message names one, and what is different.
     """
-    ours = fingerprint(folders)
+    ours = fingerprint()
     try:
-        answers = {"scheduler": client.run_on_scheduler(fingerprint, folders)}
-        answers |= client.run(fingerprint, folders, on_error="return")
+        answers = {"scheduler": client.run_on_scheduler(fingerprint)}
+        answers |= client.run(fingerprint, on_error="return")
     except Exception as error:
         raise ClusterError(f"the cluster cannot say what it is: {error}; is mplab installed there?") from error
     for name, theirs in answers.items():

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from dask.typing import Key
@@ -63,7 +62,6 @@ class Drive:
     Args:
         client: of the cluster.
         runs: where each is, and its name.
-        scenario_folders: as in `mplab.analysis.pipeline.analyze`; every worker must see them.
         tell: called when something was done.
     """
 
@@ -72,12 +70,10 @@ class Drive:
         client: Client,
         runs: Sequence[tuple[Store, str]],
         *,
-        scenario_folders: Sequence[Path] | None = None,
         tell: Listener | None = None,
     ) -> None:
         self._client = client
         self._runs = runs
-        self._folders = None if scenario_folders is None else tuple(scenario_folders)
         self._tell: Listener = tell or (lambda _: None)
         self._came: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._waiting: dict[Key, tuple[_Begun, str]] = {}
@@ -95,7 +91,7 @@ class Drive:
         Raises:
             ClusterError: the cluster is not fit for it, is lost, or has had no workers for a minute.
         """
-        code = check_same(self._client, self._folders)
+        code = check_same(self._client)
         ahead = iter(enumerate(self._runs))
         self._look()
         begun = 0
@@ -103,7 +99,7 @@ class Drive:
             while True:
                 while begun < max(1, self._workers) * RUNS_AT_ONCE and (following := next(ahead, None)):
                     place, (store, run) = following
-                    self._survey(_Begun(Job(store, run, code, self._folders), place))
+                    self._survey(_Begun(Job(store, run, code), place))
                     begun += 1
                 if not begun:
                     return

@@ -40,7 +40,6 @@ class Job:
     run: str
     code: Mapping[str, str]
     """What the client would analyse with (`mplab.analysis.cluster.same`)."""
-    scenario_folders: tuple[Path, ...] | None = None
 
     @property
     def where(self) -> str:
@@ -90,7 +89,7 @@ def cell(job: Job, name: str) -> CellResult | str:
         run = read_run(root)
         found = next(one for one in run.cells if one.id == name)
         try:
-            result = analyze_cell(run, found, scenario_folders=job.scenario_folders)
+            result = analyze_cell(run, found)
         except AnalysisError as error:
             return _words(error, job, root)
         files = ["scores.json"] if result.scores is not None else []
@@ -108,7 +107,7 @@ def rest(job: Job, results: Sequence[CellResult | str]) -> RunResult:
         try:
             run = read_run(root)
             whole = [result for result in results if isinstance(result, CellResult)]
-            problems = analyze_rest(run, whole, scenario_folders=job.scenario_folders)
+            problems = analyze_rest(run, whole)
         except AnalysisError as error:
             return RunResult(job.run, job.where, error=_words(error, job, root))
         publish(job.store, job.run, root, REPORT, whole=["figures", "data"], files=["summary.json", "index.html"])
@@ -123,7 +122,7 @@ def _folder(job: Job) -> Iterator[Path]:
         ClusterError: this worker would not make what the client would.
     """
     worker = get_worker()
-    if other := differences(job.code, fingerprint(job.scenario_folders)):
+    if other := differences(job.code, fingerprint()):
         raise ClusterError(f"the worker {worker.address} is another mplab: {other}")
     with _one, tempfile.TemporaryDirectory(dir=worker.local_directory, prefix="run-") as folder:
         root = Path(folder, job.run)

@@ -159,9 +159,9 @@ class PhoneModel(_File):
         return self
 
     @property
-    def mptcp_kind(self) -> str:
-        """``none``, ``upstream`` or ``out-of-tree``."""
-        return self.mptcp.split()[0]
+    def mptcp_kind(self) -> Literal["none", "upstream", "out-of-tree"]:
+        """Which Multipath TCP its kernel has; `mptcp` has the version, too."""
+        return "out-of-tree" if self.mptcp.startswith("out-of-tree") else "none" if self.mptcp == "none" else "upstream"
 
     @property
     def sdk(self) -> int:

@@ -74,12 +74,17 @@ class Captures:
         """End all of them; what each one holds.
 
         Raises:
-            DeviceError: a capture had ended by itself (its disk full, its interface gone).
+            DeviceError: a capture had ended by itself (its disk full, its interface gone). Those that could not be
+                stopped are stopped by the next call.
         """
-        running, self._running = self._running, []
-        codes = [process.stop() for _, process, _ in running]
+        ended = []
+        while self._running:
+            point, process, log = self._running[0]
+            code = process.stop()
+            ended.append((point, code, log))
+            del self._running[0]
         results = []
-        for (point, _, log), code in zip(running, codes, strict=True):
+        for point, code, log in ended:
             if code != 0:
                 name = f"capture of {point.node.name}:{point.interface}"
                 raise DeviceError(name, "did not complete", exit_code_found=code, stderr=log.read_text())

@@ -1,5 +1,5 @@
 """Phones: what the orchestrator can ask of one, whatever it is made of."""
 
-from mplab.drivers.phone.protocol import CommandResult, Phone, PhoneIdentity
+from mplab.drivers.phone.protocol import Phone, PhoneIdentity
 
-__all__ = ["CommandResult", "Phone", "PhoneIdentity"]
+__all__ = ["Phone", "PhoneIdentity"]

@@ -1,18 +1,20 @@
 """What a phone calls its interfaces, in what its programs write down, by the names that mplab gives them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar, cast
+
+_Record = TypeVar("_Record", bound=Mapping[str, object])
 
 
-def by_our_names(record: Mapping[str, Any], devices: Mapping[str, str]) -> dict[str, Any]:
-    """A record of `mpflex` (log, or result of a check) whose interfaces are called ``wlan0`` and ``rmnet0``.
+def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
+    """Return a record of `mpflex` (log, or result of a check) whose interfaces are called ``wlan0`` and ``rmnet0``.
 
     Args:
         record: as the program wrote it.
         devices: our name → the phone's (`Phone.devices`).
     """
     ours = {device: name for name, device in devices.items()}
-    found = dict(record)
+    found: dict[str, object] = dict(record)
     for key in ("interface", "device"):
         if isinstance(value := found.get(key), str):
             found[key] = ours.get(value, value)
@@ -20,4 +22,4 @@ def by_our_names(record: Mapping[str, Any], devices: Mapping[str, str]) -> dict[
         found["paths"] = [
             by_our_names(path, devices) if isinstance(path, dict) else ours.get(path, path) for path in paths
         ]
-    return found
+    return cast("_Record", found)

@@ -5,16 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mplab.base.machine import Machine
-
-
-@dataclass(frozen=True)
-class CommandResult:
-    """What a command on the phone did."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
+from mplab.base.machine import CommandResult, Machine
 
 
 @dataclass(frozen=True)

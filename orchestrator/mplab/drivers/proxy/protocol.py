@@ -1,9 +1,10 @@
 """The ``Proxy`` protocol."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from mplab.drivers.capture import CapturePoint
+from mplab.format.agentlog import LogRecord, SessionSettings
 
 
 class Proxy(Protocol):
@@ -15,16 +16,13 @@ class Proxy(Protocol):
     def stop(self) -> None:
         """End it; open connections are logged first."""
 
-    def use(self, session: Mapping[str, Any]) -> None:
+    def use(self, session: SessionSettings) -> None:
         """Have these settings for the sessions that begin from now on; those that there are may end."""
-
-    def status(self) -> Mapping[str, Any]:
-        """Whether it runs, and where it listens."""
 
     def log_end(self) -> int:
         """A mark of the end that the connection log has now."""
 
-    def logs_since(self, mark: int) -> list[dict[str, Any]]:
+    def logs_since(self, mark: int) -> list[LogRecord]:
         """The records that the connection log got after `mark`, in order."""
 
     def counters(self) -> Mapping[str, int]:

@@ -1,8 +1,8 @@
 """Configuration of `mpflex proxy`, wherever it runs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from mplab.format.agentlog import SessionSettings
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, NETWORK
 
 WEB_PORTS = (53, 80, 443)
@@ -16,10 +16,10 @@ def proxy_settings(
     ports: Sequence[int],
     congestion_control: str,
     log: str,
-    session: Mapping[str, Any],
+    session: SessionSettings,
     internet: Sequence[str] = (),
-    **others: Any,  # noqa: ANN401 - what mpflex's own configuration has
-) -> dict[str, Any]:
+    control: str = "",
+) -> dict[str, object]:
     """Return the proxy's configuration: it connects to the origin, and to what `internet` allows.
 
     Args:
@@ -30,7 +30,7 @@ def proxy_settings(
         log: of connections.
         session: settings for sessions.
         internet: further destinations, in the form of the proxy's allow list: ``NETWORK:PORTS``.
-        others: further keys.
+        control: the control socket; "": none.
     """
     return {
         "listen": dict(listen),
@@ -42,6 +42,6 @@ def proxy_settings(
         ],
         "congestion_control": congestion_control,
         "log": log,
-        "session": dict(session),
-        **others,
+        "session": session,
+        **({"control": control} if control else {}),
     }

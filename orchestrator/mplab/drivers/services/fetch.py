@@ -1,7 +1,7 @@
 """Asks a service as a phone would: by its names, with its certificate checked."""
 
+from mplab.base.machine import CommandResult
 from mplab.base.programs import CURL
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.services.protocol import Service, ServiceContext
 
 _PORTS = (80, 443)

@@ -1,8 +1,8 @@
 """Finds services by their entry points."""
 
 from pathlib import Path
-from typing import cast
 
+from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SERVICES
 from mplab.drivers.services.protocol import Service
 
@@ -12,9 +12,15 @@ def load_service(name: str) -> Service:
 
     Raises:
         InputError: there is no service of this name.
-        LabNotReadyError: its ``service.py`` cannot be imported, or has no SERVICE.
+        LabNotReadyError: its ``service.py`` cannot be imported, has no SERVICE, or one of another class.
     """
-    return cast("Service", SERVICES.load(name, "SERVICE"))
+    service = SERVICES.load(name, "SERVICE")
+    if not isinstance(service, Service):
+        raise LabNotReadyError(
+            f"service {name}: SERVICE is of type {type(service).__name__}. "
+            "Derive its class from mplab.drivers.services.Service"
+        )
+    return service
 
 
 def service_names() -> list[str]:

@@ -15,7 +15,7 @@ _PINGS = 15
 _BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
 _FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
 _EXPECTED_LOSSES = 10
-"""So many echoes must be lost on average for none at all to be no chance (`mplab.cell.verdict`)."""
+"""So many echoes must be lost on average for none at all to be no chance (`mplab.cell.judge`)."""
 
 
 class LinkProbe:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from mplab.base.errors import DeviceError
 from mplab.format.path import PathCondition
@@ -46,7 +46,7 @@ class Shaper(Protocol):
     def clear(self) -> None:
         """Take every condition away."""
 
-    def state(self) -> Mapping[str, Any]:
+    def state(self) -> Mapping[str, object]:
         """What is applied now, as the shaper itself says."""
 
     def where(self, interface: str) -> str:

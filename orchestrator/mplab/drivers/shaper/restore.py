@@ -6,7 +6,7 @@ Run from the undo journal. KIND is ``router``, ``server`` or ``phone``; SETTINGS
 import sys
 
 from mplab.base.errors import MplabError
-from mplab.drivers.shaper.places import open_shell, state_directory
+from mplab.drivers.shaper.held import open_shell, state_directory
 from mplab.drivers.shaper.tc import guard
 from mplab.userfiles.lab import PhoneShellFile, PlaceFile, RouterFile, ServerFile
 

@@ -1,7 +1,6 @@
 """The `Shaper` of a phone whose paths are shaped at several places: each path goes to what shapes it."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from mplab.base.errors import check_each
 from mplab.drivers.shaper.protocol import PathMeasurement, Shaper
@@ -47,7 +46,7 @@ class SplitShaper:
         finally:
             self._emulator.clear()
 
-    def state(self) -> Mapping[str, Any]:
+    def state(self) -> Mapping[str, object]:
         """What both say."""
         return {"linkem": self._emulator.state(), "tc": self._tc.state()}
 

@@ -1,15 +1,27 @@
-"""Transports under test: one registry that fixes each one's name, colour and marker in every figure."""
+"""Transports under test: one package each; a driver fixes name, colour and marker in every figure."""
 
+from mplab.drivers.transport.driver import (
+    DRIVERS,
+    TransportChance,
+    TransportDriver,
+    chances,
+    make_transport,
+    names,
+    options_as,
+    transport_named,
+)
 from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
-from mplab.drivers.transport.registry import INFOS, NAMES, make_transport, missing_reason, transport_named
 
 __all__ = [
-    "INFOS",
-    "NAMES",
+    "DRIVERS",
     "AgentSettings",
     "Evidence",
     "Transport",
+    "TransportChance",
+    "TransportDriver",
+    "chances",
     "make_transport",
-    "missing_reason",
+    "names",
+    "options_as",
     "transport_named",
 ]

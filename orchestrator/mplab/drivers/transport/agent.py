@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from mplab.base.endpoints import Endpoints
 from mplab.base.errors import DeviceError, last_words
@@ -15,6 +14,7 @@ from mplab.drivers.phone import Phone
 from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.transport.protocol import AgentSettings
 from mplab.drivers.transport.redirect import DNS_PORT, MARK, REDIRECT_PORT
+from mplab.format.agentlog import ActiveCheck, LogRecord, PathRecord
 
 _PATHS_TIMEOUT_S = 5.0
 _CHECK_TIMEOUT_S = 15.0
@@ -61,7 +61,7 @@ class Agent:
                 {
                     "listen": _listen(settings, endpoints),
                     "dns_server": endpoints.dns,
-                    "proxy": _proxy(settings, endpoints),
+                    "proxy": endpoints.listener(settings.listener),
                     "transport": settings.transport,
                     "device": phone.devices.get(settings.device, settings.device),
                     "paths": [{"device": phone.devices.get(device, device)} for device in settings.paths],
@@ -109,7 +109,7 @@ class Agent:
             if self._records.exists() and any(name != device for name, device in devices.items()):
                 self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[LogRecord]:
         """What it has logged so far: connections, lookups, what happened to paths."""
         if self._process is not None and self._process.poll() is None:
             self._phone.bring(self._records)
@@ -117,12 +117,12 @@ class Agent:
             return []
         lines = self._records.read_text().splitlines(keepends=True)
         devices = self._phone.devices
-        return [by_our_names(json.loads(line), devices) for line in lines if line.endswith("\n")]
+        return [by_our_names(cast("LogRecord", json.loads(line)), devices) for line in lines if line.endswith("\n")]
 
-    def _path_events(self) -> list[dict[str, Any]]:
+    def _path_events(self) -> list[PathRecord]:
         return [record for record in self.records() if record["event"] == "path"]
 
-    def check(self, *, subflows: int) -> Mapping[str, Any]:
+    def check(self, *, subflows: int) -> ActiveCheck:
         """Open a test connection (or session) to the proxy as the agent would, and say what it was made of.
 
         Args:
@@ -140,7 +140,7 @@ class Agent:
             check=False,
         )
         try:
-            found: dict[str, Any] = json.loads(done.stdout)
+            found: ActiveCheck = json.loads(done.stdout)
         except ValueError:
             found = {"ok": False, "error": done.stderr.strip() or f"exit code {done.exit_code}"}
         if not found.get("ok") and "mptcp" not in found:
@@ -154,10 +154,3 @@ def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:
         return {"socks": endpoints.app_proxy, "http": endpoints.app_http_proxy}
     redirected = {"redirect": f"127.0.0.1:{REDIRECT_PORT}", "dns": f"127.0.0.1:{DNS_PORT}"}
     return redirected | ({"socks": settings.socks} if settings.socks else {})
-
-
-def _proxy(settings: AgentSettings, endpoints: Endpoints) -> str:
-    """The proxy's listener for a transport."""
-    if settings.transport == "mpflex":
-        return endpoints.mpflex_plain if settings.plain else endpoints.mpflex
-    return endpoints.mptcp if settings.transport == "mptcp" else endpoints.tcp

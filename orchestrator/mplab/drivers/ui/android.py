@@ -2,10 +2,10 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui.dialogs import Dialog
@@ -116,12 +116,6 @@ def android_session(device: str, make: Callable[[], Automation], settings: Andro
         automation.close()
 
 
-def refuse_browser_options(device: str, switches: Sequence[str], sound: str) -> None:
-    """Raises StepError when there are any."""
-    if switches or sound:
-        raise StepError(f"{device}: an app on Android takes no {'command line switches' if switches else 'sound card'}")
-
-
 class AndroidUi:
     """The apps of one phone.
 
@@ -204,15 +198,6 @@ class AndroidUi:
         """The element tree, XML."""
         with self._step("reading the element tree"):
             return self._automation.hierarchy()
-
-    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - as the protocol has it
-        """Not on Android: an app runs no scripts of others."""
-        del script
-        raise StepError(f"{self._automation.device}: an app on Android runs no scripts: read its elements")
-
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
-        """Not on Android."""
-        raise StepError(f"{self._automation.device}: an app on Android tells no network events: read the captures")
 
     def keep_evidence(self, path: Path) -> bool:
         """Save the screen as `path`, and the element tree as ``.xml`` beside it."""

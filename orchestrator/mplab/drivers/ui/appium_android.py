@@ -1,7 +1,7 @@
 """`Ui` on Android through Appium and its UiAutomator2 driver, for labs that have them."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from mplab.drivers.ui.android import (
     AndroidUi,
     AutomationError,
     android_session,
-    refuse_browser_options,
 )
 from mplab.drivers.ui.chromium import FAILURES, kept_out_of_logs
 
@@ -168,7 +167,7 @@ def _explained(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class AppiumAndroidFactory:
-    """A `UiFactory` for the apps of one phone.
+    """Opens the apps of one phone.
 
     Attributes:
         phone: where it is.
@@ -178,14 +177,10 @@ class AppiumAndroidFactory:
     phone: AppiumPhone
     settings: AndroidSettings
 
-    def __call__(
-        self, *, switches: Sequence[str] = (), sound: str = ""
-    ) -> contextlib.AbstractContextManager[AndroidUi]:
+    def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
         """The phone's screen, for as long as the context; the apps that were opened end with it.
 
         Raises:
-            StepError: switches or a sound card are asked for, which only browsers have; or the phone did not do its
-                part.
+            StepError: the phone did not do its part.
         """
-        refuse_browser_options(self.phone.device, switches, sound)
         return android_session(self.phone.device, lambda: AppiumAutomation(self.phone), self.settings)

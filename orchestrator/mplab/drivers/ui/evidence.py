@@ -1,11 +1,11 @@
 """How the apps of a cell looked when something went wrong."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mplab.base.errors import CellError
-from mplab.drivers.ui.protocol import Ui, UiFactory
+from mplab.drivers.ui.protocol import Ui
 
 
 class OpenApps:
@@ -13,37 +13,36 @@ class OpenApps:
 
     def __init__(self) -> None:
         self._open: list[tuple[Path, Ui]] = []
+        self._kept: CellError | None = None
+        """The error that the apps were looked at for: on its way out of them it is met again."""
 
-    def watched(self, factory: UiFactory, screenshots: Path) -> UiFactory:
-        """A factory whose apps are known here for as long as they are open.
+    @contextmanager
+    def watched(self, ui: Ui, screenshots: Path) -> Iterator[None]:
+        """Watch an app for as long as the context, in which it is open.
 
         Args:
-            factory: opens the apps.
+            ui: the app.
             screenshots: gets ``end.png`` and ``end.html`` (Android: ``end.xml``) of an app that was open when a step of
                 the cell failed.
         """
-
-        @contextmanager
-        def open_ui(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Ui]:
-            with factory(switches=switches, sound=sound) as ui:
-                known = screenshots / "end.png", ui
-                self._open.append(known)
-                try:
-                    with self.kept_on_failure():  # what is closed by the error itself
-                        yield ui
-                finally:
-                    self._open.remove(known)
-
-        return open_ui
+        known = screenshots / "end.png", ui
+        self._open.append(known)
+        try:
+            with self.kept_on_failure():  # what is closed by the error itself
+                yield
+        finally:
+            self._open.remove(known)
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:
         """Keep how the apps look when the context ends with an error of the cell."""
         try:
             yield
-        except CellError:
-            for path, ui in self._open:
-                ui.keep_evidence(path)
+        except CellError as error:
+            if error is not self._kept:
+                self._kept = error
+                for path, ui in self._open:
+                    ui.keep_evidence(path)
             raise
 
 

@@ -32,7 +32,7 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class ChromiumUiFactory:
-    """A `UiFactory` for the phone's Chromium.
+    """A `BrowserFactory` for the phone's Chromium.
 
     Attributes:
         server_url: where Appium listens.

@@ -79,7 +79,7 @@ PREFERENCES: dict[str, bool | int | str] = {
 
 @dataclass(frozen=True)
 class FirefoxUiFactory:
-    """A `UiFactory` for Firefox on the phone.
+    """A `BrowserFactory` for Firefox on the phone.
 
     The control connection is a socket on the phone's own loopback: it is in captures of ``lo``, on no radio link.
 

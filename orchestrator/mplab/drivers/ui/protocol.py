@@ -1,4 +1,4 @@
-"""The ``Ui`` protocol."""
+"""What can be done on a screen: `Ui`, and what only a browser (`BrowserUi`) or an app on Android (`AppUi`) can."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
 
 
@@ -71,12 +72,6 @@ class Ui(Protocol):
     def hierarchy(self) -> str:
         """The element tree: page source (browser) or XML (Android)."""
 
-    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a script in the page and return its JSON value (browsers only)."""
-
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
-        """DevTools events (``{"method": …, "params": …}``) since the last call (browsers only)."""
-
     def keep_evidence(self, path: Path) -> bool:
         """Save the screen as `path` (PNG) and the element tree beside it, within some seconds; whether that was done.
 
@@ -87,13 +82,37 @@ class Ui(Protocol):
         """What the app has kept: cookies, cached objects, service workers, storage."""
 
 
-class UiFactory(Protocol):
-    """Opens apps on a phone."""
+class Instrumented(Protocol):
+    """A page that can be asked what it has loaded."""
 
-    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[Ui]:
-        """A fresh app (clean profile, cold cache), for as long as the context.
+    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
+        """Open a URL and wait until it has loaded."""
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
+        """Run a script in the page and return its JSON value."""
+
+    def network_events(self) -> Sequence[Mapping[str, Any]]:
+        """Return the DevTools events (``{"method": …, "params": …}``) since the last call."""
+
+
+class BrowserUi(Ui, Instrumented, Protocol):
+    """A browser."""
+
+
+class AppUi(Ui, Protocol):
+    """An app on Android."""
+
+    def close_dialog(self, windows: Sequence[Node]) -> bool:
+        """Close a known dialog if one is in front of `windows`, which are shown; return whether there was one."""
+
+
+class BrowserFactory(Protocol):
+    """Opens browsers, on the phone or on the desktop peer."""
+
+    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[BrowserUi]:
+        """Open a browser with a new profile and a cold cache, for as long as the context.
 
         Args:
-            switches: further command line switches (browsers only).
-            sound: `SoundCard.server` that the app plays to; "": it is muted (browsers only).
+            switches: further command line switches.
+            sound: `SoundCard.server` that the browser plays to; "": it is muted.
         """

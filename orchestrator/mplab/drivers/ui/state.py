@@ -1,46 +1,38 @@
 """Proof that an app begins clean, and how Chromium is looked into for it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui.protocol import AppState, Ui, UiFactory
+from mplab.drivers.ui.protocol import AppState, Ui
 
 DevTools = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Method and parameters of a DevTools command → its result."""
 
 
-def proved_clean(factory: UiFactory, *, device: str, observe: Callable[..., object], fresh: bool = True) -> UiFactory:
-    """A factory whose apps have been seen to keep nothing: each opening is observed as ``app_state``.
+def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bool = False) -> None:
+    """Check that an app that was just opened has kept nothing; observe it as ``app_state``.
 
     Args:
-        factory: opens the apps.
-        device: what runs them; first word of the message.
+        ui: the app.
+        device: what runs it; first word of the message.
         observe: records the observation.
-        fresh: False: the app stays signed in; the observation says that it was kept, and nothing is proved.
+        kept: somebody has signed in to the app: it is kept, nothing is proved, and the observation says so.
 
-    Returns:
-        A factory that raises StepError when an app has kept something.
+    Raises:
+        StepError: the app has kept something.
     """
-
-    @contextmanager
-    def open_ui(*, switches: Sequence[str] = (), sound: str = "") -> Iterator[Ui]:
-        with factory(switches=switches, sound=sound) as ui:
-            if not fresh:
-                observe("app_state", device=device, clean=False, kept=True)
-                yield ui
-                return
-            state = ui.state()
-            observe("app_state", device=device, clean=state.clean, **asdict(state))
-            if not state.clean:
-                raise StepError(f"{device}: the app does not begin clean: it has {state}")
-            yield ui
-
-    return open_ui
+    if kept:
+        observe("app_state", device=device, clean=False, kept=True)
+        return
+    state = ui.state()
+    observe("app_state", device=device, clean=state.clean, **asdict(state))
+    if not state.clean:
+        raise StepError(f"{device}: the app does not begin clean: it has {state}")
 
 
 def chromium_state(profile: Path, devtools: DevTools) -> AppState:

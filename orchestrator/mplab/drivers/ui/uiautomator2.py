@@ -16,7 +16,6 @@ from mplab.drivers.ui.android import (
     AndroidUi,
     AutomationError,
     android_session,
-    refuse_browser_options,
 )
 
 FAILURES = (UiAutomatorError, adbutils.AdbError, RequestException, OSError, EOFError, ValueError, KeyError)
@@ -153,7 +152,7 @@ def _explained(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class UiAutomator2Factory:
-    """A `UiFactory` for the apps of one phone.
+    """Opens the apps of one phone.
 
     Attributes:
         phone: the phone at its adb server.
@@ -165,15 +164,11 @@ class UiAutomator2Factory:
     settings: AndroidSettings
     name: str = ""
 
-    def __call__(
-        self, *, switches: Sequence[str] = (), sound: str = ""
-    ) -> contextlib.AbstractContextManager[AndroidUi]:
+    def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
         """The phone's screen, for as long as the context; the apps that were opened end with it.
 
         Raises:
-            StepError: switches or a sound card are asked for, which only browsers have; or the phone did not do its
-                part.
+            StepError: the phone did not do its part.
         """
         device = self.name or self.phone.serial
-        refuse_browser_options(device, switches, sound)
         return android_session(device, lambda: UiAutomator2(self.phone, self.name), self.settings)

@@ -1,13 +1,13 @@
 """Adaptive video: two sites with pages, dash.js, and clips in segments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from mplab.base.configs import render
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.base.programs import APPIUM_DIR, NGINX, Program
+from mplab.base.programs import APPIUM_DIR, NGINX
 from mplab.drivers.origin.config import has_http2_directive
-from mplab.drivers.services import ServiceContext, fetch
+from mplab.drivers.services import Service, ServiceContext, fetch
 
 from .content import FFMPEG, SITES, build_content
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 LIBRARY = APPIUM_DIR / "node_modules" / "dashjs" / "dist" / "modern" / "umd" / "dash.mediaplayer.min.js"
 
 
-class DashService:
+class DashService(Service):
     """`Service`: MPEG-DASH over HTTP/2 and TLS."""
 
     name = "dash"
@@ -29,8 +29,7 @@ class DashService:
         "www.motion.lab": "10.65.101.3",
         "media.motion.lab": "10.65.101.4",
     }
-    ports: tuple[int, ...] = ()
-    programs: tuple[Program, ...] = (FFMPEG,)
+    programs = (FFMPEG,)
 
     def prepare(self, context: ServiceContext) -> None:
         """Make the clips, unless they are there, and the certificate."""
@@ -52,10 +51,6 @@ class DashService:
             content=context.installed.path(build_content(context.cache)),
             http2_directive=has_http2_directive(context.installed.version(NGINX)),
         )
-
-    def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """None: nginx does it all."""
-        return {}
 
     def check(self, context: ServiceContext) -> None:
         """Every page has its player, and the first clip of every site its manifest."""

@@ -13,11 +13,11 @@ import http.server
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TypedDict
 from urllib.parse import parse_qs, urlsplit
 
 PICTURE_IN_STORIES = 0.6
@@ -37,12 +37,73 @@ my name near
 _WORDS = _TEXT.split()
 
 
+class Picture(TypedDict):
+    """A file of the host of pictures."""
+
+    path: str
+    bytes: int
+
+
+class Story(TypedDict):
+    """What somebody else has posted."""
+
+    id: str
+    author: str
+    text: str
+    likes: int
+    avatar: Picture
+    picture: Picture | None
+
+
+class Place(TypedDict):
+    """Where one can check in."""
+
+    id: str
+    name: str
+    metres: int
+
+
+class Friend(TypedDict):
+    """With whom one can check in."""
+
+    id: str
+    name: str
+
+
+class Nearby(TypedDict):
+    """What a check-in begins with."""
+
+    places: list[Place]
+    friends: list[Friend]
+
+
+class Photo(TypedDict):
+    """A photo that was sent."""
+
+    id: str
+    bytes: int
+    sha256: str
+
+
+class Post(TypedDict):
+    """A post as the network has it."""
+
+    id: str
+    kind: str
+    text: str
+    time: float
+    sha256: str
+    photo: Photo | None
+    place: object
+    friend: object
+
+
 @dataclass
 class Account:
     """What one account has sent."""
 
-    photos: dict[str, dict[str, Any]] = field(default_factory=dict)
-    posts: list[dict[str, Any]] = field(default_factory=list)
+    photos: dict[str, Photo] = field(default_factory=dict)
+    posts: list[Post] = field(default_factory=list)
 
 
 class Feed:
@@ -53,7 +114,7 @@ class Feed:
         self._pictures = sorted(index["pictures"].items())
         self._accounts: dict[str, Account] = {}
 
-    def stories(self, refresh: int, count: int) -> list[dict[str, Any]]:
+    def stories(self, refresh: int, count: int) -> list[Story]:
         """New stories: always the same for the same number of the refresh, whoever asks."""
         rng = Random(f"stories {refresh}")  # noqa: S311 - repeatable, not secret
         with_picture = set(rng.sample(range(count), round(count * PICTURE_IN_STORIES)))
@@ -71,10 +132,10 @@ class Feed:
             for number in range(count)
         ]
 
-    def nearby(self) -> dict[str, list[dict[str, Any]]]:
+    def nearby(self) -> Nearby:
         """Where one can check in, and with whom."""
         rng = Random("nearby")  # noqa: S311 - repeatable, not secret
-        places = [
+        places: list[Place] = [
             {"id": f"place-{number}", "name": _sentence(rng, 2, 4).title(), "metres": rng.randrange(10, 900)}
             for number in range(PLACES)
         ]
@@ -83,22 +144,26 @@ class Feed:
             "friends": [{"id": f"friend-{number}", "name": _name(rng)} for number in range(FRIENDS)],
         }
 
-    def add_photo(self, account: str, body: bytes) -> dict[str, Any]:
+    def add_photo(self, account: str, body: bytes) -> Photo:
         """Take a photo; what came, for the sender to compare."""
         photos = self._account(account).photos
-        photo = {"id": f"photo-{len(photos) + 1}", "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+        photo: Photo = {
+            "id": f"photo-{len(photos) + 1}",
+            "bytes": len(body),
+            "sha256": hashlib.sha256(body).hexdigest(),
+        }
         photos[photo["id"]] = photo
         return photo
 
-    def add_post(self, account: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    def add_post(self, account: str, sent: Mapping[str, object]) -> Post:
         """Publish; the post as the network has it. Raises ValueError when it is not a post."""
         known = self._account(account)
         kind, text = sent.get("kind"), sent.get("text")
-        if kind not in {"status", "photo", "check-in"} or not isinstance(text, str):
+        if not isinstance(kind, str) or kind not in {"status", "photo", "check-in"} or not isinstance(text, str):
             raise ValueError("a post has a kind (status, photo, check-in) and a text")
         if kind == "photo" and sent.get("photo") not in known.photos:
             raise ValueError(f"there is no photo {sent.get('photo')!r}")
-        post = {
+        post: Post = {
             "id": f"post-{len(known.posts) + 1}",
             "kind": kind,
             "text": text,
@@ -115,7 +180,7 @@ class Feed:
         return self._accounts.setdefault(name, Account())
 
     @staticmethod
-    def _pick(rng: Random, files: Sequence[tuple[str, int]], count: int) -> list[dict[str, Any]]:
+    def _pick(rng: Random, files: list[tuple[str, int]], count: int) -> list[Picture]:
         """`count` files, none twice as long as there are enough."""
         whole, rest = divmod(count, len(files))
         chosen = [*files * whole, *rng.sample(files, rest)]
@@ -199,7 +264,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         return body
 
-    def _answer(self, status: int, content: Mapping[str, Any]) -> None:
+    def _answer(self, status: int, content: Mapping[str, object]) -> None:
         body = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -10,10 +10,10 @@ import numpy as np
 
 from mplab.base.configs import render
 from mplab.base.errors import DeviceError
-from mplab.base.programs import CURL, NGINX, Program
+from mplab.base.programs import CURL, NGINX
 from mplab.drivers.origin.config import has_http2_directive
 from mplab.drivers.origin.content import MIN_PNG_BYTES, png
-from mplab.drivers.services import ServiceContext, fetch
+from mplab.drivers.services import Service, ServiceContext, fetch
 
 FOLDER = Path(__file__).resolve().parent
 APP_HOST, PICTURES_HOST = "feed.lab", "pictures.feed.lab"
@@ -31,16 +31,14 @@ _VERSION = "1"
 """Of the pictures: another one when they change."""
 
 
-class FeedService:
+class FeedService(Service):
     """`Service`: the app's page and its server, and a host of pictures."""
 
     name = "feed"
     title = "Social network: stories, posts, photos"
     network = "10.65.104.0/24"
-    rtt_ms = 4.0  # as that of all services of the lab: nikravesh2016 §5.5
     hosts: Mapping[str, str] = {APP_HOST: "10.65.104.1", PICTURES_HOST: "10.65.104.2"}
-    ports: tuple[int, ...] = ()
-    programs: tuple[Program, ...] = (CURL,)
+    programs = (CURL,)
 
     def prepare(self, context: ServiceContext) -> None:
         """Certificate, and pictures that are not there yet."""

@@ -4,7 +4,6 @@ import random
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ class Melody:
         """How long it takes."""
         return len(self.notes) * NOTE_S
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """For `mplab.analysis.sound`, which finds its way in a recording by it."""
         return {"note_s": NOTE_S, "tones_hz": list(TONES_HZ), "notes": self.notes}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mplab.base.configs import render, write_private
 from mplab.base.errors import DeviceError
 from mplab.base.programs import CURL, UNSHARE, Program
-from mplab.drivers.services import ServiceContext, fetch
+from mplab.drivers.services import Service, ServiceContext, fetch
 
 from .melody import FFMPEG, Melody, write_mp3
 
@@ -42,16 +42,15 @@ TRACKS = tuple(Track(f"track-{number}", Melody.composed(seed=100 + number, durat
 ICECAST = Program("icecast2", ("icecast2", "icecast"), ("-v",), "icecast2", "the radio station")
 
 
-class IcecastService:
+class IcecastService(Service):
     """`Service`: Icecast with a source, two players' pages, the tracks."""
 
     name = "icecast"
     title = "Radio station and music service"
     network = "10.65.106.0/24"
-    rtt_ms = 4.0  # nikravesh2016 §5.5
     hosts: Mapping[str, str] = {RADIO_HOST: "10.65.106.1", MUSIC_HOST: "10.65.106.2"}
-    ports: tuple[int, ...] = (PORT,)
-    programs: tuple[Program, ...] = (ICECAST, FFMPEG, UNSHARE, CURL)
+    ports = (PORT,)
+    programs = (ICECAST, FFMPEG, UNSHARE, CURL)
 
     def prepare(self, context: ServiceContext) -> None:
         """Passwords, Icecast's configuration, and sound that is not there yet."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from mplab.base.errors import DeviceError
 from mplab.base.programs import Program
-from mplab.drivers.services import ServiceContext
+from mplab.drivers.services import Service, ServiceContext
 
 HOST, ADDRESS, PORT = "iperf.lab", "10.65.107.1", 5201
 IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
@@ -14,23 +14,15 @@ _BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
 """What iperf3 says while it still ends the test before, and how long that may take."""
 
 
-class IperfService:
+class IperfService(Service):
     """`Service`: iperf3."""
 
     name = "iperf"
     title = "iperf3 server"
     network = "10.65.107.0/24"
-    rtt_ms = 4.0  # as that of the other services of the lab: nikravesh2016 §5.5
     hosts: Mapping[str, str] = {HOST: ADDRESS}
-    ports: tuple[int, ...] = (PORT,)
-    programs: tuple[Program, ...] = (IPERF3,)
-
-    def prepare(self, context: ServiceContext) -> None:
-        """Nothing to write."""
-
-    def nginx(self, context: ServiceContext) -> str:
-        """No web server."""
-        return ""
+    ports = (PORT,)
+    programs = (IPERF3,)
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
         """The server."""

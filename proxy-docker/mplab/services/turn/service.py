@@ -9,7 +9,7 @@ from pathlib import Path
 from mplab.base.configs import render, write_private
 from mplab.base.errors import DeviceError
 from mplab.base.programs import Program
-from mplab.drivers.services import ServiceContext
+from mplab.drivers.services import Service, ServiceContext
 
 from .speech import ESPEAK, make_recording
 
@@ -24,15 +24,14 @@ _PASSWORD_BYTES = 16
 _CHECK_TIMEOUT_S = 5.0
 
 
-class TurnService:
+class TurnService(Service):
     """`Service`: a TURN server that is reached by TCP alone, and the page of caller and callee."""
 
     name = "turn"
     title = "Calls (WebRTC over TURN)"
     network = "10.65.102.0/24"
-    rtt_ms = 4.0
     hosts: Mapping[str, str] = {TURN_HOST: "10.65.102.1", HOST: "10.65.102.2"}
-    ports: tuple[int, ...] = (PORT,)
+    ports = (PORT,)
     programs = (TURNSERVER, ESPEAK)
 
     def prepare(self, context: ServiceContext) -> None:

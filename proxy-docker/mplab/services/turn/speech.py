@@ -127,7 +127,7 @@ def _say(voice: str, speed: int, text: str) -> Samples:
     loud = np.flatnonzero(np.abs(samples) > 10 ** (-50 / 20))
     common = gcd(SENT_HZ, rate)
     said: Samples = resample_poly(samples[loud[0] : loud[-1] + 1], SENT_HZ // common, rate // common)
-    return said * (10 ** (_LEVEL_DBOV / 20) / np.sqrt(np.mean(said**2)))
+    return said * float(10 ** (_LEVEL_DBOV / 20) / np.sqrt(np.mean(said**2)))
 
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:

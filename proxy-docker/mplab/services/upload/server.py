@@ -15,7 +15,6 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LOG_EVERY_S = 0.25
@@ -57,7 +56,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """What the base class has to say, in the log's form."""
         _log("request", what=format % arguments)
 
-    def _receive(self, block: Mapping[str, Any], length: int) -> tuple[int, str]:
+    def _receive(self, block: Mapping[str, object], length: int) -> tuple[int, str]:
         """Read a body as it comes: how much came, and its SHA-256."""
         digest, came, told = hashlib.sha256(), 0, 0.0
         while came < length:
@@ -71,7 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 _log("arrived", **block, bytes=came)
         return came, digest.hexdigest()
 
-    def _answer(self, status: int, content: Mapping[str, Any]) -> None:
+    def _answer(self, status: int, content: Mapping[str, object]) -> None:
         body = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -5,24 +5,22 @@ from pathlib import Path
 
 from mplab.base.configs import render
 from mplab.base.errors import DeviceError
-from mplab.base.programs import CURL, Program
-from mplab.drivers.services import ServiceContext, fetch
+from mplab.base.programs import CURL
+from mplab.drivers.services import Service, ServiceContext, fetch
 
 FOLDER = Path(__file__).resolve().parent
 PORT = 8105
 """On the origin's loopback."""
 
 
-class UploadService:
+class UploadService(Service):
     """`Service`: takes files; under a name for each of the apps, so that rules of a policy can tell them apart."""
 
     name = "upload"
     title = "File store"
     network = "10.65.105.0/24"
-    rtt_ms = 4.0  # as that of all services of the lab: nikravesh2016 §5.5
     hosts: Mapping[str, str] = {"dropbox.lab": "10.65.105.1", "drive.lab": "10.65.105.2"}
-    ports: tuple[int, ...] = ()
-    programs: tuple[Program, ...] = (CURL,)
+    programs = (CURL,)
 
     def prepare(self, context: ServiceContext) -> None:
         """Certificate."""

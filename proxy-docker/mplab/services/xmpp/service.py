@@ -8,7 +8,7 @@ from pathlib import Path
 from mplab.base.configs import render, write_private
 from mplab.base.errors import DeviceError
 from mplab.base.programs import APPIUM_DIR, Program
-from mplab.drivers.services import ServiceContext, fetch
+from mplab.drivers.services import Service, ServiceContext, fetch
 
 HERE = Path(__file__).parent
 DOMAIN = "chat.lab"
@@ -23,15 +23,13 @@ _PORT = 5280
 _PASSWORD_BYTES = 16
 
 
-class XmppService:
+class XmppService(Service):
     """`Service`: text, pictures and receipts between two phones, over WebSocket and TLS."""
 
     name = "xmpp"
     title = "Messages (XMPP)"
     network = "10.65.103.0/24"
-    rtt_ms = 4.0
     hosts: Mapping[str, str] = {DOMAIN: "10.65.103.1", MEDIA: "10.65.103.2"}
-    ports: tuple[int, ...] = ()
     programs = (PROSODY,)
 
     def prepare(self, context: ServiceContext) -> None:

@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.unit.analysis.synthetic import Synthetic, write_scenario
+from tests.foreign import Foreign
+from tests.unit.analysis.synthetic import Synthetic
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 WAITING = '''"""Scores of a toy download, each of which may have to wait."""
@@ -38,11 +39,12 @@ class Runs:
 
     Args:
         root: for all of it.
+        foreign: where the scenario is installed.
         count: how many runs there are.
         repetitions: of each; a repetition is three cells.
     """
 
-    def __init__(self, root: Path, count: int = 2, repetitions: int = 2) -> None:
+    def __init__(self, root: Path, foreign: Foreign, count: int = 2, repetitions: int = 2) -> None:
         self.gate = root / "gate"
         self.alone, self.spread = root / "alone", root / "spread"
         for day in range(1, count + 1):
@@ -54,8 +56,9 @@ class Runs:
                 (cell / "attempts" / "1").mkdir(parents=True)
                 (cell / "attempts" / "1" / "cell.json").write_text("{}")
             shutil.move(run, self.alone / run.name)
-        self.scenarios = [root / "made" / "ui-scenarios"]
-        write_scenario(self.scenarios[0], "toy", WAITING.format(gate=str(self.gate)))
+        self.scores = WAITING.format(gate=str(self.gate))
+        """Of the scenario, as it is installed."""
+        foreign.scenario("toy", self.scores)
         shutil.copytree(self.alone, self.spread)
 
     @property

@@ -8,6 +8,7 @@ import pytest
 from mplab.analysis.cluster.address import Keys, Local, Scheduler, parse
 from mplab.analysis.cluster.same import differences, fingerprint
 from mplab.analysis.errors import AddressError
+from tests.foreign import Foreign
 
 
 @pytest.mark.parametrize(
@@ -53,14 +54,12 @@ def test_keys_go_with_tls_and_memory_with_local_alone(tmp_path: Path) -> None:
         parse("tcp://host:1", memory="2 GiB")
 
 
-def test_code_and_versions_are_compared(tmp_path: Path) -> None:
-    (tmp_path / "toy").mkdir()
-    scores = tmp_path / "toy" / "scores.py"
-    scores.write_text("METRICS = ()\n")
-    ours = pickle.loads(pickle.dumps(fingerprint((tmp_path,))))  # noqa: S301 - as it comes from a worker
-    assert differences(ours, fingerprint((tmp_path,))) == ""
-    scores.write_text("METRICS = []\n")
-    fingerprint.cache_clear()
-    theirs = {**fingerprint((tmp_path,)), "polars": "1.0"}
-    assert differences(ours, theirs).startswith(f"polars {ours['polars']}, there 1.0, scenarios ")
+def test_code_and_versions_are_compared(foreign: Foreign) -> None:
+    foreign.scenario("toy", "METRICS = ()\n")
+    ours = pickle.loads(pickle.dumps(fingerprint()))  # noqa: S301 - as it comes from a worker
+    assert differences(ours, fingerprint()) == ""
+    foreign.scenario("toy", "METRICS = []\n")
+    theirs = {**fingerprint(), "polars": "1.0"}
+    assert differences(ours, theirs).startswith("plug-ins ")
+    assert differences(ours, theirs).endswith(f", polars {ours['polars']}, there 1.0")
     assert differences(ours, {}).count(", there none") == len(ours)

@@ -21,6 +21,7 @@ from mplab.analysis.cluster.store import Store, store_at
 from mplab.analysis.cluster.work import RunResult
 from mplab.analysis.errors import ClusterError, ScenarioMissingError
 from mplab.analysis.pipeline import analyze
+from tests.foreign import Foreign
 from tests.unit.analysis.cluster.conftest import Programs, wait_for
 from tests.unit.analysis.cluster.runs import Runs, content
 from tests.unit.analysis.cluster.sftp import PASSWORD, serving
@@ -29,7 +30,7 @@ from tests.unit.analysis.cluster.sftp import PASSWORD, serving
 def alone(runs: Runs) -> None:
     """Analyse the runs as it is done without a cluster."""
     for name in runs.names:
-        analyze(runs.alone / name, scenario_folders=runs.scenarios)
+        analyze(runs.alone / name)
 
 
 def spread(
@@ -39,7 +40,7 @@ def spread(
     store = store or store_at(str(runs.spread))
     with connected(address) as client:
         found = [(store, name) for name in runs.names]
-        return list(Drive(client, found, scenario_folders=runs.scenarios, tell=tell).results())
+        return list(Drive(client, found, tell=tell).results())
 
 
 def check_same(runs: Runs, results: list[RunResult]) -> None:
@@ -52,8 +53,8 @@ def check_same(runs: Runs, results: list[RunResult]) -> None:
     assert len(made) > 3 * len(runs.names)
 
 
-def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_path: Path) -> None:
-    runs = Runs(tmp_path)
+def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_path: Path, foreign: Foreign) -> None:
+    runs = Runs(tmp_path, foreign)
     alone(runs)
     heard: dict[int, set[str]] = {}
     ports: set[int] = set()
@@ -92,8 +93,8 @@ def fetch(port: int) -> str:
     return "404"
 
 
-def test_a_worker_killed_in_the_middle_is_made_up_for(tmp_path: Path, programs: Programs) -> None:
-    runs = Runs(tmp_path)
+def test_a_worker_killed_in_the_middle_is_made_up_for(tmp_path: Path, foreign: Foreign, programs: Programs) -> None:
+    runs = Runs(tmp_path, foreign)
     alone(runs)
     runs.gate.mkdir()
     (runs.gate / "closed").touch()
@@ -122,8 +123,8 @@ def at_gate(runs: Runs) -> dict[int, set[str]]:
     return found
 
 
-def test_local_processes_that_die_again_and_again_are_replaced(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, count=3)
+def test_local_processes_that_die_again_and_again_are_replaced(tmp_path: Path, foreign: Foreign) -> None:
+    runs = Runs(tmp_path, foreign, count=3)
     alone(runs)
     runs.gate.mkdir()
     killed: list[int] = []
@@ -138,8 +139,8 @@ def test_local_processes_that_die_again_and_again_are_replaced(tmp_path: Path) -
     assert len(killed) == 3
 
 
-def test_an_encrypted_cluster_lets_in_who_has_keys(tmp_path: Path, programs: Programs) -> None:
-    runs = Runs(tmp_path, count=1)
+def test_an_encrypted_cluster_lets_in_who_has_keys(tmp_path: Path, foreign: Foreign, programs: Programs) -> None:
+    runs = Runs(tmp_path, foreign, count=1)
     alone(runs)
     keys, strangers = certificates(tmp_path / "ours"), certificates(tmp_path / "theirs")
     programs.options = ("--tls-ca-file", str(keys.authority), "--tls-cert", str(keys.certificate))
@@ -165,9 +166,9 @@ def certificates(folder: Path) -> Keys:
 
 
 def test_runs_on_a_server_are_fetched_and_results_put_there(
-    tmp_path: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, foreign: Foreign, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = Runs(tmp_path)
+    runs = Runs(tmp_path, foreign)
     alone(runs)
     home = tmp_path / "home"
     login = {"HOME": str(home), "FSSPEC_SFTP_USERNAME": "lab", "FSSPEC_SFTP_PASSWORD": PASSWORD}
@@ -188,8 +189,8 @@ def test_runs_on_a_server_are_fetched_and_results_put_there(
     assert [("known_hosts does not have its key" in result.error) for result in results] == [True, True]
 
 
-def test_what_is_wrong_with_a_run_is_said_and_the_others_are_analysed(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, count=4)
+def test_what_is_wrong_with_a_run_is_said_and_the_others_are_analysed(tmp_path: Path, foreign: Foreign) -> None:
+    runs = Runs(tmp_path, foreign, count=4)
     bad, unscored, changed, _ = names = runs.names
     for folder in (runs.alone, runs.spread):
         (folder / bad / "manifest.json").write_text("{")
@@ -201,9 +202,9 @@ def test_what_is_wrong_with_a_run_is_said_and_the_others_are_analysed(tmp_path: 
         (cell / "tables" / "ends" / "owd.parquet").write_bytes(b"of an older analysis")
         (cell / "scenario.jsonl").write_text('{"event": "done"}\n')
     for name in names[2:]:
-        analyze(runs.alone / name, scenario_folders=runs.scenarios)
+        analyze(runs.alone / name)
     with pytest.raises(ScenarioMissingError) as missing:
-        analyze(runs.alone / unscored, scenario_folders=runs.scenarios)
+        analyze(runs.alone / unscored)
     cell = sorted((runs.spread / changed / "cells").iterdir())[0]
     (cell / ".scores.json.0af3").write_bytes(b"of a worker that was killed")
     (cell / "tables" / ".subflows.parquet.0af3").write_bytes(b"of a worker that was killed")
@@ -215,17 +216,13 @@ def test_what_is_wrong_with_a_run_is_said_and_the_others_are_analysed(tmp_path: 
     assert content(runs.alone) == content(runs.spread)
 
 
-def test_what_kills_every_worker_is_given_up_and_the_others_are_analysed(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, count=2)
+def test_what_kills_every_worker_is_given_up_and_the_others_are_analysed(tmp_path: Path, foreign: Foreign) -> None:
+    runs = Runs(tmp_path, foreign, count=2)
     first, second = runs.names
-    scores = runs.scenarios[0] / "toy" / "scores.py"
     deadly = sorted((runs.spread / first / "cells").iterdir())[2]
     (deadly / "deadly").touch()
-    scores.write_text(
-        scores.read_text().replace(
-            "    done =", '    if (folder / "deadly").exists():\n        os.kill(os.getpid(), 9)\n    done ='
-        )
-    )
+    killing = '    if (folder / "deadly").exists():\n        os.kill(os.getpid(), 9)\n    done ='
+    foreign.scenario("toy", runs.scores.replace("    done =", killing))
     results = {result.run: result.error for result in spread(Local(2), runs)}
     assert "the workers that were to do this ended, one after the other" in results[first]
     assert results[second] == ""
@@ -240,8 +237,10 @@ def another_mptrace(folder: Path) -> Path:
     return program.parent
 
 
-def test_a_cluster_that_would_write_other_bytes_is_refused(tmp_path: Path, programs: Programs) -> None:
-    runs = Runs(tmp_path, count=1)
+def test_a_cluster_that_would_write_other_bytes_is_refused(
+    tmp_path: Path, foreign: Foreign, programs: Programs
+) -> None:
+    runs = Runs(tmp_path, foreign, count=1)
     before = content(runs.spread)
     programs.scheduler()
     programs.worker(MPLAB_BIN=str(another_mptrace(tmp_path)))
@@ -252,8 +251,10 @@ def test_a_cluster_that_would_write_other_bytes_is_refused(tmp_path: Path, progr
     assert content(runs.spread) == before
 
 
-def test_a_worker_that_comes_later_and_is_another_ends_the_work(tmp_path: Path, programs: Programs) -> None:
-    runs = Runs(tmp_path, count=1, repetitions=4)
+def test_a_worker_that_comes_later_and_is_another_ends_the_work(
+    tmp_path: Path, foreign: Foreign, programs: Programs
+) -> None:
+    runs = Runs(tmp_path, foreign, count=1, repetitions=4)
     runs.gate.mkdir()
     (runs.gate / "closed").touch()
     programs.scheduler()
@@ -286,11 +287,11 @@ def test_a_scheduler_without_workers_is_not_waited_for_for_long(
 
 @pytest.mark.parametrize("lost", ["scheduler", "workers"])
 def test_a_cluster_that_is_lost_ends_the_work(
-    lost: str, tmp_path: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
+    lost: str, tmp_path: Path, foreign: Foreign, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mplab.analysis.cluster.drive.LOOK_S", 0.2)
     monkeypatch.setattr("mplab.analysis.cluster.drive.PATIENCE_S", 1.0)
-    runs = Runs(tmp_path, count=1)
+    runs = Runs(tmp_path, foreign, count=1)
     runs.gate.mkdir()
     (runs.gate / "closed").touch()
     programs.scheduler()

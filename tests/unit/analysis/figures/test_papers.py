@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from mplab.analysis.draw import write_figures
+from mplab.analysis.figures.catalog import LeftOut, draw, figures
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.figures.traces import LeftOut, Named, draw, figures
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.run import Cell, read_run
 from mplab.analysis.traces import Traces, traces_of
+from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
 Value = tuple[str, float, Mapping[str, str]]
@@ -229,17 +230,19 @@ from mplab.analysis.metric import Metric, Value
 METRICS = (Metric("download_time", "Download time", "s", "lower", ("size",), headline=True),)
 
 
-def score(observations, tables):
+def score(observations, tables, folder):
     return [Value("download_time", o["seconds"], {"size": o["size"]}) for o in observations if o["event"] == "done"]
 '''
 
 
 @pytest.mark.parametrize(("experiment", "shown"), [("nikravesh2016-fig14-short", True), ("demo", False)])
-def test_a_figure_is_on_the_page_of_its_own_experiment_alone(tmp_path: Path, experiment: str, shown: bool) -> None:
+def test_a_figure_is_on_the_page_of_its_own_experiment_alone(
+    tmp_path: Path, foreign: Foreign, experiment: str, shown: bool
+) -> None:
     builder = Synthetic(tmp_path, name=experiment, repetitions=1, transports=(MPTCP, MINRTT))
     directory = builder.build()
-    (builder.scenario_folders[0] / "toy" / "scores.py").write_text(PAPER_SCORES)
-    analyze(directory, scenario_folders=builder.scenario_folders)
+    foreign.scenario("toy", PAPER_SCORES)
+    analyze(directory)
     page = (directory / "report" / "index.html").read_text()
     assert ("After nikravesh2016 figure 14" in page) is shown
     assert (directory / "report" / "figures" / "paper-nikravesh2016-fig14.svg").is_file() is shown
@@ -248,6 +251,6 @@ def test_a_figure_is_on_the_page_of_its_own_experiment_alone(tmp_path: Path, exp
 
 def test_every_figure_after_nikravesh2016_has_an_experiment_of_its_name() -> None:
     experiments = {path.stem for path in (Path(__file__).parents[4] / "experiments").glob("*.yaml")}
-    of_papers: list[Named] = [named for named in figures() if named.of_paper]
+    of_papers = [named for named in figures() if named.figure.of_paper]
     assert len(of_papers) == 7
     assert {named.name for named in of_papers} <= experiments

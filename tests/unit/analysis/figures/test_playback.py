@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.figures import playback
+from mplab.analysis.figures.report import playback
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.plugins import load
 from mplab.analysis.result import Analysis
@@ -56,7 +56,7 @@ def test_a_stall_is_in_the_data(synthetic: Callable[..., Synthetic]) -> None:
 def test_other_scenarios_have_none(synthetic: Callable[..., Synthetic]) -> None:
     builder = synthetic(repetitions=1)
     run = read_run(builder.build())
-    plugin = load("toy", builder.scenario_folders)
+    plugin = load("toy")
     scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
     assert list(playback.draw(Analysis(run, tuple(summarise(run, {"files": plugin.metrics}, scores))))) == []
 

@@ -1,12 +1,12 @@
 """Scores that read what a cell has kept in its folder."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from mplab.analysis.plugins import load
 from mplab.analysis.run import read_run
 from mplab.analysis.scores import score_cell
-from tests.unit.analysis.synthetic import Synthetic, write_scenario
+from tests.foreign import Foreign
+from tests.unit.analysis.synthetic import Synthetic
 
 BODY = (
     'from mplab.analysis.metric import Metric, Value\nMETRICS = (Metric("m", "M", "bytes", "lower"),)\n'
@@ -14,10 +14,10 @@ BODY = (
 )
 
 
-def test_a_score_is_given_the_folder_of_its_cell(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
+def test_a_score_is_given_the_folder_of_its_cell(synthetic: Callable[..., Synthetic], foreign: Foreign) -> None:
     cell = read_run(synthetic(repetitions=1).build()).cells[0]
-    write_scenario(tmp_path / "scenarios", "reader", BODY)
-    plugin = load("reader", [tmp_path / "scenarios"])
+    foreign.scenario("reader", BODY)
+    plugin = load("reader")
     missing = score_cell(cell, plugin)
     assert missing.problem is not None
     assert "kept.bin" in missing.problem.message

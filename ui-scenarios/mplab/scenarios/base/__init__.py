@@ -1,23 +1,6 @@
-"""App scenarios: the protocol that a folder in ``ui-scenarios/`` implements."""
+"""App scenarios: the base class that a folder in ``ui-scenarios/`` implements."""
 
-from mplab.scenarios.base.protocol import (
-    Checking,
-    Context,
-    Parameters,
-    Scenario,
-    browser_of,
-    cpus_of,
-    programs_declared_by,
-    takes_socks,
-)
+from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import AnyScenario, Parameters, Scenario, Session
 
-__all__ = [
-    "Checking",
-    "Context",
-    "Parameters",
-    "Scenario",
-    "browser_of",
-    "cpus_of",
-    "programs_declared_by",
-    "takes_socks",
-]
+__all__ = ["AnyScenario", "Context", "Parameters", "Scenario", "Session"]

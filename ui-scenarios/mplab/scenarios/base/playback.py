@@ -3,15 +3,17 @@
 import contextlib
 import math
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
-from mplab.scenarios.base.protocol import Context, Parameters
+from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 from mplab.scenarios.base.smoothness import disturbances
 from mplab.userfiles.app import App
 
@@ -51,7 +53,7 @@ class PlaybackParameters(Parameters):
         return clips
 
 
-class PlaybackScenario:
+class PlaybackScenario(Scenario[PlaybackParameters]):
     """`Scenario`: clips of a video site.
 
     Args:
@@ -64,15 +66,14 @@ class PlaybackScenario:
     """
 
     needs_ui = True
-    services: tuple[str, ...] = (_SERVICE,)
+    services = (_SERVICE,)
 
     def __init__(self, *, name: str, title: str, parameters: type[PlaybackParameters], site: str, app: App) -> None:
         self.name = name
         self.title = title
-        self.parameters: type[Parameters] = parameters
-        self._site = site
-        self._app = app
-        self._open: dict[Path, tuple[contextlib.ExitStack, Ui]] = {}
+        self.parameters = parameters
+        self.site = site
+        self.app = app
 
     def time_limit_s(self, parameters: PlaybackParameters) -> float:
         """120 s, or what the clips need and 30 s."""
@@ -82,71 +83,72 @@ class PlaybackScenario:
         """The time to watch all clips."""
         return _OPEN_S + len(parameters.clips) * (parameters.pause + _USUAL_STARTUP_S + parameters.watch)
 
-    def prepare(self, context: Context, parameters: PlaybackParameters) -> None:
+    @contextlib.contextmanager
+    def open(self, context: Context, parameters: PlaybackParameters) -> Iterator["_Session"]:
         """Start the app, with nothing cached."""
-        stack = contextlib.ExitStack()
-        self._open[context.cell_dir] = stack, stack.enter_context(context.open_ui())
+        with context.open_ui() as ui:
+            yield _Session(context, parameters, self, ui)
 
-    def run(self, context: Context, parameters: PlaybackParameters) -> None:
+
+@dataclass
+class _Session(Session[PlaybackParameters]):
+    scenario: PlaybackScenario
+    ui: BrowserUi
+
+    def run(self) -> None:
         """Open the site and watch the clips; everything the player tells is observed, also of a clip that fails.
 
         Raises:
             StepError: a clip does not begin in time, or the player gives up.
         """
-        _, ui = self._open[context.cell_dir]
-        url = self._app.start.format(
-            url=context.service(_SERVICE)[self._site],
+        context, parameters = self.context, self.parameters
+        url = self.scenario.app.start.format(
+            url=context.service(_SERVICE)[self.scenario.site],
             adaptation=parameters.adaptation,
             highest=parameters.highest.removesuffix("p"),
         )
-        ui.open(url, timeout_s=PAGE_TIMEOUT_S)
+        self.ui.open(url, timeout_s=PAGE_TIMEOUT_S)
         for visit, clip in enumerate(parameters.clips, 1):
             time.sleep(parameters.pause)
             try:
-                self._watch(ui, parameters, clip)
+                self._watch(clip)
             except StepError:
                 with contextlib.suppress(StepError):  # the first error says more
-                    _observe(context, ui, visit, clip)
+                    self._observe(visit, clip)
                 raise
-            if not _observe(context, ui, visit, clip):
-                raise StepError(f"{self.name}: {clip}: the player tells of no segment")
+            if not self._observe(visit, clip):
+                raise StepError(f"{self.scenario.name}: {clip}: the player tells of no segment")
 
-    def clean_up(self, context: Context, parameters: PlaybackParameters) -> None:
-        """Close the app."""
-        stack, _ = self._open.pop(context.cell_dir, (contextlib.ExitStack(), None))
-        stack.close()
-
-    def _watch(self, ui: Ui, parameters: PlaybackParameters, clip: str) -> None:
-        elements = self._app.elements
+    def _watch(self, clip: str) -> None:
+        ui, elements, name = self.ui, self.scenario.app.elements, self.scenario.name
         ui.tap(elements[clip])
-        patience = parameters.patience
+        patience = self.parameters.patience
         try:
             ui.wait(elements["started"], timeout_s=patience)
         except StepError as error:
-            said = self._status(ui)
-            raise StepError(f"{self.name}: {clip}: no picture within {patience:g} s, {said}: {error}") from error
-        leave_at = time.monotonic() + parameters.watch
+            said = self._status()
+            raise StepError(f"{name}: {clip}: no picture within {patience:g} s, {said}: {error}") from error
+        leave_at = time.monotonic() + self.parameters.watch
         while (left := leave_at - time.monotonic()) > 0:
             time.sleep(min(_LOOK_EVERY_S, left))
             status = ui.read(elements["status"])
             if status == "ended":
                 break
             if status.startswith("failed"):
-                raise StepError(f"{self.name}: {clip}: the player {status}")
+                raise StepError(f"{name}: {clip}: the player {status}")
         ui.tap(elements["back"])
 
-    def _status(self, ui: Ui) -> str:
+    def _status(self) -> str:
         with contextlib.suppress(StepError):
-            return f"the player says {ui.read(self._app.elements['status'])!r}"
+            return f"the player says {self.ui.read(self.scenario.app.elements['status'])!r}"
         return "the player says nothing"
 
-
-def _observe(context: Context, ui: Ui, visit: int, clip: str) -> int:
-    """Write down what the player has told since, and warn when the host was too slow for it; the number of segments."""
-    records = ui.evaluate(_TAKE_SCRIPT)
-    for record in records:
-        fields = {name: value for name, value in record.items() if name != "event"}
-        context.observe(record["event"], visit=visit, **fields)
-    for text in disturbances(records):
-        context.warn(f"{clip}: {text}")
-    return sum(record["event"] == "segment" for record in records)
+    def _observe(self, visit: int, clip: str) -> int:
+        """Observe what the player has reported since, warn if the host was too slow; return the number of segments."""
+        records = self.ui.evaluate(_TAKE_SCRIPT)
+        for record in records:
+            fields = {name: value for name, value in record.items() if name != "event"}
+            self.context.observe(record["event"], visit=visit, **fields)
+        for text in disturbances(records):
+            self.context.warn(f"{clip}: {text}")
+        return sum(record["event"] == "segment" for record in records)

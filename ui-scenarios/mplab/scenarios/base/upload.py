@@ -3,18 +3,20 @@
 import hashlib
 import json
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
-from mplab.scenarios.base.protocol import Context, Parameters
+from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 from mplab.userfiles.app import App
 
 MAX_TEST_S = 120.0
@@ -78,19 +80,7 @@ class _File:
     """Offset of a block → its hash."""
 
 
-@dataclass
-class _Visit:
-    """What a cell has open, and what it needs."""
-
-    stack: ExitStack
-    ui: Ui
-    files: list[_File] = field(default_factory=list)
-    deadline: float = 0.0
-    ended: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Name of a file → its number, and when its upload ended (clock)."""
-
-
-class UploadScenario:
+class UploadScenario(Scenario[UploadParameters]):
     """`Scenario`: uploads in an app.
 
     Args:
@@ -107,8 +97,7 @@ class UploadScenario:
         self.name = name
         self.title = title
         self.parameters = parameters
-        self._app = app
-        self._visits: dict[Path, _Visit] = {}
+        self.app = app
 
     def time_limit_s(self, parameters: UploadParameters) -> float:
         """What the parameters say: 120 s. An upload that needs more is cancelled and scored."""
@@ -120,81 +109,112 @@ class UploadScenario:
         one_s = parameters.think + parameters.size * 8 / 1000 / _USUAL_KBPS + gaps_s
         return min(_START_S + parameters.files * one_s, parameters.limit - MARGIN_S)
 
-    def prepare(self, context: Context, parameters: UploadParameters) -> None:
-        """Make the files; start the app."""
-        stack = ExitStack()
-        visit = self._visits[context.cell_dir] = _Visit(stack, stack.enter_context(context.open_ui()))
-        for _ in range(parameters.files):
-            content = context.rng.randbytes(parameters.size)
-            path = context.scratch_dir / f"{context.rng.getrandbits(64):016x}.bin"
-            path.write_bytes(content)
-            hashes = {begin: hashlib.sha256(content[begin:end]).hexdigest() for begin, end in parameters.blocks}
-            visit.files.append(_File(path, hashes))
+    @contextmanager
+    def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
+        """Make the files; start the app. At the end close it, and observe what has arrived."""
+        with ExitStack() as ended, context.open_ui() as ui:
+            session = _Session(context, parameters, self, ui)
+            ended.callback(session.observe_arrivals)
+            for _ in range(parameters.files):
+                content = context.rng.randbytes(parameters.size)
+                path = context.scratch_dir / f"{context.rng.getrandbits(64):016x}.bin"
+                path.write_bytes(content)
+                hashes = {begin: hashlib.sha256(content[begin:end]).hexdigest() for begin, end in parameters.blocks}
+                session.files.append(_File(path, hashes))
+            yield session
 
-    def run(self, context: Context, parameters: UploadParameters) -> None:
+
+class _Block(TypedDict):
+    offset: int
+    bytes: int
+    sha256: str
+
+
+class _Result(TypedDict):
+    """What the app says of an upload."""
+
+    state: Literal["done", "cancelled", "failed"]
+    began: float
+    duration_s: float
+    blocks: list[_Block]
+
+
+@dataclass
+class _Session(Session[UploadParameters]):
+    scenario: UploadScenario
+    ui: BrowserUi
+    files: list[_File] = field(default_factory=list)
+    deadline: float = 0.0
+    ended: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Name of a file → its number, and when its upload ended (clock)."""
+
+    @property
+    def left_s(self) -> float:
+        """Time until an upload is cancelled."""
+        return self.deadline - time.monotonic()
+
+    def run(self) -> None:
         """Upload, until all files are there, the next would not fit into the time, or the time is up.
 
         StepError when the app fails, or when the server has something else than what was sent.
         """
-        visit, app = self._visits[context.cell_dir], self._app
-        visit.deadline = time.monotonic() + context.time_limit_s - MARGIN_S
-        visit.ui.open(
+        context, parameters, app = self.context, self.parameters, self.scenario.app
+        self.deadline = time.monotonic() + context.time_limit_s - MARGIN_S
+        self.ui.open(
             app.start.format(
-                url=context.service(_SERVICE)[self.name],
+                url=context.service(_SERVICE)[self.scenario.name],
                 block_bytes=parameters.block_bytes,
                 gap_ms=round(parameters.gap_s * 1000),
             ),
-            timeout_s=_left_s(visit),
+            timeout_s=self.left_s,
         )
-        visit.ui.wait(app.elements["ready"], timeout_s=_left_s(visit))
-        for number, file in enumerate(visit.files, 1):
+        self.ui.wait(app.elements["ready"], timeout_s=self.left_s)
+        for number, file in enumerate(self.files, 1):
             time.sleep(parameters.think)
-            result = self._upload(context, visit, number)
+            result = self._upload(number)
             self._check(file, result)
-            visit.ended[file.path.name] = (number, result["began"] + result["duration_s"])
+            self.ended[file.path.name] = (number, result["began"] + result["duration_s"])
             context.observe("upload", file=number, size_bytes=parameters.size, **result)
-            if result["state"] != "done" or _left_s(visit) < result["duration_s"] + parameters.think:
+            if result["state"] != "done" or self.left_s < result["duration_s"] + parameters.think:
                 return
 
-    def clean_up(self, context: Context, parameters: UploadParameters) -> None:
-        """Close the app; observe what the origin's log says has arrived of each file by the end of its upload."""
-        visit = self._visits.pop(context.cell_dir, None)
-        if visit is None:
-            return
-        visit.stack.close()
-        log = context.cell_dir / LOG
+    def observe_arrivals(self) -> None:
+        """Observe what the origin's log, if there is one, says has arrived of each file by the end of its upload."""
+        log = self.context.cell_dir / LOG
         if log.exists():
-            for name, (number, ended) in visit.ended.items():
-                context.observe("arrived", file=number, timeline=arrivals(log.read_text(), name, ended))
+            for name, (number, ended) in self.ended.items():
+                self.context.observe("arrived", file=number, timeline=arrivals(log.read_text(), name, ended))
 
-    def _upload(self, context: Context, visit: _Visit, number: int) -> dict[str, Any]:
-        ui, elements = visit.ui, self._app.elements
-        ui.type(elements["file"], str(visit.files[number - 1].path))
+    def _upload(self, number: int) -> _Result:
+        ui, elements = self.ui, self.scenario.app.elements
+        ui.type(elements["file"], str(self.files[number - 1].path))
         ui.tap(elements["upload"])
-        while not (results := ui.evaluate(_RESULTS))[number - 1 :]:
-            if _left_s(visit) <= 0:
+        while not (results := self._results())[number - 1 :]:
+            if self.left_s <= 0:
                 ui.tap(elements["cancel"])
                 ui.wait(elements["settled"], timeout_s=MARGIN_S / 2)
-                results = ui.evaluate(_RESULTS)
+                results = self._results()
                 break
             time.sleep(_POLL_S)
-        result: dict[str, Any] = results[number - 1]
+        result = results[number - 1]
         if result["state"] == "failed":
-            keep_screen(ui, context.cell_dir / "screenshots" / f"file-{number}.png")
-            raise StepError(f"{self.name}: file {number}: the app says: {ui.read(elements['status'])}")
+            keep_screen(ui, self.context.cell_dir / "screenshots" / f"file-{number}.png")
+            said = ui.read(elements["status"])
+            raise StepError(f"{self.scenario.name}: file {number}: the app says: {said}")
         return result
 
-    def _check(self, file: _File, result: dict[str, Any]) -> None:
+    def _results(self) -> list[_Result]:
+        results: list[_Result] = self.ui.evaluate(_RESULTS)
+        return results
+
+    def _check(self, file: _File, result: _Result) -> None:
+        name = self.scenario.name
         for block in result["blocks"]:
             if file.sha256.get(block["offset"]) != block["sha256"]:
                 what = f"the block at {block['offset']} ({block['bytes']} bytes)"
-                raise StepError(f"{self.name}: {file.path.name}: the server has something else in {what} than was sent")
+                raise StepError(f"{name}: {file.path.name}: the server has something else in {what} than was sent")
         if result["state"] == "done" and len(result["blocks"]) != len(file.sha256):
-            raise StepError(f"{self.name}: {len(result['blocks'])} of {len(file.sha256)} blocks have an answer")
-
-
-def _left_s(visit: _Visit) -> float:
-    return visit.deadline - time.monotonic()
+            raise StepError(f"{name}: {len(result['blocks'])} of {len(file.sha256)} blocks have an answer")
 
 
 def arrivals(log: str, name: str, until: float) -> list[tuple[float, int]]:

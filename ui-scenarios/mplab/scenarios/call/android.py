@@ -1,9 +1,12 @@
 """Linphone, or another SIP client, on Android: a call to an address that answers, such as an echo service."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.scenarios.base import Context
+from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import AndroidScenario, Visit
 from mplab.scenarios.base.android.motion import seconds_of
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
@@ -16,7 +19,7 @@ _LINK = "callee"
 _DURATION = "duration"
 
 
-class AndroidCallScenario(AndroidScenario):
+class AndroidCallScenario(AndroidScenario[CallParameters]):
     """`Scenario`: calls.
 
     An observation ``call`` has ``setup_s`` (from the tap until the app's timer runs: ringing and the answer are in it),
@@ -24,20 +27,32 @@ class AndroidCallScenario(AndroidScenario):
     not recorded: Android gives no app another one's call.
     """
 
-    def run(self, context: Context, parameters: CallParameters) -> None:
+    @contextmanager
+    def open(self, context: Context, parameters: CallParameters) -> Iterator["_Session"]:
+        """Open the app."""
+        with self.visit(context) as visit:
+            yield _Session(context, parameters, visit)
+
+
+@dataclass
+class _Session(Session[CallParameters]):
+    visit: Visit
+
+    def run(self) -> None:
         """Call, and hang up after the time of the speech.
 
         Raises:
             StepError: a call is not set up.
         """
-        visit = self.visit(context)
+        visit, parameters = self.visit, self.parameters
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
         for number in range(1, parameters.calls + 1):
             if number > 1:
                 time.sleep(parameters.pause)
-            self._call(context, visit, number, parameters.duration)
+            self._call(number)
 
-    def _call(self, context: Context, visit: Visit, number: int, duration_s: float) -> None:
+    def _call(self, number: int) -> None:
+        visit, duration_s = self.visit, self.parameters.duration
         callee = visit.app.links.get(_LINK)
         if callee is None:
             raise StepError(f"{visit.app.package}: its section in app.yaml has no link {_LINK!r}: whom to call")
@@ -66,7 +81,7 @@ class AndroidCallScenario(AndroidScenario):
         (earliest, first), ended = connected[0], seen.looks[-1].t
         at = (earliest + first) / 2
         shown = [said for look in seen.looks if (said := seconds_of(look.shown.get(_DURATION, ""))) is not None]
-        context.observe(
+        self.context.observe(
             "call",
             call=str(number),
             dialled_at=round(dialled, 3),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 
 Track = Literal["heard", "spoken"]
 
@@ -43,18 +43,18 @@ _REMOTE_INBOUND = ("roundTripTime", "jitter", "packetsLost", "fractionLost")
 _OUTBOUND = ("packetsSent", "bytesSent", "headerBytesSent", "retransmittedPacketsSent")
 
 
-def events(ui: Ui) -> dict[str, float]:
+def events(ui: BrowserUi) -> dict[str, float]:
     """State of the call → when it was reached last, unix seconds."""
     found: dict[str, float] = ui.evaluate(_EVENTS)
     return found
 
 
-def statistics(ui: Ui) -> list[dict[str, Any]]:
+def statistics(ui: BrowserUi) -> list[dict[str, Any]]:
     """What ``getStats`` said every second (W3C webrtc-stats): numbers in its units, by group."""
     return [_flat(sample) for sample in ui.evaluate(_STATS)]
 
 
-def late_beats(ui: Ui) -> list[list[float]]:
+def late_beats(ui: BrowserUi) -> list[list[float]]:
     """Heartbeats that were late, or at which the voice was: when due, unix seconds, and how late, seconds."""
     found: list[list[float]] = ui.evaluate(_BEATS)
     return found
@@ -96,7 +96,7 @@ class Sound:
     gaps: int
 
 
-def sound(ui: Ui, track: Track) -> Sound:
+def sound(ui: BrowserUi, track: Track) -> Sound:
     """What was recorded of a track.
 
     Raises:

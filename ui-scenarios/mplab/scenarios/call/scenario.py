@@ -3,19 +3,19 @@
 import secrets
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from mplab.base import load
 from mplab.base.errors import CheckError, StepError
-from mplab.cell import load
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
-from mplab.scenarios.base import Context, Parameters
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 from . import page, quality, stalls
@@ -56,23 +56,15 @@ class CallParameters(Parameters):
 class _Sides:
     """Both browsers."""
 
-    phone: Ui
-    desktop: Ui
+    phone: BrowserUi
+    desktop: BrowserUi
 
-    def items(self) -> tuple[tuple[str, Ui], ...]:
+    def items(self) -> tuple[tuple[str, BrowserUi], ...]:
         """Both with their names, the phone first."""
         return ("phone", self.phone), ("desktop", self.desktop)
 
 
-@dataclass
-class _Visit:
-    """What a cell has open."""
-
-    stack: ExitStack
-    sides: _Sides
-
-
-class CallScenario:
+class CallScenario(Scenario[CallParameters]):
     """`Scenario`: calls from the desktop peer to the phone."""
 
     name = "call"
@@ -81,9 +73,6 @@ class CallScenario:
     needs_ui = True
     services = (SERVICE,)
     cpus = 0.8
-
-    def __init__(self) -> None:
-        self._visits: dict[Path, _Visit] = {}
 
     def time_limit_s(self, parameters: CallParameters) -> float:
         """Speech, the rests, and half a minute for each call to be set up, ended and read out."""
@@ -97,54 +86,52 @@ class CallScenario:
     def check(self, context: Context, parameters: CallParameters) -> None:
         """A short call over open links; CheckError when even that is not heard well: the host is too busy."""
         speech = Speech.of_service(context.service(SERVICE))
-        with ExitStack() as stack:
-            call = _Call(context, _open(context, stack, speech), speech, speech.within(CONTROL_S), CONTROL)
+        with _open(context, speech) as sides:
+            call = _Call(context, sides, speech, speech.within(CONTROL_S), CONTROL)
             call.make()
         judge_control(*call.judged())
 
-    def prepare(self, context: Context, parameters: CallParameters) -> None:
+    @contextmanager
+    def open(self, context: Context, parameters: CallParameters) -> Iterator["_Session"]:
         """Start both browsers."""
         speech = Speech.of_service(context.service(SERVICE))
         target = context.cell_dir / REFERENCE
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(speech.reference, target)
-        stack = ExitStack()
-        try:
-            self._visits[context.cell_dir] = _Visit(stack, _open(context, stack, speech))
-        except BaseException:
-            stack.close()
-            raise
+        with _open(context, speech) as sides:
+            yield _Session(context, parameters, sides, speech)
 
-    def run(self, context: Context, parameters: CallParameters) -> None:
+
+@dataclass
+class _Session(Session[CallParameters]):
+    sides: _Sides
+    speech: Speech
+
+    def run(self) -> None:
         """Call.
 
         Raises:
             StepError: a call is not set up, is cut, or brings no sound.
             CheckError: the host stalled in most utterances.
         """
-        sides = self._visits[context.cell_dir].sides
-        speech = Speech.of_service(context.service(SERVICE))
-        said = speech.within(parameters.duration)
+        parameters = self.parameters
+        said = self.speech.within(parameters.duration)
         disturbed: list[bool] = []
         for number in range(1, parameters.calls + 1):
             if number > 1:
                 time.sleep(parameters.pause)
-            call = _Call(context, sides, speech, said, str(number))
+            call = _Call(self.context, self.sides, self.speech, said, str(number))
             call.make()
             disturbed += call.disturbed
         judge_stalls(disturbed)
 
-    def clean_up(self, context: Context, parameters: CallParameters) -> None:
-        """Close both browsers."""
-        visit = self._visits.pop(context.cell_dir, None)
-        if visit is not None:
-            visit.stack.close()
 
-
-def _open(context: Context, stack: ExitStack, speech: Speech) -> _Sides:
+@contextmanager
+def _open(context: Context, speech: Speech) -> Iterator[_Sides]:
     phone = context.open_ui(switches=[*_DEVICES, f"--use-file-for-fake-audio-capture={speech.quiet}"])
     peer = context.open_peer_ui(switches=[*_DEVICES, f"--use-file-for-fake-audio-capture={speech.sent}%noloop"])
-    return _Sides(stack.enter_context(phone), stack.enter_context(peer))
+    with phone as phone_ui, peer as peer_ui:
+        yield _Sides(phone_ui, peer_ui)
 
 
 class _Call:

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any, Literal
+from typing import Literal
+
+import polars as pl
 
 from mplab.analysis.files import inside
 from mplab.analysis.metric import (
@@ -106,7 +108,7 @@ TURN_PORT = 3478
 """Of the server that relays the calls (proxy-docker/mplab/services/turn)."""
 
 
-def score(observations: Sequence[Observation], tables: Mapping[str, Any], folder: Path) -> list[Value]:
+def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
     """The values of all calls of a cell together, and of each utterance; without what a stall of the host spoilt."""
     control = [item for item in observations if item.get("call") == _CONTROL]
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
@@ -153,7 +155,7 @@ def _host(calls: Sequence[Observation], said: Sequence[Observation], disturbed: 
     return values
 
 
-def _waited(tables: Mapping[str, Any], folder: Path) -> list[Value]:
+def _waited(tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
     """How long bytes waited for bytes before them, at the phone (down) and at the proxy (up)."""
     values = []
     for direction in DIRECTIONS:

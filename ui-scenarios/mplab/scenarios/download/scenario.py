@@ -3,6 +3,8 @@
 import math
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -10,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from mplab.base.errors import StepError
 from mplab.base.programs import CURL
 from mplab.format.units import DurationS, SizeBytes, between, format_size
-from mplab.scenarios.base import Context, Parameters
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 from . import curl
 from .content import MAX_SIZE_BYTES, Server, stream_sha256
@@ -90,14 +92,12 @@ class DownloadParameters(Parameters):
         return sum(bundle.flows * bundle.every for bundle in self.bundles)
 
 
-class DownloadScenario:
+class DownloadScenario(Scenario[DownloadParameters]):
     """`Scenario`: file downloads."""
 
     name = "download"
     title = "File download"
     parameters = DownloadParameters
-    needs_ui = False
-    services = ()
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
@@ -114,13 +114,18 @@ class DownloadScenario:
         transfer = parameters.total_bytes * 8 / 1000 / _USUAL_KBPS
         return transfer + requests * _REQUEST_S + pauses * parameters.pause + parameters.waiting_s
 
-    def prepare(self, context: Context, parameters: DownloadParameters) -> None:
-        """Learn what has to come, so that it takes no time between downloads; nothing is kept from one to the next."""
+    @contextmanager
+    def open(self, context: Context, parameters: DownloadParameters) -> Iterator["_Session"]:
+        """Compute the expected checksums, so that they take no time between downloads."""
         for size in parameters.sizes:
             stream_sha256(size)
+        yield _Session(context, parameters)
 
-    def run(self, context: Context, parameters: DownloadParameters) -> None:
+
+class _Session(Session[DownloadParameters]):
+    def run(self) -> None:
         """Download everything; StepError when a byte is missing or wrong."""
+        context, parameters = self.context, self.parameters
         deadline = time.monotonic() + context.time_limit_s
         first = True
         for size in parameters.sizes:
@@ -131,9 +136,6 @@ class DownloadScenario:
             _pause(0 if first else parameters.pause)
             first = False
             _download_bundle(context, bundle, parameters.server, deadline)
-
-    def clean_up(self, context: Context, parameters: DownloadParameters) -> None:
-        """Nothing is left behind."""
 
 
 def _pause(duration_s: float) -> None:

@@ -39,7 +39,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """One value of each metric per file size or bundle.
 
     Download time and time to first byte count from the start of the connection: the name lookup is a metric of its own.

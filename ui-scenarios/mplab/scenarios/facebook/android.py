@@ -1,14 +1,15 @@
 """Facebook's own app on Android: what the user waits for, as it is seen on the screen."""
 
 import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from mplab.base.errors import StepError
 from mplab.drivers.origin.content import png
-from mplab.scenarios.base import Context
+from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit, settle
 from mplab.scenarios.base.android.files import choose, put, remove
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
@@ -18,30 +19,42 @@ from .scenario import ACTIONS, SCENARIO, FacebookParameters
 _MARGIN_S = 6.0
 
 
-class AndroidFacebookScenario(AndroidScenario):
+class AndroidFacebookScenario(AndroidScenario[FacebookParameters]):
     """`Scenario`: rounds of refresh, status, photo, nearby, check-in.
 
     ``texts_s`` of a refresh is null: when texts can be read before the pictures are there cannot be seen.
     """
 
-    def prepare(self, context: Context, parameters: FacebookParameters) -> None:
-        """Bring the photos to the phone."""
-        names = [_photo(context, number) for number in range(1, parameters.rounds + 1)]
+    @contextmanager
+    def open(self, context: Context, parameters: FacebookParameters) -> Iterator["_Session"]:
+        """Open the app; bring the photos to the phone. At the end remove them."""
         targets: list[str] = []
-        self.open(context).stack.callback(remove, context, targets)
-        rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
-        for name in names:
-            path = context.scratch_dir / name
-            path.write_bytes(png(parameters.photo, rng))
-            targets.append(put(context, path))
+        with self.visit(context) as visit:
+            visit.stack.callback(remove, context, targets)
+            session = _Session(context, parameters, visit)
+            rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
+            for number in range(1, parameters.rounds + 1):
+                path = context.scratch_dir / session.photo(number)
+                path.write_bytes(png(parameters.photo, rng))
+                targets.append(put(context, path))
+            yield session
 
-    def run(self, context: Context, parameters: FacebookParameters) -> None:
+
+@dataclass
+class _Session(Session[FacebookParameters]):
+    visit: Visit
+
+    def photo(self, number: int) -> str:
+        """Return the file name of a round's photo: one of this cell."""
+        return f"{self.context.cell_dir.name.partition('.')[0]}-photo-{number}.png"
+
+    def run(self) -> None:
         """Rounds, until all are done or the time is up.
 
         Raises:
             StepError: the app does not do its part.
         """
-        visit = self.visit(context)
+        context, parameters, visit = self.context, self.parameters, self.visit
         deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
         context.observe("plan", rounds=parameters.rounds, actions=parameters.rounds * len(ACTIONS))
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
@@ -50,15 +63,16 @@ class AndroidFacebookScenario(AndroidScenario):
             for action in ACTIONS:
                 if action != "check-in":  # it goes on where `nearby` has ended
                     time.sleep(parameters.think)
-                if not self._act(context, visit, action, number, deadline):
+                if not self._act(action, number, deadline):
                     return
 
-    def _act(self, context: Context, visit: Visit, action: str, number: int, deadline: float) -> bool:
+    def _act(self, action: str, number: int, deadline: float) -> bool:
         """Do one action and observe it; False when the time is up."""
+        context, visit = self.context, self.visit
         waited_s = 0.0
         if time.monotonic() < deadline:
             text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
-            began = self._steps(visit, action, text, _photo(context, number))
+            began = self._steps(action, text, self.photo(number))
             busy, done = {"refresh": ("loading", "feed"), "nearby": ("loading", "first place")}.get(
                 action, ("posting", "posted")
             )
@@ -75,7 +89,7 @@ class AndroidFacebookScenario(AndroidScenario):
             if end.outcome == "failed":
                 raise StepError(f"facebook: {action} (round {number}): the app says: {end.said}")
             if end.outcome == "done":
-                fields: dict[str, Any] = {"texts_s": None} if action == "refresh" else {}
+                fields = {"texts_s": None} if action == "refresh" else {}
                 context.observe(
                     "action",
                     action=action,
@@ -90,9 +104,9 @@ class AndroidFacebookScenario(AndroidScenario):
         context.observe("unfinished", action=action, round=number, waited_s=round(waited_s, 3))
         return False
 
-    def _steps(self, visit: Visit, action: str, text: str, photo: str) -> float:
+    def _steps(self, action: str, text: str, photo: str) -> float:
         """What the user does, up to the tap that he then waits for; when that was."""
-        ui, element = visit.ui, visit.element
+        ui, element = self.visit.ui, self.visit.element
         if action == "refresh":
             ui.tap(element("feed"))
             return time.time()
@@ -106,14 +120,10 @@ class AndroidFacebookScenario(AndroidScenario):
             return time.time()
         if action == "photo":
             ui.tap(element("photo"))
-            choose(visit, photo)
+            choose(self.visit, photo)
         ui.type(element("text"), text)
         ui.tap(element("post"))
         return time.time()
-
-
-def _photo(context: Context, number: int) -> str:
-    return f"{Path(context.cell_dir).name.partition('.')[0]}-photo-{number}.png"
 
 
 ANDROID = AndroidFacebookScenario(SCENARIO)

@@ -2,8 +2,9 @@
 
 import hashlib
 import time
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,10 @@ from pydantic import Field
 
 from mplab.base.errors import StepError
 from mplab.drivers.origin.content import MIN_PNG_BYTES, png
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.evidence import keep_screen
 from mplab.format.units import DurationS, SizeBytes, between, format_size
-from mplab.scenarios.base import Context, Parameters
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 APP = load_app(Path(__file__).parent)
@@ -51,19 +52,7 @@ class FacebookParameters(Parameters):
     limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(MAX_TEST_S, description="Of the test.")
 
 
-@dataclass
-class _Visit:
-    """What a cell has open, and what it needs."""
-
-    stack: ExitStack
-    ui: Ui
-    photos: list[Path]
-    sha256: list[str]
-    deadline: float = 0.0
-    seen: int = 0
-
-
-class FacebookScenario:
+class FacebookScenario(Scenario[FacebookParameters]):
     """`Scenario`: a social network's app."""
 
     name = "facebook"
@@ -71,9 +60,6 @@ class FacebookScenario:
     parameters = FacebookParameters
     needs_ui = True
     services = ("feed",)
-
-    def __init__(self) -> None:
-        self._visits: dict[Path, _Visit] = {}
 
     def time_limit_s(self, parameters: FacebookParameters) -> float:
         """What the parameters say: 120 s. What does not fit is told."""
@@ -85,100 +71,103 @@ class FacebookScenario:
         round_s = photo_s + len(ACTIONS) * _USUAL_ACTION_S + (len(ACTIONS) - 1) * parameters.think
         return min(_OPEN_S + parameters.rounds * round_s, parameters.limit - _MARGIN_S)
 
-    def prepare(self, context: Context, parameters: FacebookParameters) -> None:
+    @contextmanager
+    def open(self, context: Context, parameters: FacebookParameters) -> Iterator["_Session"]:
         """Take the photos; start the app."""
-        stack = ExitStack()
-        visit = _Visit(stack, stack.enter_context(context.open_ui()), [], [])
-        self._visits[context.cell_dir] = visit
-        rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
-        for number in range(1, parameters.rounds + 1):
-            photo = png(parameters.photo, rng)
-            path = context.scratch_dir / f"photo-{number}.png"
-            path.write_bytes(photo)
-            visit.photos.append(path)
-            visit.sha256.append(hashlib.sha256(photo).hexdigest())
+        with context.open_ui() as ui:
+            session = _Session(context, parameters, ui)
+            rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
+            for number in range(1, parameters.rounds + 1):
+                photo = png(parameters.photo, rng)
+                path = context.scratch_dir / f"photo-{number}.png"
+                path.write_bytes(photo)
+                session.photos.append(path)
+                session.sha256.append(hashlib.sha256(photo).hexdigest())
+            yield session
 
-    def run(self, context: Context, parameters: FacebookParameters) -> None:
-        """Rounds, until all are done or the time is up. StepError when the app fails, or shows what was not sent."""
-        visit = self._visits[context.cell_dir]
-        visit.deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
+
+@dataclass
+class _Session(Session[FacebookParameters]):
+    ui: BrowserUi
+    photos: list[Path] = field(default_factory=list)
+    sha256: list[str] = field(default_factory=list)
+    """Of the photos."""
+    deadline: float = 0.0
+    seen: int = 0
+    """Number of actions that the app has measured."""
+
+    def run(self) -> None:
+        """Do rounds, until all are done or the time is up. StepError when the app fails, or shows what was not sent."""
+        context, parameters = self.context, self.parameters
+        self.deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
         context.observe("plan", rounds=parameters.rounds, actions=parameters.rounds * len(ACTIONS))
         facts = context.service("feed")
         account = f"user-{context.rng.getrandbits(32):08x}"
         start = APP.start.format(account=account, stories=parameters.stories, **facts)
-        visit.ui.open(start, timeout_s=visit.deadline - time.monotonic())
-        visit.ui.wait(APP.elements["ready"])
+        self.ui.open(start, timeout_s=self.deadline - time.monotonic())
+        self.ui.wait(APP.elements["ready"])
         for number in range(1, parameters.rounds + 1):
             for action in ACTIONS:
                 if action != "check-in":  # it goes on where `nearby` has ended
                     time.sleep(parameters.think)
-                if not _act(context, visit, action, number):
+                if not self._act(action, number):
                     return
 
-    def clean_up(self, context: Context, parameters: FacebookParameters) -> None:
-        """Close the app."""
-        visit = self._visits.pop(context.cell_dir, None)
-        if visit is not None:
-            visit.stack.close()
-
-
-def _act(context: Context, visit: _Visit, action: str, number: int) -> bool:
-    """Do one action and observe it; False when the time is up."""
-    text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
-    tapped = time.monotonic()
-    if tapped < visit.deadline:
-        _steps(visit, action, number, text)
+    def _act(self, action: str, number: int) -> bool:
+        """Do one action and observe it; False when the time is up."""
+        context = self.context
+        text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
         tapped = time.monotonic()
-        if _settle(visit):
-            result = _result(context, visit, action, number)
-            _check(result, action, number, text, visit.sha256[number - 1])
-            context.observe("action", action=action, round=number, **result)
-            return True
-    context.observe("unfinished", action=action, round=number, waited_s=round(time.monotonic() - tapped, 3))
-    return False
-
-
-def _steps(visit: _Visit, action: str, number: int, text: str) -> None:
-    """What the user does, up to the tap that he then waits for."""
-    ui, elements = visit.ui, APP.elements
-    if action == "refresh":
-        ui.tap(elements["refresh"])
-    elif action == "nearby":
-        ui.tap(elements["check-in"])
-    else:
-        if action == "check-in":
-            ui.tap(elements["first place"])
-            ui.tap(elements["first friend"])
-        else:
-            ui.tap(elements[action])
-        if action == "photo":
-            ui.type(elements["file"], str(visit.photos[number - 1]))
-        ui.type(elements["text"], text)
-        ui.tap(elements["post"])
-
-
-def _settle(visit: _Visit) -> bool:
-    """Wait until the app has an answer; False when the time is up first."""
-    try:
-        visit.ui.wait(APP.elements["settled"], timeout_s=max(0.1, visit.deadline - time.monotonic()))
-    except StepError:
-        if time.monotonic() < visit.deadline:
-            raise
+        if tapped < self.deadline:
+            self._steps(action, number, text)
+            tapped = time.monotonic()
+            if self._settle():
+                result = self._result(action, number)
+                _check(result, action, number, text, self.sha256[number - 1])
+                context.observe("action", action=action, round=number, **result)
+                return True
+        context.observe("unfinished", action=action, round=number, waited_s=round(time.monotonic() - tapped, 3))
         return False
-    return True
+
+    def _steps(self, action: str, number: int, text: str) -> None:
+        """What the user does, up to the tap that he then waits for."""
+        ui, elements = self.ui, APP.elements
+        if action == "refresh":
+            ui.tap(elements["refresh"])
+        elif action == "nearby":
+            ui.tap(elements["check-in"])
+        else:
+            if action == "check-in":
+                ui.tap(elements["first place"])
+                ui.tap(elements["first friend"])
+            else:
+                ui.tap(elements[action])
+            if action == "photo":
+                ui.type(elements["file"], str(self.photos[number - 1]))
+            ui.type(elements["text"], text)
+            ui.tap(elements["post"])
+
+    def _settle(self) -> bool:
+        """Wait until the app has an answer; False when the time is up first."""
+        try:
+            self.ui.wait(APP.elements["settled"], timeout_s=max(0.1, self.deadline - time.monotonic()))
+        except StepError:
+            if time.monotonic() < self.deadline:
+                raise
+            return False
+        return True
+
+    def _result(self, action: str, number: int) -> dict[str, Any]:
+        found: list[dict[str, Any]] = self.ui.evaluate(_RESULTS)
+        if len(found) != self.seen + 1 or found[-1]["name"] != action:
+            keep_screen(self.ui, self.context.cell_dir / "screenshots" / f"{action}-{number}.png")
+            problem = self.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in found]}"
+            raise StepError(f"facebook: {action} (round {number}): the app says: {problem}")
+        self.seen += 1
+        return {key: value for key, value in found[-1].items() if key != "name"}
 
 
-def _result(context: Context, visit: _Visit, action: str, number: int) -> dict[str, Any]:
-    found: list[dict[str, Any]] = visit.ui.evaluate(_RESULTS)
-    if len(found) != visit.seen + 1 or found[-1]["name"] != action:
-        keep_screen(visit.ui, context.cell_dir / "screenshots" / f"{action}-{number}.png")
-        problem = visit.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in found]}"
-        raise StepError(f"facebook: {action} (round {number}): the app says: {problem}")
-    visit.seen += 1
-    return {key: value for key, value in found[-1].items() if key != "name"}
-
-
-def _check(result: dict[str, Any], action: str, number: int, text: str, sha256: str) -> None:
+def _check(result: Mapping[str, Any], action: str, number: int, text: str, sha256: str) -> None:
     """Raise StepError when something is missing, or when the server has something else than what was sent."""
     problem = ""
     if action == "refresh":

@@ -37,7 +37,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Response times are means over the rounds, from the tap until the result is painted.
 
     The action that was not finished when the time was up counts with the time that the user had waited by then, which

@@ -21,7 +21,7 @@ METRICS: tuple[Metric, ...] = (
 _FIELDS = {**pages.FIELDS, "page_connections": "connections"}
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Values of `METRICS`."""
     carried = [value for observation in observations for value in interface_bytes(observation)]
     return [*pages.score(observations, _FIELDS), *carried]

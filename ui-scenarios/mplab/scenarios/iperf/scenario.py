@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -11,7 +12,7 @@ from pydantic import Field, field_validator
 from mplab.base.errors import StepError
 from mplab.base.programs import Program
 from mplab.format.units import DurationS
-from mplab.scenarios.base import Context, Parameters
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 Direction = Literal["up", "down"]
 
@@ -51,15 +52,13 @@ class IperfParameters(Parameters):
         return duration
 
 
-class IperfScenario:
+class IperfScenario(Scenario[IperfParameters]):
     """`Scenario`: iperf3."""
 
     name = "iperf"
     title = "Throughput (iperf3)"
     parameters = IperfParameters
-    needs_ui = False
     services = (SERVICE,)
-    cpus = 0.5
 
     def time_limit_s(self, parameters: IperfParameters) -> float:
         """The tests, and what each may need for its beginning and end."""
@@ -70,20 +69,21 @@ class IperfScenario:
         """The tests and their pauses."""
         return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
 
-    def prepare(self, context: Context, parameters: IperfParameters) -> None:
-        """Nothing to prepare."""
+    def open(self, context: Context, parameters: IperfParameters) -> AbstractContextManager["_Session"]:
+        """Prepare nothing."""
+        return nullcontext(_Session(context, parameters))
 
-    def run(self, context: Context, parameters: IperfParameters) -> None:
-        """One test for each direction; StepError when iperf3 says that something went wrong."""
+
+class _Session(Session[IperfParameters]):
+    def run(self) -> None:
+        """Run one test for each direction; StepError when iperf3 says that something went wrong."""
+        context, parameters = self.context, self.parameters
         facts = context.service(SERVICE)
         for number, direction in enumerate(parameters.directions):
             if number:
                 time.sleep(parameters.pause)
             found = _test(context, parameters, facts, direction)
             context.observe("iperf", direction=direction, parallel=parameters.parallel, **found)
-
-    def clean_up(self, context: Context, parameters: IperfParameters) -> None:
-        """Nothing is left behind."""
 
 
 def _test(

@@ -11,7 +11,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """The values of each direction, and of what the interfaces carried."""
     return [value for observation in observations for value in _values(observation)]
 

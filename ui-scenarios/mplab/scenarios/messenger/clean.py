@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 
 _SCRIPT = """
 const count = (name, promise) => promise.then(found => [name, found.length]);
@@ -21,7 +21,7 @@ return Promise.all([
 """
 
 
-def check_clean(ui: Ui) -> Mapping[str, int]:
+def check_clean(ui: BrowserUi) -> Mapping[str, int]:
     """How many of each kind of memory the open page has: none of any.
 
     Raises:

@@ -5,19 +5,20 @@ import hashlib
 import json
 import math
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from mplab.base.errors import StepError
 from mplab.drivers.origin.content import png
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS, SizeBytes, between, format_size
-from mplab.scenarios.base import Context, Parameters
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 from .clean import check_clean
@@ -65,24 +66,7 @@ class MessengerParameters(Parameters):
         return max(0, self.periodic - 1) * self.period
 
 
-@dataclass
-class _Chat:
-    """What a cell has open: both phones' apps."""
-
-    stack: ExitStack
-    phone: Ui
-    peer: Ui
-    deadline: float = 0.0
-    planned: list[Planned] = field(default_factory=list)
-    photos: list[Path] = field(default_factory=list)
-
-    @property
-    def left_s(self) -> float:
-        """Until the messages must have ended."""
-        return self.deadline - time.monotonic()
-
-
-class MessengerScenario:
+class MessengerScenario(Scenario[MessengerParameters]):
     """`Scenario`: a chat between two phones."""
 
     name = "messenger"
@@ -90,9 +74,6 @@ class MessengerScenario:
     parameters = MessengerParameters
     needs_ui = True
     services = ("xmpp",)
-
-    def __init__(self) -> None:
-        self._chats: dict[Path, _Chat] = {}
 
     def time_limit_s(self, parameters: MessengerParameters) -> float:
         """120 s, or more when the messages need it."""
@@ -105,67 +86,134 @@ class MessengerScenario:
         messages = parameters.rounds * 3 * (_MESSAGE_S + parameters.pause) + photos
         return _START_S + messages + parameters.waiting_s + _END_S
 
-    def prepare(self, context: Context, parameters: MessengerParameters) -> None:
-        """Start both apps; the second phone, which has a wire, signs in."""
-        with ExitStack() as opening:
-            peer = opening.enter_context(context.open_peer_ui())
-            phone = opening.enter_context(context.open_ui())
-            chat = self._chats[context.cell_dir] = _Chat(opening.pop_all(), phone, peer)
-        _plan(context, parameters, chat)
-        facts = context.service("xmpp")
-        peer.open(APP.start.format(**facts), timeout_s=_OPEN_S)
-        sign_in(peer, facts["peer"], facts["peer_password"])
+    @contextmanager
+    def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
+        """Start both apps; the second phone, which has a wire, signs in. At the end keep what both apps tell."""
+        with context.open_peer_ui() as peer, context.open_ui() as phone:
+            session = _Session(context, parameters, phone, peer)
+            try:
+                session.plan()
+                facts = context.service("xmpp")
+                peer.open(APP.start.format(**facts), timeout_s=_OPEN_S)
+                sign_in(peer, facts["peer"], facts["peer_password"])
+                yield session
+            finally:
+                reports = {"phone": _last_report(phone), "second phone": _last_report(peer)}
+                path = context.cell_dir / "logs" / "messenger.json"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(json.dumps(reports, indent=1))
 
-    def run(self, context: Context, parameters: MessengerParameters) -> None:
+
+@dataclass
+class _Session(Session[MessengerParameters]):
+    phone: BrowserUi
+    peer: BrowserUi
+    deadline: float = 0.0
+    planned: list[Planned] = field(default_factory=list)
+    photos: list[Path] = field(default_factory=list)
+
+    @property
+    def left_s(self) -> float:
+        """Time until the messages must have ended."""
+        return self.deadline - time.monotonic()
+
+    def plan(self) -> None:
+        """Plan all messages in order; photos are made now, so that the scenario does not wait for them."""
+        context, parameters = self.context, self.parameters
+        kinds: list[Kind] = ["text", "smiley", "photo"] * parameters.rounds
+        kinds += ["periodic"] * parameters.periodic
+        rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
+        for number, kind in enumerate(kinds, 1):
+            if kind == "photo":
+                picture = png(parameters.photo, rng)
+                path = context.scratch_dir / f"photo-{number}.png"
+                path.write_bytes(picture)
+                self.photos.append(path)
+                sha256 = hashlib.sha256(picture).hexdigest()
+                self.planned.append(Planned(number, kind, size_bytes=len(picture), sha256=sha256))
+            else:
+                self.planned.append(Planned(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
+
+    def run(self) -> None:
         """Send everything; StepError when the app does not start, the service goes, or a message is another one."""
-        chat = self._chats[context.cell_dir]
-        chat.deadline = time.monotonic() + context.time_limit_s - _SHOW_S - _END_S
-        _start(context, chat)
-        _send_rounds(chat, parameters)
-        _send_periodic(chat, parameters)
-        for found in observations(chat.planned, chat.phone.evaluate(_REPORT_SCRIPT), _receiver_report(chat)):
+        context = self.context
+        self.deadline = time.monotonic() + context.time_limit_s - _SHOW_S - _END_S
+        self._start()
+        self._send_rounds()
+        self._send_periodic()
+        for found in observations(self.planned, self.phone.evaluate(_REPORT_SCRIPT), self._receiver_report()):
             context.observe("message", **found)
 
-    def clean_up(self, context: Context, parameters: MessengerParameters) -> None:
-        """Keep what both apps tell; close them."""
-        chat = self._chats.pop(context.cell_dir, None)
-        if chat is None:
-            return
-        with chat.stack:
-            reports = {"phone": _last_report(chat.phone), "second phone": _last_report(chat.peer)}
-            path = context.cell_dir / "logs" / "messenger.json"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(json.dumps(reports, indent=1))
+    def _start(self) -> None:
+        facts, ui = self.context.service("xmpp"), self.phone
+        started = time.monotonic()
+        ui.open(APP.start.format(**facts), timeout_s=min(_OPEN_S, self.left_s))
+        self.context.observe("clean", **check_clean(ui))
+        sign_in(ui, facts["phone"], facts["phone_password"])
+        self.context.observe("signed_in", duration_s=round(time.monotonic() - started, 4))
+        ui.tap(APP.elements["contact who is there"], timeout_s=_CONTACT_S)
 
+    def _send_rounds(self) -> None:
+        parameters, photos = self.parameters, iter(self.photos)
+        for message in self.planned:
+            if message.kind == "periodic" or self.left_s < parameters.pause:
+                return
+            time.sleep(parameters.pause)
+            self._compose(message, next(photos) if message.kind == "photo" else None)
+            self._tap_send(message)
+            self._await_delivery(message, parameters.patience)
 
-def _plan(context: Context, parameters: MessengerParameters, chat: _Chat) -> None:
-    """All messages in order; photos are made now, so that the scenario does not wait for them."""
-    kinds: list[Kind] = ["text", "smiley", "photo"] * parameters.rounds
-    kinds += ["periodic"] * parameters.periodic
-    rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
-    for number, kind in enumerate(kinds, 1):
-        if kind == "photo":
-            picture = png(parameters.photo, rng)
-            path = context.scratch_dir / f"photo-{number}.png"
-            path.write_bytes(picture)
-            chat.photos.append(path)
-            sha256 = hashlib.sha256(picture).hexdigest()
-            chat.planned.append(Planned(number, kind, size_bytes=len(picture), sha256=sha256))
+    def _send_periodic(self) -> None:
+        parameters = self.parameters
+        messages = [message for message in self.planned if message.kind == "periodic"]
+        begin = time.monotonic() + parameters.pause
+        for index, message in enumerate(messages):
+            due = begin + index * parameters.period
+            if due > self.deadline:
+                return
+            self._compose(message)
+            time.sleep(max(0.0, due - time.monotonic()))
+            self._tap_send(message)
+            last = index == len(messages) - 1
+            patience_s = parameters.patience if last else min(parameters.patience, parameters.period / 2)
+            self._await_delivery(message, patience_s)
+
+    def _compose(self, message: Planned, picture: Path | None = None) -> None:
+        ui = self.phone
+        if message.kind == "smiley":
+            ui.tap(APP.elements["smileys"])
+        elif picture:
+            ui.type(APP.elements["photo"], str(picture))
         else:
-            chat.planned.append(Planned(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
+            ui.type(APP.elements["text"], message.body)
+
+    def _tap_send(self, message: Planned) -> None:
+        self.phone.tap(APP.elements["smiley"] if message.kind == "smiley" else APP.elements["send"])
+
+    def _await_delivery(self, message: Planned, patience_s: float) -> None:
+        """Wait for the receipt; if there is none, that is the network's doing as long as the service works."""
+        time.sleep(_QUIET_S)
+        try:
+            self.phone.wait(APP.elements["last one delivered"], timeout_s=max(0.0, min(patience_s, self.left_s)))
+        except StepError as error:
+            status, other = self.phone.read(APP.elements["connection"]), self.peer.read(APP.elements["connection"])
+            if other != _ONLINE:
+                raise StepError(
+                    f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone, which "
+                    f"has a wire to the service, has lost it (its state: {other}; the phone's: {status})"
+                ) from error
+
+    def _receiver_report(self) -> Report:
+        """Return the second phone's report once it shows all that it has."""
+        deadline = time.monotonic() + _SHOW_S
+        while True:
+            report: Report = self.peer.evaluate(_REPORT_SCRIPT)
+            if not any(unshown(report)) or time.monotonic() > deadline:
+                return report
+            time.sleep(0.1)
 
 
-def _start(context: Context, chat: _Chat) -> None:
-    facts, ui = context.service("xmpp"), chat.phone
-    started = time.monotonic()
-    ui.open(APP.start.format(**facts), timeout_s=min(_OPEN_S, chat.left_s))
-    context.observe("clean", **check_clean(ui))
-    sign_in(ui, facts["phone"], facts["phone_password"])
-    context.observe("signed_in", duration_s=round(time.monotonic() - started, 4))
-    ui.tap(APP.elements["contact who is there"], timeout_s=_CONTACT_S)
-
-
-def sign_in(ui: Ui, account: str, password: str) -> None:
+def sign_in(ui: BrowserUi, account: str, password: str) -> None:
     """Sign in to the page. Raises StepError when the contacts do not come."""
     ui.type(APP.elements["account"], account)
     ui.type(APP.elements["password"], password, secret=True)
@@ -177,70 +225,7 @@ def sign_in(ui: Ui, account: str, password: str) -> None:
         raise StepError(f"messenger: {account} could not sign in ({status}; {problem or 'no reason given'})") from error
 
 
-def _send_rounds(chat: _Chat, parameters: MessengerParameters) -> None:
-    photos = iter(chat.photos)
-    for message in chat.planned:
-        if message.kind == "periodic" or chat.left_s < parameters.pause:
-            return
-        time.sleep(parameters.pause)
-        _compose(chat, message, next(photos) if message.kind == "photo" else None)
-        _tap_send(chat, message)
-        _await_delivery(chat, message, parameters.patience)
-
-
-def _send_periodic(chat: _Chat, parameters: MessengerParameters) -> None:
-    messages = [message for message in chat.planned if message.kind == "periodic"]
-    begin = time.monotonic() + parameters.pause
-    for index, message in enumerate(messages):
-        due = begin + index * parameters.period
-        if due > chat.deadline:
-            return
-        _compose(chat, message)
-        time.sleep(max(0.0, due - time.monotonic()))
-        _tap_send(chat, message)
-        last = index == len(messages) - 1
-        _await_delivery(chat, message, parameters.patience if last else min(parameters.patience, parameters.period / 2))
-
-
-def _compose(chat: _Chat, message: Planned, picture: Path | None = None) -> None:
-    ui = chat.phone
-    if message.kind == "smiley":
-        ui.tap(APP.elements["smileys"])
-    elif picture:
-        ui.type(APP.elements["photo"], str(picture))
-    else:
-        ui.type(APP.elements["text"], message.body)
-
-
-def _tap_send(chat: _Chat, message: Planned) -> None:
-    chat.phone.tap(APP.elements["smiley"] if message.kind == "smiley" else APP.elements["send"])
-
-
-def _await_delivery(chat: _Chat, message: Planned, patience_s: float) -> None:
-    """Wait for the receipt; a message that stays without one is the network's doing as long as the service works."""
-    time.sleep(_QUIET_S)
-    try:
-        chat.phone.wait(APP.elements["last one delivered"], timeout_s=max(0.0, min(patience_s, chat.left_s)))
-    except StepError as error:
-        status, other = chat.phone.read(APP.elements["connection"]), chat.peer.read(APP.elements["connection"])
-        if other != _ONLINE:
-            raise StepError(
-                f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone, which has "
-                f"a wire to the service, has lost it (its state: {other}; the phone's: {status})"
-            ) from error
-
-
-def _receiver_report(chat: _Chat) -> Report:
-    """The second phone's report once it shows all that it has."""
-    deadline = time.monotonic() + _SHOW_S
-    while True:
-        report: dict[str, Any] = chat.peer.evaluate(_REPORT_SCRIPT)
-        if not any(unshown(report)) or time.monotonic() > deadline:
-            return report
-        time.sleep(0.1)
-
-
-def _last_report(ui: Ui) -> Report | None:
+def _last_report(ui: BrowserUi) -> Report | None:
     with contextlib.suppress(StepError):
         report: Report = ui.evaluate(_REPORT_SCRIPT)
         return report

@@ -70,7 +70,7 @@ METRICS: tuple[Metric, ...] = (
 _DELAYS = {"delivery_delay": "delivery_delay_s", "message_one_way_delay": "one_way_delay_s"}
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Median and longest delay of each kind of message, and how many of all did not arrive.
 
     A message that did not arrive has no delay: it counts in ``undelivered`` alone.

@@ -3,10 +3,9 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from mplab.scenarios.base import Context
-from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario
+from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario, Player
 from mplab.userfiles.app import load_app
 
 
@@ -21,7 +20,7 @@ class RadioScenario(ListeningScenario):
         """The station."""
         return {"url": facts["radio_url"], "port": facts["radio_port"], "mount": facts["radio_mount"]}
 
-    def sent(self, facts: Mapping[str, str], player: Mapping[str, Any]) -> Mapping[str, Any]:
+    def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
         """The station's melody; how often it was asked for the stream."""
         return {"melody": json.loads(facts["radio_melody"]), "requests": player["requests"]}
 

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context
-from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario
+from mplab.scenarios.base.listening import ListeningParameters, ListeningScenario, Player
 from mplab.userfiles.app import load_app
 
 SMALLEST_BYTES, LARGEST_BYTES = 1_000, 1_000_000
@@ -37,7 +37,7 @@ class SpotifyScenario(ListeningScenario):
         """The player, and what its order of the tracks comes from."""
         return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
 
-    def sent(self, facts: Mapping[str, str], player: Mapping[str, Any]) -> Mapping[str, Any]:
+    def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
         """The melodies of the tracks, one after the other as they were played; what was asked for and came."""
         melodies = json.loads(facts["music_melodies"])
         played = [melodies[track] for track in player["order"]]

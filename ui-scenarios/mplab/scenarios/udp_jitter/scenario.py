@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -10,7 +11,7 @@ from mplab.base.errors import CheckError, StepError
 from mplab.base.programs import MPFLEX
 from mplab.drivers.phone import Phone
 from mplab.format.units import DurationS, SizeBytes, between, format_size
-from mplab.scenarios.base import Context, Parameters
+from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 HOST, PORT = "echo.lab", 7007
 SMALLEST_BYTES, LARGEST_BYTES = 56, 1200
@@ -44,14 +45,12 @@ class UdpJitterParameters(Parameters):
         return self
 
 
-class UdpJitterScenario:
+class UdpJitterScenario(Scenario[UdpJitterParameters]):
     """`Scenario`: a flow of datagrams in both directions."""
 
     name = "udp-jitter"
     title = "Datagrams at a steady pace"
     parameters = UdpJitterParameters
-    needs_ui = False
-    services = ()
 
     def time_limit_s(self, parameters: UdpJitterParameters) -> float:
         """The sending, what is waited for behind it, and the lookup before it."""
@@ -61,11 +60,15 @@ class UdpJitterScenario:
         """The sending, and a round trip or two."""
         return parameters.duration + 1
 
-    def prepare(self, context: Context, parameters: UdpJitterParameters) -> None:
-        """Nothing is kept from one flow to the next."""
+    def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
+        """Prepare nothing."""
+        return nullcontext(_Session(context, parameters))
 
-    def run(self, context: Context, parameters: UdpJitterParameters) -> None:
-        """Send and listen; StepError when nothing came back, or when the phone could not keep the pace."""
+
+class _Session(Session[UdpJitterParameters]):
+    def run(self) -> None:
+        """Send and listen; StepError when nothing came back, CheckError when the phone could not keep the pace."""
+        context, parameters = self.context, self.parameters
         address = _address(context.phone)
         argv = [
             *(context.phone.program(MPFLEX), "udp-jitter", "--json", "--target", f"{address}:{PORT}"),
@@ -84,9 +87,6 @@ class UdpJitterScenario:
             )
         way = "session" if context.socks else "default route"
         context.observe("datagrams", carried_by=way, **found)
-
-    def clean_up(self, context: Context, parameters: UdpJitterParameters) -> None:
-        """Nothing is left behind."""
 
 
 def _address(phone: Phone) -> str:

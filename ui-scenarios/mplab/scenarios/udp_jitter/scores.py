@@ -50,7 +50,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """The values of the flow, and of what the interfaces carried for it."""
     return [value for observation in observations for value in _values(observation)]
 

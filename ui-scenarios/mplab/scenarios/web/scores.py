@@ -43,6 +43,6 @@ _FIELDS = {
 }
 
 
-def score(observations: Sequence[Observation], tables: object) -> list[Value]:
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
     """Values of `METRICS`."""
     return pages.score(observations, _FIELDS)

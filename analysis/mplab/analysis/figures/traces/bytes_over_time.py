@@ -11,16 +11,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mplab.analysis.changes import Handover, handovers
+from mplab.analysis.figures.connections import with_network
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
 from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows
-from mplab.analysis.figures.traces.connections import with_network
 from mplab.analysis.tables import PROXY, Tables
 from mplab.analysis.traces import Trace, Traces
 
-ORDER = 5
-REPORT = True
 COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s", "bytes")
 NS = 1e9
 MAX_STEPS = 300
@@ -293,11 +292,15 @@ class BytesOverTime:
         return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
 
 
-FIGURE = BytesOverTime(
-    title="Bytes per network over time",
-    paper="baerts2015 fig. 6.5, 6.8, 6.9, 6.10, 6.11",
-    caption=(
-        "New payload of both directions, in the first ok cell of each transport; crosses are data sent again, each "
-        "direction as its sender saw it; bands are times in which the path could not be used."
+FIGURE = TraceFigure(
+    order=5,
+    in_report=True,
+    shape=BytesOverTime(
+        title="Bytes per network over time",
+        paper="baerts2015 fig. 6.5, 6.8, 6.9, 6.10, 6.11",
+        caption=(
+            "New payload of both directions, in the first ok cell of each transport; crosses are data sent again, each "
+            "direction as its sender saw it; bands are times in which the path could not be used."
+        ),
     ),
 )

@@ -8,13 +8,12 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.text import data, percent, slug
 from mplab.analysis.traces import Trace, Traces
 
-ORDER = 80
-REPORT = True
 COLUMNS = (
     "cell",
     "connection_id",
@@ -117,8 +116,13 @@ def _label(item: dict[str, Any]) -> str:
     return f"{short} · {item['status']} ({data(item['response_body'] or 0)}{wifi}) [{item['connection_id']}]"
 
 
-FIGURE = Waterfall(
-    title="Web objects",
-    paper="han2015 fig. 5",
-    caption="Within a response, each network's part is as wide as its share of the bytes. In brackets: the connection.",
+FIGURE = TraceFigure(
+    order=80,
+    in_report=True,
+    shape=Waterfall(
+        title="Web objects",
+        paper="han2015 fig. 5",
+        caption="Within a response, each network's part is as wide as its share of the bytes. "
+        "In brackets: the connection.",
+    ),
 )

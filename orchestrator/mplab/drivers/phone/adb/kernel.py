@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
 
 from mplab.drivers.phone.adb.answers import asking, split_answers
 from mplab.drivers.phone.adb.phone import AdbPhone
-
-Kind = Literal["none", "upstream", "out-of-tree"]
+from mplab.drivers.phone.kernel import KernelMptcp
 
 _NO_DEVICE = "mplab-none"
 """``ip link set dev X multipath on``: an ip that knows the word looks for X, another one complains of the word."""
@@ -21,32 +18,6 @@ _ASKED = {
     "congestion": "cat /proc/sys/net/ipv4/tcp_available_congestion_control",
 }
 _VERSION = re.compile(r"mptcp[-_. v]*(0\.\d+)|Stable release v(0\.\d+)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class KernelMptcp:
-    """What there is.
-
-    Attributes:
-        kind: which world.
-        version: of the out-of-tree patches, ``0.95``; "" when nobody says.
-        enabled: it is switched on.
-        path_manager, scheduler: out-of-tree: as set now (``fullmesh``, ``default``).
-        endpoints: the phone's ``ip`` knows ``ip mptcp``.
-        multipath: its ``ip`` knows ``ip link set dev X multipath on|off|backup``.
-        sysctls: ``net.mptcp.*`` → value.
-        congestion_controls: what TCP can use.
-    """
-
-    kind: Kind = "none"
-    version: str = ""
-    enabled: bool = False
-    path_manager: str = ""
-    scheduler: str = ""
-    endpoints: bool = False
-    multipath: bool = False
-    sysctls: Mapping[str, str] = field(default_factory=dict)
-    congestion_controls: tuple[str, ...] = ()
 
 
 def read_kernel(phone: AdbPhone) -> KernelMptcp:

@@ -7,13 +7,16 @@ from pathlib import Path
 from mplab.base.undo import UndoJournal
 from mplab.drivers.phone.adb.phone import AdbPhone, AdbSettings
 from mplab.drivers.phone.adb.server import AdbServer, default_home, user_keys
-from mplab.userfiles.adbfile import AdbPhoneFile
+from mplab.drivers.phone.settings import AdbPhoneFile, AndroidPhoneFile
 
 
-def settings_of(file: AdbPhoneFile) -> AdbSettings:
-    """What a lab file says of how a phone is used."""
+def settings_of(file: AndroidPhoneFile) -> AdbSettings:
+    """Return what a lab file says of how a phone is used; serial and interfaces only a real phone has there."""
+    root = file.root or "auto"
+    if not isinstance(file, AdbPhoneFile):
+        return AdbSettings(root=root)
     named = file.interfaces.model_dump(exclude_none=True) if file.interfaces is not None else {}
-    return AdbSettings(serial=file.serial or "", interfaces=named, root=file.root or "auto")
+    return AdbSettings(serial=file.serial or "", interfaces=named, root=root)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import adbutils
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.machine import CommandResult
 from mplab.base.paths import INTERFACES
 from mplab.base.programs import IP, Program
 from mplab.base.undo import Command, UndoError, UndoJournal, UndoStack
@@ -26,7 +27,7 @@ from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.root import Root, RootWish, find_root, give_up_adb_root, still_root
 from mplab.drivers.phone.adb.server import AdbServer
 from mplab.drivers.phone.counters import parse_interfaces, parse_netstat
-from mplab.drivers.phone.protocol import CommandResult, PhoneIdentity
+from mplab.drivers.phone.protocol import PhoneIdentity
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.routing import Routing

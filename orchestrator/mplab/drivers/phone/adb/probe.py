@@ -1,4 +1,4 @@
-"""What a phone can do, and which transports that leaves: ``mplab phone probe``."""
+"""What a phone can do: ``mplab phone probe``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,13 +7,13 @@ from typing import Any
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import CURL, MPFLEX, MPTRACE, Program
 from mplab.drivers.phone.adb.apps import Apps
-from mplab.drivers.phone.adb.kernel import KernelMptcp, read_kernel
+from mplab.drivers.phone.adb.kernel import read_kernel
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.programs import BROUGHT
 from mplab.drivers.phone.adb.readiness import Readiness, default_thresholds, look
+from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.protocol import PhoneIdentity
-from mplab.drivers.transport.mptcp import NO_SECOND_SUBFLOW
-from mplab.userfiles.adbfile import ReadyFile
+from mplab.drivers.phone.settings import ReadyFile
 
 _PCAPDROID = "com.emanuelef.remote_capture"
 _TOOLS = ("ip", "ss", "iptables", "ip6tables", "tcpdump", "tc")
@@ -26,21 +26,6 @@ WITHOUT_ROOT = (
     "captures on the phone's interfaces",
 )
 """What cannot be controlled on a phone without root."""
-
-
-@dataclass(frozen=True)
-class TransportChance:
-    """Whether a transport is possible on a phone.
-
-    Attributes:
-        possible: it is.
-        how: ``redirect`` of all TCP, or ``socks``: apps that take a proxy; "" when it is not possible.
-        note: why not, or what goes with it.
-    """
-
-    possible: bool
-    how: str
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +42,6 @@ class Probe:
         kernel: its Multipath TCP.
         programs: of mplab and the phone's → where, or why not.
         captures: where packets can be captured.
-        transports: by name.
         uncontrolled: what cannot be controlled on it.
         readiness: as the gate sees it.
     """
@@ -71,9 +55,14 @@ class Probe:
     kernel: KernelMptcp
     programs: Mapping[str, str]
     captures: tuple[str, ...]
-    transports: Mapping[str, TransportChance]
     uncontrolled: tuple[str, ...]
     readiness: Readiness
+
+    @property
+    def facts(self) -> PhoneFacts:
+        """What decides which transports are possible on it."""
+        agent = self.programs[MPFLEX.name].startswith("/")
+        return PhoneFacts(self.root != "none", self.kernel, agent=agent, interfaces=tuple(self.devices))
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json`` and the manifest."""
@@ -84,7 +73,6 @@ def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapp
     """Look at a phone; nothing on it is changed but that mplab's programs are brought there. Raises DeviceError."""
     kernel = read_kernel(phone)
     programs = _programs(phone)
-    agent = programs[MPFLEX.name].startswith("/")
     pcapdroid = bool(Apps(phone).version(_PCAPDROID))
     captures = ("proxy", *(("phone",) if phone.rooted else ()), *(("PCAPdroid",) if pcapdroid else ()))
     return Probe(
@@ -97,68 +85,8 @@ def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapp
         kernel=kernel,
         programs=programs,
         captures=captures,
-        transports=chances(kernel, rooted=phone.rooted, agent=agent, roles=tuple(phone.devices)),
         uncontrolled=() if phone.rooted else WITHOUT_ROOT,
         readiness=look(phone, thresholds or default_thresholds(), apps),
-    )
-
-
-def chances(kernel: KernelMptcp, *, rooted: bool, agent: bool, roles: tuple[str, ...]) -> dict[str, TransportChance]:
-    """Which transports a phone leaves.
-
-    Args:
-        kernel: its Multipath TCP.
-        rooted: it is.
-        agent: mplab's agent runs on it.
-        roles: which interfaces it has: ``wlan0``, ``rmnet0``.
-    """
-    how = "redirect" if rooted else "socks"
-    both = {"wlan0", "rmnet0"} <= set(roles)
-
-    def chance(problem: str, note: str = "") -> TransportChance:
-        return TransportChance(not problem, "" if problem else how, problem or note)
-
-    no_agent = "" if agent else "mplab's agent does not run on it"
-    no_pair = "" if both else "two interfaces are needed, and there is one"
-    bound = "" if rooted else "the agent binds to the interface, which without root needs Linux 5.7 or later"
-    return {
-        "sptcp": chance(no_agent),
-        "sptcp-wifi": chance(no_agent or ("" if "wlan0" in roles else "no WiFi interface"), bound),
-        "sptcp-lte": chance(no_agent or ("" if "rmnet0" in roles else "no cellular interface"), bound),
-        "mptcp": chance(no_agent or no_pair or _mptcp_problem(kernel, rooted=rooted), _mptcp_note(kernel)),
-        "mpflex": chance(no_agent or no_pair, bound),
-    }
-
-
-def _mptcp_problem(kernel: KernelMptcp, *, rooted: bool) -> str:
-    if kernel.kind == "none":
-        return "its kernel has no Multipath TCP"
-    if kernel.kind == "upstream":
-        if not rooted:
-            return NO_SECOND_SUBFLOW
-        return "" if kernel.endpoints else "its ip does not know 'ip mptcp': no endpoint can be added"
-    if rooted:
-        return ""
-    if kernel.enabled and kernel.path_manager in {"fullmesh", "ndiffports"}:
-        return ""
-    state = f"enabled {int(kernel.enabled)}, path manager {kernel.path_manager or 'unknown'}"
-    return f"its kernel is set so that there is no second subflow ({state}), and only root can change that"
-
-
-def missing_mptcp(kernel: KernelMptcp) -> str:
-    """Why runs cannot use the Multipath TCP of a rooted phone, or ""."""
-    if kernel.kind == "out-of-tree":
-        return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which proxies would not understand"
-    return _mptcp_problem(kernel, rooted=True)
-
-
-def _mptcp_note(kernel: KernelMptcp) -> str:
-    if kernel.kind != "out-of-tree":
-        return ""
-    backup = "" if kernel.multipath else "; its ip does not know 'multipath': no backup paths"
-    return (
-        f"out-of-tree {kernel.version or 'of unknown version'}, path manager {kernel.path_manager}, "
-        f"scheduler {kernel.scheduler}{backup}"
     )
 
 

@@ -12,7 +12,7 @@ from mplab.drivers.phone.adb.clock import ClockOffset, measure_clock
 from mplab.drivers.phone.adb.condition import Condition, read_condition
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.routing import Routing
-from mplab.userfiles.adbfile import ReadyFile
+from mplab.drivers.phone.settings import ReadyFile
 
 _WAKE = "input keyevent KEYCODE_WAKEUP; wm dismiss-keyguard"
 _STAY_ON = "stay_on_while_plugged_in"

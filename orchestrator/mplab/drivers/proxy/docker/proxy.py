@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import cast
 
 from docker import DockerClient
 from docker.errors import DockerException, NotFound
@@ -24,6 +24,7 @@ from mplab.drivers.proxy.docker.sidecar import Sidecar
 from mplab.drivers.proxy.docker.volumes import MARK
 from mplab.drivers.proxy.docker.watch import Watch
 from mplab.drivers.proxy.settings import proxy_settings
+from mplab.format.agentlog import LogRecord, SessionSettings
 
 SERVICE, HOLDER, ORIGIN = "proxy", "proxy-net", "origin-net"
 """The service that carries, the one that holds its network, and the one that holds the origin's."""
@@ -78,7 +79,7 @@ class DockerProxy:
         self._ports = ports
         self._plain = plain
         self._internet = internet
-        self._session: Mapping[str, Any] = {}
+        self._session: SessionSettings = {}
         self.watch = Watch(client, project)
 
     @property
@@ -149,7 +150,7 @@ class DockerProxy:
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while True:
             lines = self._lines(mark)
-            if any(record.get("event") == "ready" for record in parse_records(lines)):
+            if any(record["event"] == "ready" for record in parse_records(lines)):
                 return
             if time.monotonic() > deadline:
                 said = b"\n".join(line for _, line in lines).decode(errors="replace")
@@ -162,7 +163,7 @@ class DockerProxy:
         with suppress(NotFound):
             self._container(SERVICE).stop(timeout=_STOP_S)
 
-    def use(self, session: Mapping[str, Any]) -> None:
+    def use(self, session: SessionSettings) -> None:
         """Have these settings for sessions; containers that had ended are started again, old side-cars go.
 
         Raises:
@@ -171,14 +172,8 @@ class DockerProxy:
         self._sidecar.clear()
         self.watch.begin()
         if session and session != self._session:
-            self._session = dict(session)
+            self._session = session
             self.start()
-
-    def status(self) -> Mapping[str, Any]:
-        """Whether it runs, and where it listens."""
-        container = self.watch.containers().get(SERVICE)
-        running = container is not None and container.status == "running"
-        return {"running": running, "listen": [f"0.0.0.0:{port}" for port in PORTS.values()]}
 
     def check_alive(self) -> None:
         """Raise DeviceError when a container of the stack has ended since the cell began."""
@@ -189,7 +184,7 @@ class DockerProxy:
         lines = parse_timed(self._container(SERVICE).logs(tail=1, timestamps=True))
         return lines[-1][0] if lines else 0
 
-    def logs_since(self, mark: int) -> list[dict[str, Any]]:
+    def logs_since(self, mark: int) -> list[LogRecord]:
         """The records after `mark`; the engine is given time to take what the proxy has just written."""
         lines = self._lines(mark)
         while True:
@@ -258,12 +253,12 @@ def parse_timed(said: bytes) -> list[tuple[int, bytes]]:
     return lines
 
 
-def parse_records(lines: Sequence[tuple[int, bytes]]) -> list[dict[str, Any]]:
+def parse_records(lines: Sequence[tuple[int, bytes]]) -> list[LogRecord]:
     """What of the lines is a JSON object."""
     found = []
     for _, line in lines:
         with suppress(ValueError):
             record = json.loads(line)
-            if isinstance(record, dict):
-                found.append(record)
+            if isinstance(record, dict) and "event" in record:
+                found.append(cast("LogRecord", record))
     return found

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from mplab.base.configs import render, write_private
-from mplab.base.endpoints import MPFLEX_PORT, MPTCP_PORT, TCP_PORT
+from mplab.base.endpoints import PORTS as LISTENERS
 from mplab.base.errors import LabNotReadyError
+from mplab.base.machine import CommandResult
 from mplab.base.programs import CHECKOUT, PROXY_DIR
 from mplab.drivers.origin.certificates import LabAuthority
 from mplab.drivers.origin.origin import Origin
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.proxy.docker.layout import PRIVATE, InImages
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.drivers.services import RunningServices, load_service, service_names
@@ -28,7 +28,8 @@ from mplab.format.sites import NETWORK
 VALID_FOR = timedelta(days=397)
 """Of certificates: a server stays up longer than a virtual lab."""
 RENEW_BEFORE = timedelta(days=30)
-PORTS = {"tcp": TCP_PORT, "mptcp": MPTCP_PORT, "mpflex": MPFLEX_PORT}
+PORTS = {name: port for name, port in LISTENERS.items() if name != "mpflex_plain"}
+"""Listeners that are published for phones: sessions without privacy are accepted in runs only."""
 SHADOWSOCKS_PORT = 8388
 COLLECTOR_PORT = 8443
 COLLECTOR_HOST = "collector.lab"

@@ -20,9 +20,9 @@ from mplab.drivers.proxy.docker.base import Say, ensure_base
 from mplab.drivers.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
 from mplab.drivers.proxy.docker.engine import connected, engine_url
 from mplab.drivers.proxy.docker.render import Rendered, RenderSettings, load_rendered, rendered
+from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.drivers.proxy.docker.volumes import LABEL, fill_volumes, volume_names
 from mplab.drivers.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
-from mplab.userfiles.proxyfile import ProxyFile
 
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.place import Place, restore_argv
 from mplab.drivers.shaper.tc.shell import CommandShell, Shell
 from mplab.drivers.shaper.tc.ssh import SshConnection
@@ -29,15 +29,12 @@ class LinuxServer(LinuxPlace):
         name: in the lab file.
         settings: of the lab file.
         interfaces: of the server, that will be shaped; default: the one of `settings`.
-        run_id: of the run, for messages to others.
-        undo: where every change registers its undo before it is made.
+        owner: in whose name it is held.
     """
 
     state_directory: ClassVar[str] = "/run/mplab"
 
-    def __init__(
-        self, name: str, settings: ServerFile, *, undo: UndoStack, interfaces: Sequence[str] = (), run_id: str = ""
-    ) -> None:
+    def __init__(self, name: str, settings: ServerFile, *, owner: Owner, interfaces: Sequence[str] = ()) -> None:
         full_name = f"server {name}"
         super().__init__(
             full_name,
@@ -46,8 +43,7 @@ class LinuxServer(LinuxPlace):
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
             restore_command=restore_argv(full_name, "server", settings),
-            undo=undo,
-            run_id=run_id,
+            owner=owner,
         )
 
     def _check_ready(self) -> None:
@@ -78,13 +74,10 @@ class ShapingPhone(RootedPhone):
         name: in the lab file.
         settings: of the lab file.
         interfaces: of the phone, that will be shaped.
-        run_id: of the run, for messages to others.
-        undo: where every change registers its undo before it is made.
+        owner: in whose name it is held.
     """
 
-    def __init__(
-        self, name: str, settings: PhoneShellFile, *, undo: UndoStack, interfaces: Sequence[str], run_id: str = ""
-    ) -> None:
+    def __init__(self, name: str, settings: PhoneShellFile, *, owner: Owner, interfaces: Sequence[str]) -> None:
         full_name = f"phone {name}"
         super().__init__(
             full_name,
@@ -92,8 +85,7 @@ class ShapingPhone(RootedPhone):
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
             restore_command=restore_argv(full_name, "phone", settings),
-            undo=undo,
-            run_id=run_id,
+            owner=owner,
         )
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.private import private_file_problem
-from mplab.base.undo import UndoStack
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.wifi import switch_radio
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.place import Place, restore_argv
 from mplab.drivers.shaper.tc.shell import PlaceError, quote
 from mplab.drivers.shaper.tc.ssh import SshConnection
@@ -30,8 +30,7 @@ class Router(Place):
         name: in the lab file.
         settings: of the lab file.
         interfaces: of the router, that will be shaped; default: the one of `settings`.
-        run_id: of the run, for messages to others.
-        undo: where every change registers its undo before it is made.
+        owner: in whose name it is held.
     """
 
     openwrt: ClassVar[bool] = True
@@ -43,9 +42,8 @@ class Router(Place):
         name: str,
         settings: RouterFile,
         *,
-        undo: UndoStack,
+        owner: Owner,
         interfaces: Sequence[str] = (),
-        run_id: str = "",
     ) -> None:
         self.settings = settings
         self._ssh = SshConnection(f"router {name}", settings)
@@ -56,8 +54,7 @@ class Router(Place):
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
             restore_command=restore_argv(self._ssh.name, "router", settings),
-            undo=undo,
-            run_id=run_id,
+            owner=owner,
         )
 
     def _check_ready(self) -> None:
@@ -80,9 +77,9 @@ class Router(Place):
         self._refuse_staged("firewall")
         names = [f"{_OFFLOAD}{option}" for option in self.found.offloads]
         undo = [*(f"uci revert {quote(name)}" for name in names), "/etc/init.d/firewall reload >/dev/null 2>&1\n"]
-        script = [self._hold.note_undo(_UNDO_OFFLOAD, "\n".join(undo))]
+        script = [self.hold.note_undo(_UNDO_OFFLOAD, "\n".join(undo))]
         script += [f"uci set {quote(f'{name}=0')} || return 1" for name in names]
-        self._hold.change("\n".join([*script, "/etc/init.d/firewall reload >/dev/null 2>&1"]), "switching offload off")
+        self.hold.change("\n".join([*script, "/etc/init.d/firewall reload >/dev/null 2>&1"]), "switching offload off")
 
     def _refuse_staged(self, package: str) -> None:
         if staged := self._ssh.run(f"uci changes {package}", check=False).stdout.strip():
@@ -104,7 +101,7 @@ class Router(Place):
             self._refuse_staged("wireless")
         note, script = switch_radio(radio)
         file = f"{_UNDO_RADIO}-{radio.device}-{radio.network}"
-        self._hold.change(f"{self._hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
+        self.hold.change(f"{self.hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
 
     def reboot(self, timeout_s: float = _REBOOT_TIMEOUT_S) -> None:
         """Reboot it, wait until it is back, and hold it again; nothing is shaped then.
@@ -113,8 +110,8 @@ class Router(Place):
             LabNotReadyError: somebody else has taken it meanwhile.
             PlaceError: it is not back in time.
         """
-        self._hold.stop_beating()
-        self._shaped.forget()
+        self.hold.stop_beating()
+        self.shaping.forget()
         before = self.found.boot
         with contextlib.suppress(PlaceError):  # it may be gone before it answers
             self._ssh.run("reboot", check=False)

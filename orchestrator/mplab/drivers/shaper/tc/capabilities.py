@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.tc.shell import Shell, quote
+from mplab.format.direction import Direction
 
 _SCRIPT = r"""
 for path in /sbin/tc /usr/sbin/tc /usr/bin/tc /system/bin/tc /usr/libexec/tc-full /usr/libexec/tc-bpf \
@@ -301,14 +302,8 @@ def _limiting(lines: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def wanted_for(directions: Sequence[Mapping[str, object]]) -> list[str]:
+def wanted_for(directions: Sequence[Direction]) -> list[str]:
     """The names, as in `Capabilities.can`, of what these directions need beyond the usual."""
-    wanted = set()
-    for direction in directions:
-        queue = direction.get("queue")
-        if isinstance(queue, Mapping) and (discipline := queue.get("discipline", "drop-tail")) != "drop-tail":
-            wanted.add(str(discipline))
-        table = direction.get("jitter_distribution", "uniform")
-        if direction.get("jitter_ms") and table != "uniform":
-            wanted.add(str(table))
-    return sorted(wanted)
+    disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
+    tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
+    return sorted({*disciplines, *tables})

@@ -7,8 +7,8 @@ sent through a shell it holds the place and takes changes back. Both do the same
 import re
 from dataclasses import dataclass
 
+from mplab.base.machine import CommandResult
 from mplab.base.programs import CHECKOUT
-from mplab.drivers.phone import CommandResult
 from mplab.drivers.shaper.tc.shell import Shell, quote
 
 SCRIPT = CHECKOUT / "router-configs" / "openwrt" / "mplab-guard"

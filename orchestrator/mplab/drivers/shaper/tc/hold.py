@@ -1,16 +1,13 @@
 """Holding what shapes: taken, kept by a heartbeat, given back as it was found; and why it was lost."""
 
-import os
-import platform
 import re
 import threading
-import time
 from collections.abc import Sequence
 
 import structlog
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.drivers.shaper.tc import guard, kernel
 from mplab.drivers.shaper.tc.shell import ConnectionLostError, NotHeldError, PlaceError, Shell, check_result, quote
 
@@ -28,9 +25,9 @@ class Hold:
         name: for messages: ``router wifi``.
         shell: on it.
         state_directory: folder for notes there.
+        owner: a new name (`Owner.token`), by which others see who holds it.
         dead_man_s: silence after which it takes everything back by itself.
         watches_itself: nothing is installed: the dead-man's switch runs from when it is taken until it is given back.
-        run_id: of the run, for messages to others.
     """
 
     def __init__(
@@ -38,15 +35,15 @@ class Hold:
         name: str,
         shell: Shell,
         state_directory: str,
+        owner: str,
         *,
         dead_man_s: float,
         watches_itself: bool = True,
-        run_id: str = "",
     ) -> None:
         self.name = name
         self.shell = shell
         self.state_directory = state_directory
-        self.owner = f"{run_id or 'mplab'}@{platform.node()}:{os.getpid()}:{time.time_ns()}"
+        self.owner = owner
         self._dead_man_s = dead_man_s
         self._watches_itself = watches_itself
         self._boot = ""

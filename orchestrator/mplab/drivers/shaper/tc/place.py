@@ -2,26 +2,26 @@
 
 import contextlib
 import sys
+import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import structlog
 from pydantic import BaseModel
 
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.base.lock import resource_lock
 from mplab.base.programs import IMPORT_PATH
-from mplab.base.undo import UndoStack
+from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
-from mplab.drivers.shaper.tc.rules import Direction, Selector
 from mplab.drivers.shaper.tc.shaping import Shaping
 from mplab.drivers.shaper.tc.shell import PlaceError, Shell
-from mplab.lab.resources import shaping_resource
 
 _UNDO_OFFLOADS = "38-offloads"
+_BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
+"""How long a machine that reboots is waited for."""
 _log = structlog.get_logger(__name__)
 
 
@@ -35,8 +35,7 @@ class Place:
         interfaces: that will be shaped; default: `interface`.
         dead_man_s: silence after which it takes everything back by itself.
         restore_command: gives it back from another process; the owner's name is added.
-        run_id: of the run, for messages to others.
-        undo: where every change registers its undo before it is made.
+        owner: in whose name it is held.
     """
 
     openwrt: ClassVar[bool] = False
@@ -54,24 +53,22 @@ class Place:
         interfaces: Sequence[str] = (),
         dead_man_s: float,
         restore_command: Sequence[str],
-        undo: UndoStack,
-        run_id: str = "",
+        owner: Owner,
     ) -> None:
         self.name = name
         self.shell = shell
         self.interface = interface
         self._interfaces = tuple(dict.fromkeys(interfaces or (interface,)))
-        self._undo = undo
-        self._run_id = run_id
-        self._hold = Hold(
+        self._owner = owner
+        self.hold = Hold(
             name,
             shell,
             self.state_directory,
+            owner.token(),
             dead_man_s=dead_man_s,
             watches_itself=self.watches_itself,
-            run_id=run_id,
         )
-        self._restore_command = [*restore_command, self._hold.owner]
+        self._restore_command = [*restore_command, self.hold.owner]
         self._stack = contextlib.ExitStack()
         self._shaping: Shaping | None = None
         self.warnings: list[str] = []
@@ -91,8 +88,8 @@ class Place:
         self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
         if found.on:
             back, change = found.switch()
-            note = self._hold.note_undo(_UNDO_OFFLOADS, back)
-            self._hold.change(f"{note}\n{change}", "switching offloads off")
+            note = self.hold.note_undo(_UNDO_OFFLOADS, back)
+            self.hold.change(f"{note}\n{change}", "switching offloads off")
 
     # --- Holding it -----------------------------------------------------------------------------------------------
 
@@ -103,7 +100,7 @@ class Place:
             LabNotReadyError: it cannot be reached, cannot shape, or is somebody else's; nothing was changed.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(resource_lock(shaping_resource(self.shell.where), run_id=self._run_id))
+            stack.enter_context(self._owner.lock(self.shell.where))
             self.shell.connect()
             stack.callback(self.shell.close)
             try:
@@ -116,11 +113,11 @@ class Place:
     def _prepare(self, stack: contextlib.ExitStack) -> None:
         self._check_ready()
         stack.callback(self._let_go)
-        self._hold.take()
+        self.hold.take()
         self._look()
         if problems := list(self.found.problems()):
             raise LabNotReadyError(f"{self.name}: {'; '.join(problems)}")
-        self._undo.register(f"{self.name}: as it was found", self.restore, commands=[self._restore_command])
+        self._owner.undo.register(f"{self.name}: as it was found", self.restore, commands=[self._restore_command])
         self._prepare_held()
 
     def __exit__(
@@ -130,7 +127,7 @@ class Place:
         self._stack.__exit__(kind, error, trace)
 
     def _look(self) -> None:
-        self._shaping = Shaping(self._hold, look(self.shell, self._interfaces, openwrt=self.openwrt))
+        self._shaping = Shaping(self.hold, look(self.shell, self._interfaces, openwrt=self.openwrt))
         self.warnings = [f"{self.name}: {warning}" for warning in self.found.warnings()]
 
     def _let_go(self) -> None:
@@ -148,40 +145,40 @@ class Place:
         """
         if self._shaping is not None:
             self._shaping.forget()
-        self._hold.give_back()
+        self.hold.give_back()
 
     def renew(self) -> None:
-        """Hold it anew after it was lost (SSH dropped, rebooted, given back by itself); does nothing when it was not.
+        """Hold it again after it was lost (SSH dropped, rebooted, given back by itself); one that boots is waited for.
 
-        Nothing is shaped then.
+        Does nothing when it was not lost. Nothing is shaped then.
 
         Raises:
-            LabNotReadyError: it cannot be reached, or is somebody else's now.
+            LabNotReadyError: it cannot be reached, or another owner holds it now.
             PlaceError: what is left on it cannot be taken back.
         """
-        if not self._hold.seems_lost:
-            return
-        self.restore()
-        self._take_again()
+        deadline = time.monotonic() + _BACK_TIMEOUT_S
+        while self.hold.seems_lost:
+            try:
+                self.restore()
+                self._take_again()
+            except LabNotReadyError:
+                if self.shell.alive or time.monotonic() > deadline:
+                    raise  # it answers, and another owner holds it; or it does not come back
+                time.sleep(_BACK_POLL_S)
 
     def _take_again(self) -> None:
         """All that `__enter__` does over a connection that is there; when it fails, it is as not held at all."""
         try:
-            self._hold.take()
+            self.hold.take()
             self._look()
             self._prepare_held()
         except Exception:
             self._let_go()
             raise
 
-    def check_alive(self) -> None:
-        """Raise PlaceError when it was lost since it was taken: rebooted, unreachable, given back by itself."""
-        self._hold.check_alive()
-
-    # --- Shaping --------------------------------------------------------------------------------------------------
-
     @property
-    def _shaped(self) -> Shaping:
+    def shaping(self) -> Shaping:
+        """What is shaped on it. Raises PlaceError: it is not held."""
         if self._shaping is None:
             raise PlaceError(self.name, "not connected")
         return self._shaping
@@ -189,38 +186,7 @@ class Place:
     @property
     def found(self) -> Capabilities:
         """What it can do."""
-        return self._shaped.found
-
-    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
-        """Put one phone's path under a condition: all of it or nothing, read back.
-
-        Args:
-            key: what the path is called here: ``phone-1.wlan0``.
-            selector: whose packets; must be the same for the same key.
-            up: from the phone.
-            down: towards it.
-            seed: of what is chance, where kernel and tc take one (Linux 6.7); None: as it was before.
-
-        Raises:
-            LabNotReadyError: it cannot do this.
-            PlaceError: it refused, or does not what it was told; this path is then as it was before.
-        """
-        self._shaped.shape(key, selector, up=up, down=down, seed=seed)
-
-    def unshape(self, key: str) -> None:
-        """Take one path's condition away; the others stay. Does nothing for a path that has none,
-        or when the place is not ours any more.
-        """
-        self._shaped.unshape(key)
-
-    def state(self) -> dict[str, Any]:
-        """What is applied now, by path and direction, as the kernel there says."""
-        self.check_alive()
-        return self._shaped.state()
-
-    def counters(self) -> dict[str, dict[str, int]]:
-        """By path: ``{"up.packets_out": 12, …}``."""
-        return self._shaped.counters()
+        return self.shaping.found
 
 
 def restore_argv(name: str, kind: str, settings: BaseModel) -> list[str]:

@@ -11,14 +11,11 @@ own `limit` were the queue. What lies at the interface itself (its own qdisc, ot
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mplab.base.errors import LabNotReadyError
-
-Direction = Mapping[str, Any]
-"""One direction as linkem takes it (docs/linkem.md)."""
+from mplab.format.direction import CONTROLLED, Direction, GilbertElliott, Queue
 
 FULL_PACKET_BYTES = 1500
 UNLIMITED_KBPS = 10_000_000
@@ -30,19 +27,15 @@ _LEAST_BURST_MS, _MOST_BURST_MS = 1.0, 10.0
 """What htb may send at once, as time at the rate: enough that a late timer costs no rate; two packets otherwise,
 but not so much that a slow link is quick for a moment."""
 
-_SMALLEST_QUEUE_PACKETS = 10
 _LEAST_IN_FLIGHT = 1000
+_IN_FLIGHT_KBPS = 1_000_000
+"""Of a direction without a rate."""
 _IN_FLIGHT_FACTOR = 4
 """netem's `limit`, packets, in bandwidth-delay products: what bursts bring is dropped by the queue, not by it."""
 
 _ORDERING_RATE = "10gbit"
 """netem keeps packets in order when it has a rate, jitter or not; this one is too high to be felt (1.2 µs a packet)."""
 
-_KNOWN = {
-    "rate_kbps", "delay_ms", "jitter_ms", "jitter_distribution", "loss_percent", "loss_model", "reorder_percent",
-    "duplicate_percent", "queue",
-}  # fmt: skip
-_DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
 _MEMORY_BYTES_PER_PACKET = 2048
 
 
@@ -73,88 +66,70 @@ def check_possible(direction: Direction, what: str) -> None:
     Raises:
         LabNotReadyError: the message names `what`, the field, and what can.
     """
-    if direction.get("trace"):
+    if direction.trace is not None:
         raise LabNotReadyError(
             f"{what}: a packet-delivery trace cannot be replayed by the kernel's traffic control: use the virtual "
             "lab, or a rate"
         )
-    foreign = sorted(set(direction) - _KNOWN - {"trace"})
-    if foreign:
-        raise LabNotReadyError(f"{what}: traffic control does not know {', '.join(foreign)}")
-    if direction.get("jitter_distribution", "uniform") not in _DISTRIBUTIONS:
-        allowed = ", ".join(_DISTRIBUTIONS)
-        raise LabNotReadyError(f"{what}: jitter {direction['jitter_distribution']!r}: netem has {allowed}")
-    if direction.get("reorder_percent") and not direction.get("delay_ms"):
+    if direction.reorder_percent and not direction.delay_ms:
         raise LabNotReadyError(f"{what}: packets can overtake only where there is a delay")
 
 
 def netem_options(direction: Direction, seed: int | None = None) -> str:
     """The parameters of the netem qdisc, as tc takes them; `seed` only where kernel and tc take one (Linux 6.7)."""
-    delay, jitter = direction.get("delay_ms", 0.0), direction.get("jitter_ms", 0.0)
     parts = [f"limit {in_flight_packets(direction)}"]
-    if delay or jitter:
-        parts.append(f"delay {_ms(delay)}")
-    if jitter:
-        parts.append(_ms(jitter))
-        if (name := direction.get("jitter_distribution", "uniform")) != "uniform":
-            parts.append(f"distribution {name}")
-    if model := direction.get("loss_model"):
-        values = (model["p_percent"], model["r_percent"])
-        states = (model.get("bad_loss_percent", 100.0), model.get("good_loss_percent", 0.0))
-        parts.append("loss gemodel " + " ".join(f"{value:g}%" for value in (*values, *states)))
-    elif loss := direction.get("loss_percent"):
-        parts.append(f"loss {loss:g}%")
-    if duplicate := direction.get("duplicate_percent"):
-        parts.append(f"duplicate {duplicate:g}%")
-    if reorder := direction.get("reorder_percent"):
-        parts.append(f"reorder {reorder:g}%")
+    if direction.delay_ms or direction.jitter_ms:
+        parts.append(f"delay {_ms(direction.delay_ms)}")
+    if direction.jitter_ms:
+        parts.append(_ms(direction.jitter_ms))
+        if direction.distribution != "uniform":
+            parts.append(f"distribution {direction.distribution}")
+    parts += _loss_options(direction)
+    if direction.duplicate_percent:
+        parts.append(f"duplicate {direction.duplicate_percent:g}%")
+    if direction.reorder_percent:
+        parts.append(f"reorder {direction.reorder_percent:g}%")
     parts.append(f"rate {_ORDERING_RATE}")
     return " ".join(parts if seed is None else [*parts, f"seed {seed}"])
 
 
+def _loss_options(direction: Direction) -> list[str]:
+    loss = direction.loss
+    if isinstance(loss, GilbertElliott):
+        values = (loss.p_percent, loss.r_percent, loss.bad_loss_percent, loss.good_loss_percent)
+        return ["loss gemodel " + " ".join(f"{value:g}%" for value in values)]
+    return [f"loss {loss:g}%"] if loss else []
+
+
 def in_flight_packets(direction: Direction) -> int:
     """netem's `limit`: how many packets may be under way, from the bandwidth-delay product in full packets."""
-    rate: float = direction.get("rate_kbps") or 1_000_000
-    time_ms: float = direction.get("delay_ms", 0.0) + 3 * direction.get("jitter_ms", 0.0)
-    product = rate * time_ms / 8 / FULL_PACKET_BYTES
+    rate_kbps = direction.rate_kbps or _IN_FLIGHT_KBPS
+    time_ms = direction.delay_ms + 3 * direction.jitter_ms
+    product = rate_kbps * time_ms / 8 / FULL_PACKET_BYTES
     return max(_LEAST_IN_FLIGHT, math.ceil(_IN_FLIGHT_FACTOR * product))
 
 
-def queue_options(direction: Direction) -> str:
-    """The qdisc below netem: what waits for the rate.
+def queue_options(queue: Queue) -> str:
+    """The qdisc below netem: what waits for the rate."""
+    if queue.unit == "bytes" and queue.discipline == "drop-tail":
+        return f"bfifo limit {queue.length}"
+    packets = queue.length if queue.unit == "packets" else max(1, math.ceil(queue.length / FULL_PACKET_BYTES))
+    if queue.discipline in CONTROLLED:
+        times = f"target {_ms(queue.target_ms)} interval {_ms(queue.interval_ms)}"
+        return f"{queue.discipline} limit {packets} {times}"
+    if queue.discipline == "cake":
+        return f"cake unlimited memlimit {packets * _MEMORY_BYTES_PER_PACKET}"
+    return f"pfifo limit {packets}"
 
-    Without a queue in `direction`, a drop-tail one of one bandwidth-delay product (round trip: twice the delay), at
-    least 10 packets.
-    """
-    queue = direction.get("queue") or {}
-    rate = direction.get("rate_kbps") or UNLIMITED_KBPS
-    discipline = queue.get("discipline", "drop-tail")
-    if "bytes" in queue:
-        if discipline == "drop-tail":
-            return f"bfifo limit {queue['bytes']}"
-        packets = max(1, math.ceil(queue["bytes"] / FULL_PACKET_BYTES))
-    elif "packets" in queue:
-        packets = queue["packets"]
-    else:
-        product = rate * 2 * direction.get("delay_ms", 0.0) / 8 / FULL_PACKET_BYTES
-        packets = max(_SMALLEST_QUEUE_PACKETS, math.ceil(product))
-    match discipline:
-        case "drop-tail":
-            return f"pfifo limit {packets}"
-        case "codel" | "fq_codel":
-            aim, interval = queue.get("target_ms", 5.0), queue.get("interval_ms", 100.0)
-            return f"{discipline} limit {packets} target {_ms(aim)} interval {_ms(interval)}"
-        case "cake":
-            return f"cake unlimited memlimit {packets * _MEMORY_BYTES_PER_PACKET}"
-        case _:
-            raise LabNotReadyError(
-                f"queue discipline {discipline!r}: traffic control has drop-tail, codel, fq_codel, cake"
-            )
+
+def rate_kbps(direction: Direction) -> float:
+    """The rate of the htb class, kbit/s."""
+    return direction.rate_kbps or UNLIMITED_KBPS
 
 
 def class_options(direction: Direction) -> str:
     """The parameters of the htb class."""
-    rate = direction.get("rate_kbps") or UNLIMITED_KBPS
+    rate = rate_kbps(direction)
     least, most = (rate * time_ms / 8 for time_ms in (_LEAST_BURST_MS, _MOST_BURST_MS))
     burst = max(round(least), min(2 * _FRAME_BYTES, round(most)))
     bits = round(rate * 1000)
@@ -177,7 +152,7 @@ def build_lines(
         f"qdisc add dev {device} root handle 1: {stab}htb default 1",
         f"class add dev {device} parent 1: classid 1:1 htb {class_options(direction)}",
         f"qdisc add dev {device} parent 1:1 handle 10: netem {netem_options(direction, seed)}",
-        f"qdisc add dev {device} parent 10:1 handle 20: {queue_options(direction)}",
+        f"qdisc add dev {device} parent 10:1 handle 20: {queue_options(direction.queue)}",
     ]
 
 
@@ -188,7 +163,7 @@ def change_lines(device: str, before: Direction, after: Direction, seed: int | N
     the distribution of the jitter does (netem cannot forget a table: it is made anew, and what is in it is lost).
     """
     lines = [f"class change dev {device} parent 1: classid 1:1 htb {class_options(after)}"]
-    old, new = queue_options(before), queue_options(after)
+    old, new = queue_options(before.queue), queue_options(after.queue)
     if _table(before) != _table(after):
         return [
             *lines,
@@ -208,7 +183,7 @@ def change_lines(device: str, before: Direction, after: Direction, seed: int | N
 
 
 def _table(direction: Direction) -> str:
-    return str(direction.get("jitter_distribution", "uniform")) if direction.get("jitter_ms") else "uniform"
+    return direction.distribution if direction.jitter_ms else "uniform"
 
 
 def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: int = 1) -> list[str]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities
-from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.shell import quote
+from mplab.format.direction import Direction
 
 _PRIO, _PRIO_BESIDE_OTHERS = 1, 50_000
 """Of our first filter; beside those of others ours come last, so that theirs go on doing what they did."""

@@ -1,14 +1,14 @@
 """The `Shaper` of a phone whose paths are shaped by traffic control: at routers, at servers, on the phone itself."""
 
-import time
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Required, TypedDict
 
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.protocol import PathMeasurement
 from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.rules import Selector
+from mplab.drivers.shaper.tc.shaping import WayState
 from mplab.format.path import OPEN, PathCondition
 from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.labuse import NOT_SHAPED
@@ -16,8 +16,13 @@ from mplab.userfiles.labuse import NOT_SHAPED
 Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 
 
-_BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
-"""How long a router that is rebooted may take."""
+class ShapedPath(TypedDict, total=False):
+    """What is applied to one path of the phone, and where; `where` alone: nothing is."""
+
+    where: Required[str]
+    of: str
+    up: WayState
+    down: WayState
 
 
 class TcShaper:
@@ -60,7 +65,7 @@ class TcShaper:
                 f"{self._phone}: a round-trip time behind the proxy cannot be added by what is in front of it"
             )
         for place in self._held():
-            _renew(place)
+            place.renew()
         try:
             for interface, condition in conditions.items():
                 if interface in self._places or condition != OPEN:
@@ -78,11 +83,11 @@ class TcShaper:
             places = ", ".join(sorted(self._places))
             raise LabNotReadyError(f"{self._phone}: {interface} is shaped nowhere: the lab file has {places}")
         place, selector = self._places[interface]
-        place.shape(
+        place.shaping.shape(
             self._key(interface),
             selector,
-            up=condition.up.to_linkem(),
-            down=condition.down.to_linkem(),
+            up=condition.up,
+            down=condition.down,
             seed=None if seed is None else zlib.crc32(f"{seed} {interface}".encode()),
         )
 
@@ -92,15 +97,18 @@ class TcShaper:
     def clear(self) -> None:
         """Take this phone's conditions away; those of other phones stay."""
         for interface, (place, _) in self._places.items():
-            place.unshape(self._key(interface))
+            place.shaping.unshape(self._key(interface))
 
-    def state(self) -> Mapping[str, Any]:
+    def state(self) -> Mapping[str, ShapedPath]:
         """By interface: where, whose packets, and both directions as the kernel there says."""
-        states = {place.name: place.state() for place, _ in self._places.values()}
-        return {
-            interface: {"where": place.name, **states[place.name].get(self._key(interface), {})}
-            for interface, (place, _) in self._places.items()
-        }
+        self.check_alive()
+        states = {place.name: place.shaping.state() for place, _ in self._places.values()}
+        found: dict[str, ShapedPath] = {}
+        for interface, (place, _) in self._places.items():
+            found[interface] = {"where": place.name}
+            if (state := states[place.name].get(self._key(interface))) is not None:
+                found[interface] |= {"of": state["of"], "up": state["up"], "down": state["down"]}
+        return found
 
     def where(self, interface: str) -> str:
         """``server proxy (tc)``, ``not shaped``."""
@@ -115,7 +123,7 @@ class TcShaper:
     def counters(self) -> Mapping[str, int]:
         """``"wlan0.up.packets_out"``, from the queues' own counters."""
         self.check_alive()
-        counters = {place.name: place.counters() for place, _ in self._places.values()}
+        counters = {place.name: place.shaping.counters() for place, _ in self._places.values()}
         return {
             f"{interface}.{name}": value
             for interface, (place, _) in self._places.items()
@@ -125,7 +133,7 @@ class TcShaper:
     def check_alive(self) -> None:
         """Raise PlaceError when a place was lost: rebooted, unreachable, given back by itself."""
         for place in self._held():
-            place.check_alive()
+            place.hold.check_alive()
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path end to end, from the phone."""
@@ -134,17 +142,3 @@ class TcShaper:
 
     def _held(self) -> list[Place]:
         return list(dict.fromkeys(place for place, _ in self._places.values()))
-
-
-def _renew(place: Place) -> None:
-    """Hold a place that was lost anew; one that boots just now is waited for."""
-    deadline = time.monotonic() + _BACK_TIMEOUT_S
-    while True:
-        try:
-            place.renew()
-        except LabNotReadyError:
-            if place.shell.alive or time.monotonic() > deadline:
-                raise  # it answers, and is somebody else's; or it does not come back
-            time.sleep(_BACK_POLL_S)
-        else:
-            return

@@ -3,17 +3,30 @@
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict
 
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
 from mplab.drivers.shaper.tc.hold import Hold
-from mplab.drivers.shaper.tc.rules import Direction, Selector
+from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.scripts import Scripts, Target, parse_shown
 from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
+from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
 """Undone first: in falling order of names."""
+
+
+WayState = dict[str, float | readback.Settings | None]
+"""``rate_bps``, and the parameters of each qdisc by its kind; see `readback.Qdisc`."""
+
+
+class PathState(TypedDict):
+    """What is applied to one path."""
+
+    of: str
+    up: WayState
+    down: WayState
 
 
 class Shaping:
@@ -34,8 +47,20 @@ class Shaping:
         """Everything was taken back."""
         self._targets.clear()
 
-    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None) -> None:
-        """See `Place.shape`."""
+    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
+        """Put one phone's path under a condition: all of it or nothing, read back.
+
+        Args:
+            key: what the path is called here: ``phone-1.wlan0``.
+            selector: whose packets; must be the same for the same key.
+            up: from the phone.
+            down: towards it.
+            seed: of what is chance, where kernel and tc take one (Linux 6.7); None: as it was before.
+
+        Raises:
+            LabNotReadyError: the place cannot do this.
+            PlaceError: it refused, or reads back something else; this path is then as it was before.
+        """
         name = self._hold.name
         for direction, way in ((up, "up"), (down, "down")):
             rules.check_possible(direction, f"{name}, {key} {way}")
@@ -76,7 +101,10 @@ class Shaping:
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def unshape(self, key: str) -> None:
-        """See `Place.unshape`."""
+        """Take one path's condition away; the others stay.
+
+        Does nothing for a path that has none, or when the place is held by this owner no more.
+        """
         target = self._targets.pop(key, None)
         if target is not None:
             script = self._scripts.take_away(target, self._targets.values())
@@ -90,10 +118,10 @@ class Shaping:
         for device, direction in target.devices.items():
             asked = {
                 "10:": f"netem {rules.netem_options(direction, target.seed_of(device))}",
-                "20:": rules.queue_options(direction),
+                "20:": rules.queue_options(direction.queue),
             }
-            rate = (direction.get("rate_kbps") or rules.UNLIMITED_KBPS) * 1000
-            problems += [f"{device}: {text}" for text in readback.differences(asked, rate, shaped[device])]
+            rate_bps = rules.rate_kbps(direction) * 1000
+            problems += [f"{device}: {text}" for text in readback.differences(asked, rate_bps, shaped[device])]
             if f"to device {device})" not in shown:
                 problems.append(f"no filter to {device}")
         if problems:
@@ -110,25 +138,17 @@ class Shaping:
         shown = self._hold.shell.script(self._scripts.batch(self._show_lines(targets))).stdout
         return parse_shown(shown, _devices(targets))
 
-    def state(self) -> dict[str, Any]:
-        """See `Place.state`."""
+    def state(self) -> dict[str, PathState]:
+        """What is applied now, by path, as the kernel there says."""
         read = self._read()
-        return {
-            key: {
-                "of": str(target.selector),
-                **{
-                    way: {
-                        "rate_bps": read[device].rate_bps,
-                        **{qdisc.kind: qdisc.settings for qdisc in read[device].qdiscs.values() if qdisc.kind != "htb"},
-                    }
-                    for way, device in zip(("up", "down"), target.devices, strict=True)
-                },
-            }
-            for key, target in self._targets.items()
-        }
+        found = {}
+        for key, target in self._targets.items():
+            up, down = (_way_state(read[device]) for device in target.devices)
+            found[key] = PathState(of=str(target.selector), up=up, down=down)
+        return found
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """See `Place.counters`."""
+        """By path: ``{"up.packets_out": 12, …}``."""
         read = self._read()
         return {
             key: {
@@ -142,6 +162,11 @@ class Shaping:
 
 def _devices(targets: Iterable[Target]) -> list[str]:
     return [device for target in targets for device in target.devices]
+
+
+def _way_state(shaped: readback.Shaped) -> WayState:
+    qdiscs: WayState = {qdisc.kind: qdisc.settings for qdisc in shaped.qdiscs.values() if qdisc.kind != "htb"}
+    return {"rate_bps": shaped.rate_bps, **qdiscs}
 
 
 def _counters(shaped: readback.Shaped) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 
 COMMAND_TIMEOUT_S = 30.0
 _END = "mplab-script-ended"

@@ -12,7 +12,7 @@ import paramiko
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.phone import CommandResult
+from mplab.base.machine import CommandResult
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, PlaceError, check_result, whole_script
 from mplab.userfiles.lab import SshFile
 

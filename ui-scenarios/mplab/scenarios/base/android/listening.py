@@ -1,20 +1,23 @@
 """Apps that are listened to: what is heard is not recorded, when they play is read from the screen."""
 
 import time
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from mplab.base.errors import StepError
 from mplab.scenarios.base.android.motion import LOADING, NAMES, PROBLEM, motion, stall_fields
-from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario
+from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.listening import ListeningParameters
-from mplab.scenarios.base.protocol import Context, Scenario
+from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.scenario import Scenario, Session
 
 _SERVICE = "icecast"
 _LINK = "play"
 
 
-class AndroidListeningScenario(AndroidScenario):
+class AndroidListeningScenario(AndroidScenario[ListeningParameters]):
     """`Scenario`: an app is listened to.
 
     One observation, ``listened``: ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (``at``, ``duration_s``),
@@ -27,45 +30,57 @@ class AndroidListeningScenario(AndroidScenario):
         playing: the element that is there once it plays, or waits for more.
     """
 
-    def __init__(self, virtual: Scenario, *, url: str, button: str, playing: str) -> None:
+    def __init__(self, virtual: Scenario[ListeningParameters], *, url: str, button: str, playing: str) -> None:
         super().__init__(virtual)
-        self._url = url
-        self._button = button
-        self._playing = playing
+        self.url = url
+        self.button = button
+        self.playing = playing
 
-    def run(self, context: Context, parameters: ListeningParameters) -> None:
+    @contextmanager
+    def open(self, context: Context, parameters: ListeningParameters) -> Iterator["_Session"]:
+        """Open the app."""
+        with self.visit(context) as visit:
+            yield _Session(context, parameters, self, visit)
+
+
+@dataclass
+class _Session(Session[ListeningParameters]):
+    scenario: AndroidListeningScenario
+    visit: Visit
+
+    def run(self) -> None:
         """Open the station or the list, tap, listen.
 
         Raises:
             StepError: the app does not do its part, or never played.
         """
-        visit = self.visit(context)
+        context, parameters, visit, scenario = self.context, self.parameters, self.visit, self.scenario
         app = visit.app
-        link = app.links.get(_LINK) or context.service(_SERVICE)[self._url]
+        link = app.links.get(_LINK) or context.service(_SERVICE)[scenario.url]
         visit.ui.open(app.start.format(url=link), timeout_s=OPEN_TIMEOUT_S)
-        visit.ui.tap(visit.element(self._button))
+        visit.ui.tap(visit.element(scenario.button))
         tapped = time.time()
-        elements = {**visit.elements(*NAMES), "player": visit.element(self._playing)}
+        elements = {**visit.elements(*NAMES), "player": visit.element(scenario.playing)}
 
         def until(look: Look) -> bool:
             return PROBLEM in look.shown or look.t >= tapped + parameters.listen
 
         seen = sample(visit.ui, elements, for_s=parameters.listen, until=until, watch=visit.watch)
         if not seen.looks:
-            raise StepError(f"{self.name}: nothing was seen but dialogs")
+            raise StepError(f"{scenario.name}: nothing was seen but dialogs")
         found = motion(seen, spinner=LOADING in elements)
         last = seen.looks[-1].shown
-        fields: dict[str, Any] = {
-            "tapped": round(tapped, 3),
-            "listened_s": round(found.until - tapped, 3),
-            "startup_s": None if found.began is None else round(max(0.0, found.began - tapped), 3),
-            "silences": stall_fields(found.stalls, found.until),
-            "resolution_s": round(found.resolution_s, 3),
-            "by": found.by,
-            "looks": len(seen.looks),
-        }
-        context.observe("listened", **fields)
+        context.observe(
+            "listened",
+            tapped=round(tapped, 3),
+            listened_s=round(found.until - tapped, 3),
+            startup_s=None if found.began is None else round(max(0.0, found.began - tapped), 3),
+            silences=stall_fields(found.stalls, found.until),
+            resolution_s=round(found.resolution_s, 3),
+            by=found.by,
+            looks=len(seen.looks),
+        )
         if PROBLEM in last:
-            raise StepError(f"{self.name}: the app says: {last[PROBLEM]}")
+            raise StepError(f"{scenario.name}: the app says: {last[PROBLEM]}")
         if found.began is None:
-            raise StepError(f"{self.name}: nothing was played within {parameters.listen:g} s")
+            raise StepError(f"{scenario.name}: nothing was played within {parameters.listen:g} s")

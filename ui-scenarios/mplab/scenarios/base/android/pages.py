@@ -1,16 +1,18 @@
 """Pages in a browser on Android: by its DevTools where it offers them, as on the virtual phone; else as it is seen."""
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from mplab.base.errors import StepError
+from mplab.drivers.ui import Instrumented
 from mplab.format.sites import SUFFIX
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.settle import settle
-from mplab.scenarios.base.pages import BLANK_PAGE, Event, Instrumented, PagesParameters, PagesScenario
+from mplab.scenarios.base.pages import BLANK_PAGE, Event, PagesParameters, PagesScenario
 from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import Session
 
 PAGE_TIMEOUT_S = 60.0
 UNKNOWN = (
@@ -30,7 +32,7 @@ UNKNOWN = (
 """What an observation ``page`` says where the browser has DevTools, and the screen does not: null."""
 
 
-class AndroidPagesScenario(AndroidScenario):
+class AndroidPagesScenario(AndroidScenario[PagesParameters]):
     """`Scenario`: front pages in a browser.
 
     Args:
@@ -39,48 +41,22 @@ class AndroidPagesScenario(AndroidScenario):
 
     def __init__(self, virtual: PagesScenario) -> None:
         super().__init__(virtual)
-        self._pages = virtual
-        self._tabs: dict[Path, Instrumented | None] = {}
-        self._events: dict[Path, dict[str, Sequence[Event]]] = {}
+        self.pages = virtual
 
-    def open(self, context: Context) -> Visit:
-        """A browser that was cleared; one with DevTools has been started, too. Raises StepError, DeviceError."""
-        visit = super().open(context)
-        self._tabs[context.cell_dir] = self.begin(context, visit) if visit.app.devtools else None
-        return visit
+    @contextmanager
+    def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
+        """Open the browser. At the end close it and store what its DevTools said of all loads."""
+        with self.pages.stored(context) as events, ExitStack() as browser:
+            visit, tab = browser.enter_context(self.start(context))
+            yield _Session(context, parameters, self, browser, visit, tab, events)
 
-    def run(self, context: Context, parameters: PagesParameters) -> None:
-        """Load every site, each round in a browser that was cleared.
+    @contextmanager
+    def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
+        """Open a browser that was cleared; one with DevTools is started, too. Raises StepError, DeviceError."""
+        with self.visit(context) as visit:
+            yield visit, self._begin(context, visit) if visit.app.devtools else None
 
-        Raises:
-            StepError: a page does not come; by DevTools also: it is not complete, or came by another protocol.
-        """
-        visit = self.visit(context)
-        events = self._events[context.cell_dir] = {}
-        for load in range(1, parameters.loads + 1):
-            if load > 1:
-                visit = self.open(context)
-            tab = self._tabs[context.cell_dir]
-            # The agent has looked the name up: the browser knows of no time for it.
-            proxied = {"by_proxy": True, "dns_s": None} if context.app_proxy else {}
-            for site in context.rng.sample(parameters.sites, len(parameters.sites)):
-                if tab is not None:
-                    fields = self._pages.load(tab, events, parameters, site, load)
-                    context.observe("page", **(fields | proxied), seen_by="devtools")
-                    continue
-                url = f"https://www.{site}{SUFFIX[parameters.http]}/"
-                fields = self.load(context, visit, url, parameters)
-                context.observe("page", site=site, load=load, url=url, **(fields | proxied), seen_by="screen")
-                time.sleep(parameters.rest_s)
-
-    def clean_up(self, context: Context, parameters: PagesParameters) -> None:
-        """End the browser; store what its DevTools said of all loads."""
-        super().clean_up(context, parameters)
-        self._tabs.pop(context.cell_dir, None)
-        for name, events in self._events.pop(context.cell_dir, {}).items():
-            self._pages.store(context, name, events)
-
-    def begin(self, context: Context, visit: Visit) -> Instrumented | None:
+    def _begin(self, context: Context, visit: Visit) -> Instrumented | None:
         """Start the browser; its page by DevTools, or None: it offers none.
 
         Raises:
@@ -98,8 +74,42 @@ class AndroidPagesScenario(AndroidScenario):
         visit.ui.wait(visit.element("address"), timeout_s=OPEN_TIMEOUT_S)
         return tab
 
-    def load(self, context: Context, visit: Visit, url: str, parameters: PagesParameters) -> dict[str, Any]:
+
+@dataclass
+class _Session(Session[PagesParameters]):
+    scenario: AndroidPagesScenario
+    browser: ExitStack
+    visit: Visit
+    tab: Instrumented | None
+    """The browser's page by DevTools; None: it offers none, or none are known."""
+    events: dict[str, Sequence[Event]]
+
+    def run(self) -> None:
+        """Load every site, each round in a browser that was cleared.
+
+        Raises:
+            StepError: a page does not come; by DevTools also: it is not complete, or came by another protocol.
+        """
+        context, parameters = self.context, self.parameters
+        for load in range(1, parameters.loads + 1):
+            if load > 1:
+                self.browser.close()
+                self.visit, self.tab = self.browser.enter_context(self.scenario.start(context))
+            # The agent has looked the name up: the browser knows of no time for it.
+            proxied = {"by_proxy": True, "dns_s": None} if context.app_proxy else {}
+            for site in context.rng.sample(parameters.sites, len(parameters.sites)):
+                if self.tab is not None:
+                    fields = self.scenario.pages.load(self.tab, self.events, parameters, site, load)
+                    context.observe("page", **(fields | proxied), seen_by="devtools")
+                    continue
+                url = f"https://www.{site}{SUFFIX[parameters.http]}/"
+                fields = self._load(url)
+                context.observe("page", site=site, load=load, url=url, **(fields | proxied), seen_by="screen")
+                time.sleep(parameters.rest_s)
+
+    def _load(self, url: str) -> dict[str, object]:
         """Load one page; what the observation says of it, from the link on. Raises StepError."""
+        visit, name = self.visit, self.scenario.name
         began = time.time()
         visit.ui.open(visit.app.start.format(url=url), timeout_s=PAGE_TIMEOUT_S)
         end = settle(
@@ -112,9 +122,9 @@ class AndroidPagesScenario(AndroidScenario):
             watch=visit.watch,
         )
         if end.outcome == "failed":
-            raise StepError(f"{self.name}: {url}: the browser says: {end.said}")
+            raise StepError(f"{name}: {url}: the browser says: {end.said}")
         if end.outcome == "waiting":
-            raise StepError(f"{self.name}: {url}: not loaded within {PAGE_TIMEOUT_S:g} s")
+            raise StepError(f"{name}: {url}: not loaded within {PAGE_TIMEOUT_S:g} s")
         return {
             **dict.fromkeys(UNKNOWN),
             "began": round(began, 3),

@@ -1,19 +1,23 @@
 """Clips watched in an app: startup and rebuffering are read from the screen (QoE Doctor's method)."""
 
 import time
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 from mplab.base.errors import StepError
 from mplab.scenarios.base.android.motion import ENDED, NAMES, POSITION, PROBLEM, SKIP_AD, Motion, motion, waits
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.playback import PlaybackParameters
-from mplab.scenarios.base.protocol import Context, Scenario
+from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
+from mplab.scenarios.base.scenario import Scenario, Session
 
 _SERVICE = "dash"
 
 
-class AndroidPlaybackScenario(AndroidScenario):
+class AndroidPlaybackScenario(AndroidScenario[PlaybackParameters]):
     """`Scenario`: clips of a video app, each opened by its link.
 
     Observations ``tapped``, ``playing``, ``waiting``, ``left`` and ``ended`` are as those of the virtual phone, but for
@@ -24,28 +28,40 @@ class AndroidPlaybackScenario(AndroidScenario):
         site: the fact of the service ``dash`` that has the site's URL, for clips that the app's section has no link of.
     """
 
-    def __init__(self, virtual: Scenario, *, site: str) -> None:
+    def __init__(self, virtual: Scenario[PlaybackParameters], *, site: str) -> None:
         super().__init__(virtual)
-        self._site = site
+        self.site = site
 
-    def run(self, context: Context, parameters: PlaybackParameters) -> None:
+    @contextmanager
+    def open(self, context: Context, parameters: PlaybackParameters) -> Iterator["_Session"]:
+        """Open the app."""
+        with self.visit(context) as visit:
+            yield _Session(context, parameters, self, visit)
+
+
+@dataclass
+class _Session(Session[PlaybackParameters]):
+    scenario: AndroidPlaybackScenario
+    visit: Visit
+
+    def run(self) -> None:
         """Watch the clips.
 
         Raises:
             StepError: a clip does not begin in time, or the app says that it cannot be played.
         """
-        visit = self.visit(context)
-        for number, clip in enumerate(parameters.clips, 1):
-            time.sleep(parameters.pause)
-            self._watch(context, visit, parameters, number, clip)
-            visit.ui.back()
+        for number, clip in enumerate(self.parameters.clips, 1):
+            time.sleep(self.parameters.pause)
+            self._watch(number, clip)
+            self.visit.ui.back()
 
-    def _link(self, context: Context, visit: Visit, clip: str) -> str:
-        return visit.app.links.get(clip) or f"{context.service(_SERVICE)[self._site]}{clip}"
+    def _link(self, clip: str) -> str:
+        return self.visit.app.links.get(clip) or f"{self.context.service(_SERVICE)[self.scenario.site]}{clip}"
 
-    def _watch(self, context: Context, visit: Visit, parameters: PlaybackParameters, number: int, clip: str) -> None:
+    def _watch(self, number: int, clip: str) -> None:
+        context, parameters, visit, name = self.context, self.parameters, self.visit, self.scenario.name
         ui, tapped = visit.ui, time.time()
-        ui.open(visit.app.start.format(url=self._link(context, visit, clip)), timeout_s=OPEN_TIMEOUT_S)
+        ui.open(visit.app.start.format(url=self._link(clip)), timeout_s=OPEN_TIMEOUT_S)
         context.observe("tapped", visit=number, clip=clip, at=round(tapped, 3))
         began: list[float] = []
 
@@ -61,29 +77,29 @@ class AndroidPlaybackScenario(AndroidScenario):
         longest_s = parameters.patience + parameters.watch + DEFAULT_EVERY_S
         seen = sample(ui, visit.elements(*NAMES), for_s=longest_s, until=until, watch=visit.watch)
         if not seen.looks:
-            raise StepError(f"{self.name}: {clip}: nothing was seen but dialogs")
+            raise StepError(f"{name}: {clip}: nothing was seen but dialogs")
         found = motion(seen, spinner=True)
         last = seen.looks[-1].shown
-        self._observe(context, found, number, clip, over=ENDED if ENDED in last else "left")
+        self._observe(found, number, clip, over=ENDED if ENDED in last else "left")
         context.observe("rebuffering", visit=number, clip=clip, **_fields(found, tapped, len(seen.looks)))
         if PROBLEM in last:
-            raise StepError(f"{self.name}: {clip}: the app says: {last[PROBLEM]}")
+            raise StepError(f"{name}: {clip}: the app says: {last[PROBLEM]}")
         if found.began is None:
-            raise StepError(f"{self.name}: {clip}: no picture within {parameters.patience:g} s")
+            raise StepError(f"{name}: {clip}: no picture within {parameters.patience:g} s")
 
-    def _observe(self, context: Context, found: Motion, number: int, clip: str, *, over: str) -> None:
+    def _observe(self, found: Motion, number: int, clip: str, *, over: str) -> None:
         if found.began is None:
             return
-        common: dict[str, Any] = {"visit": number, "clip": clip}
-        context.observe("playing", **common, at=round(found.began, 3), media_s=0.0)
+        observe = partial(self.context.observe, visit=number, clip=clip)
+        observe("playing", at=round(found.began, 3), media_s=0.0)
         for stall in found.stalls:
-            context.observe("waiting", **common, at=round(stall.began, 3), buffer_s=None, media_s=None)
+            observe("waiting", at=round(stall.began, 3), buffer_s=None, media_s=None)
             if stall.ended is not None:
-                context.observe("playing", **common, at=round(stall.ended, 3), media_s=None)
-        context.observe(over, **common, at=round(found.until, 3), media_s=round(found.played_s, 3))
+                observe("playing", at=round(stall.ended, 3), media_s=None)
+        observe(over, at=round(found.until, 3), media_s=round(found.played_s, 3))
 
 
-def _fields(found: Motion, tapped: float, looks: int) -> dict[str, Any]:
+def _fields(found: Motion, tapped: float, looks: int) -> dict[str, object]:
     return {
         "startup_s": None if found.began is None else round(found.began - tapped, 3),
         "stalls": len(found.stalls),

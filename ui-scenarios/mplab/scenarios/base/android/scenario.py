@@ -1,17 +1,15 @@
 """The frame of every scenario that is done with an app of Android's."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
-from mplab.scenarios.base.protocol import Context, Parameters, Scenario
+from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import ParametersT, Scenario
 from mplab.userfiles.app import AndroidApp
 
 OPEN_TIMEOUT_S = 30.0
@@ -28,7 +26,7 @@ class Visit:
     """
 
     stack: ExitStack
-    ui: Ui
+    ui: AppUi
     app: AndroidApp
 
     def element(self, name: str) -> Selector:
@@ -53,11 +51,10 @@ class Visit:
     @property
     def watch(self) -> Callable[[Sequence[Node]], object]:
         """Closes dialogs that come up while it is looked at the screen."""
-        closes: Callable[[Sequence[Node]], object] = getattr(self.ui, "close_dialog", lambda _windows: False)
-        return closes
+        return self.ui.close_dialog
 
 
-class AndroidScenario(ABC):
+class AndroidScenario(Scenario[ParametersT]):
     """`Scenario`: the same as one of the virtual phone, done with an app of Android's.
 
     Args:
@@ -66,52 +63,26 @@ class AndroidScenario(ABC):
 
     needs_ui = True
 
-    def __init__(self, virtual: Scenario) -> None:
+    def __init__(self, virtual: Scenario[ParametersT]) -> None:
         self._virtual = virtual
         self.name = virtual.name
         self.title = virtual.title
-        self.parameters: type[Parameters] = virtual.parameters
-        self.services: tuple[str, ...] = tuple(virtual.services)
-        self._visits: dict[Path, Visit] = {}
+        self.parameters = virtual.parameters
+        self.services = virtual.services
 
-    @abstractmethod
-    def run(self, context: Context, parameters: Any) -> None:  # noqa: ANN401 - the scenario's own Parameters
-        """What the user does; observations go to ``context.observe``."""
-
-    def time_limit_s(self, parameters: Any) -> float:  # noqa: ANN401
+    def time_limit_s(self, parameters: ParametersT) -> float:
         """As on the virtual phone."""
         return self._virtual.time_limit_s(parameters)
 
-    def estimate_s(self, parameters: Any) -> float:  # noqa: ANN401
+    def estimate_s(self, parameters: ParametersT) -> float:
         """As on the virtual phone."""
         return self._virtual.estimate_s(parameters)
 
-    def prepare(self, context: Context, parameters: Any) -> None:  # noqa: ANN401
-        """Clear the app, unless somebody has signed in to it."""
-        self.open(context)
-
-    def clean_up(self, context: Context, parameters: Any) -> None:  # noqa: ANN401
-        """End the app."""
-        visit = self._visits.pop(context.cell_dir, None)
-        if visit is not None:
-            visit.stack.close()
-
-    def open(self, context: Context) -> Visit:
-        """A session with the lab's app; one that is open already ends. Raises StepError."""
+    @contextmanager
+    def visit(self, context: Context) -> Iterator[Visit]:
+        """Open the lab's app for as long as the context. Raises StepError."""
         app = context.android
         if app is None:
             raise StepError(f"{self.name}: the lab has not chosen an app for it")
-        before = self._visits.pop(context.cell_dir, None)
-        if before is not None:
-            before.stack.close()
-        stack = ExitStack()
-        visit = Visit(stack, stack.enter_context(context.open_app(app, fresh=not app.signed_in)), app)
-        self._visits[context.cell_dir] = visit
-        return visit
-
-    def visit(self, context: Context) -> Visit:
-        """What is open. Raises StepError when nothing is."""
-        try:
-            return self._visits[context.cell_dir]
-        except KeyError:
-            raise StepError(f"{self.name}: the app has not been started") from None
+        with ExitStack() as stack:
+            yield Visit(stack, stack.enter_context(context.open_app(app)), app)

@@ -1,46 +1,74 @@
 """Uploads by an app: the file is chosen in Android's chooser, and what becomes of it is seen on the screen."""
 
-import contextlib
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypedDict
 
 from mplab.base.errors import StepError
 from mplab.scenarios.base.android.files import FOLDER, choose, put, remove
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.settle import settle
 from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import Session
 from mplab.scenarios.base.upload import LOG, MARGIN_S, UploadParameters, arrivals
 
 
-class AndroidUploadScenario(AndroidScenario):
+class AndroidUploadScenario(AndroidScenario[UploadParameters]):
     """`Scenario`: uploads of fresh files.
 
     An observation ``upload`` is as that of the virtual phone, but for ``blocks``, which is null: the app does not tell
     what the server has confirmed; and with ``resolution_s``.
     """
 
-    def prepare(self, context: Context, parameters: UploadParameters) -> None:
-        """Bring the files to the phone."""
-        targets = self._targets(context, parameters)
-        self.open(context).stack.callback(remove, context, targets)
-        for target in targets:
-            path = context.scratch_dir / Path(target).name
-            path.write_bytes(context.rng.randbytes(parameters.size))
-            put(context, path)
+    @contextmanager
+    def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
+        """Open the app; bring the files to the phone. At the end remove them, and observe what has arrived."""
+        with ExitStack() as ended, self.visit(context) as visit:
+            session = _Session(context, parameters, self, visit)
+            ended.callback(session.observe_arrivals)
+            visit.stack.callback(remove, context, session.targets)
+            for target in session.targets:
+                path = context.scratch_dir / Path(target).name
+                path.write_bytes(context.rng.randbytes(parameters.size))
+                put(context, path)
+            yield session
 
-    def run(self, context: Context, parameters: UploadParameters) -> None:
+
+class _Upload(TypedDict):
+    """Fields of an observation ``upload``."""
+
+    state: Literal["done", "cancelled"]
+    began: float
+    duration_s: float
+    resolution_s: float
+
+
+@dataclass
+class _Session(Session[UploadParameters]):
+    scenario: AndroidUploadScenario
+    visit: Visit
+
+    @property
+    def targets(self) -> list[str]:
+        """Paths on the phone: those of this cell."""
+        stem = "".join(letter if letter.isalnum() else "-" for letter in self.context.cell_dir.name.partition(".")[0])
+        return [f"{FOLDER}/{stem}-{number}.bin" for number in range(1, self.parameters.files + 1)]
+
+    def run(self) -> None:
         """Upload, until all files are there, the next would not fit into the time, or the time is up.
 
         Raises:
             StepError: the app does not do its part.
         """
-        visit = self.visit(context)
+        context, parameters, visit = self.context, self.parameters, self.visit
         deadline = time.monotonic() + context.time_limit_s - MARGIN_S
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
-        for number, target in enumerate(self._targets(context, parameters), 1):
+        for number, target in enumerate(self.targets, 1):
             time.sleep(parameters.think)
-            found = self._upload(visit, number, Path(target).name, deadline)
+            found = self._upload(number, Path(target).name, deadline)
             context.observe(
                 "upload", file=number, name=Path(target).name, size_bytes=parameters.size, blocks=None, **found
             )
@@ -48,23 +76,17 @@ class AndroidUploadScenario(AndroidScenario):
             if found["state"] != "done" or left_s < found["duration_s"] + parameters.think:
                 return
 
-    def clean_up(self, context: Context, parameters: UploadParameters) -> None:
-        """End the app, remove the files; observe what the origin's log, where there is one, says has arrived."""
-        super().clean_up(context, parameters)
-        log = context.cell_dir / LOG
+    def observe_arrivals(self) -> None:
+        """Observe what the origin's log, where there is one, says has arrived."""
+        log = self.context.cell_dir / LOG
         if log.exists():
             text = log.read_text()
-            for number, target in enumerate(self._targets(context, parameters), 1):
+            for number, target in enumerate(self.targets, 1):
                 if timeline := arrivals(text, Path(target).name, time.time()):
-                    context.observe("arrived", file=number, timeline=timeline)
+                    self.context.observe("arrived", file=number, timeline=timeline)
 
-    def _targets(self, context: Context, parameters: UploadParameters) -> list[str]:
-        """Paths on the phone: those of this cell."""
-        stem = "".join(letter if letter.isalnum() else "-" for letter in context.cell_dir.name.partition(".")[0])
-        return [f"{FOLDER}/{stem}-{number}.bin" for number in range(1, parameters.files + 1)]
-
-    def _upload(self, visit: Visit, number: int, name: str, deadline: float) -> dict[str, Any]:
-        ui = visit.ui
+    def _upload(self, number: int, name: str, deadline: float) -> _Upload:
+        visit, ui = self.visit, self.visit.ui
         ui.tap(visit.element("create"))
         ui.tap(visit.element("upload files"))
         choose(visit, name)
@@ -79,9 +101,9 @@ class AndroidUploadScenario(AndroidScenario):
             watch=visit.watch,
         )
         if end.outcome == "failed":
-            raise StepError(f"{self.name}: file {number}: the app says: {end.said}")
+            raise StepError(f"{self.scenario.name}: file {number}: the app says: {end.said}")
         if end.outcome == "waiting":
-            self._cancel(visit)
+            self._cancel()
         return {
             "state": "done" if end.outcome == "done" else "cancelled",
             "began": round(began, 3),
@@ -89,9 +111,9 @@ class AndroidUploadScenario(AndroidScenario):
             "resolution_s": round(end.resolution_s, 3),
         }
 
-    def _cancel(self, visit: Visit) -> None:
+    def _cancel(self) -> None:
         """By the app's own button; where there is none, the app is ended: nothing goes on behind the captures."""
-        with contextlib.suppress(StepError):
-            visit.ui.tap(visit.element("cancel"), timeout_s=MARGIN_S / 4)
+        with suppress(StepError):
+            self.visit.ui.tap(self.visit.element("cancel"), timeout_s=MARGIN_S / 4)
             return
-        visit.stack.close()
+        self.visit.stack.close()

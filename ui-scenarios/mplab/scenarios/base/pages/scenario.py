@@ -4,15 +4,14 @@ import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Ui
+from mplab.drivers.ui import BrowserUi, Instrumented
 from mplab.format.sites import SUFFIX, load_sites
 from mplab.scenarios.base.pages.loaded import (
     PROBE_SCRIPT,
@@ -24,7 +23,8 @@ from mplab.scenarios.base.pages.loaded import (
     page_fields,
 )
 from mplab.scenarios.base.pages.sites import SLUGS, Slug
-from mplab.scenarios.base.protocol import Context, Parameters
+from mplab.scenarios.base.protocol import Context
+from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 
 BLANK_PAGE = "data:,"
 PAGE_TIMEOUT_S = 60.0
@@ -56,29 +56,7 @@ class PagesParameters(Parameters, ABC):
         """Rest after each load event."""
 
 
-class Instrumented(Protocol):
-    """A browser that tells what it loads: some methods of `Ui`."""
-
-    def open(self, target: str, *, timeout_s: float = 60.0) -> None:
-        """Open a URL and wait until it has loaded."""
-
-    def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a script in the page and return its JSON value."""
-
-    def network_events(self) -> Sequence[Event]:
-        """DevTools events since the last call."""
-
-
-@dataclass
-class _Visit:
-    """What a cell has open: the browser, and events that are stored when captures have stopped."""
-
-    stack: contextlib.ExitStack
-    ui: Ui
-    events: dict[str, Sequence[Event]] = field(default_factory=dict)
-
-
-class PagesScenario(ABC):
+class PagesScenario(Scenario[PagesParameters]):
     """`Scenario`: front pages in a browser.
 
     Args:
@@ -91,7 +69,6 @@ class PagesScenario(ABC):
     """
 
     needs_ui = True
-    services: tuple[str, ...] = ()
     cpus = 1.0
 
     def __init__(
@@ -99,11 +76,10 @@ class PagesScenario(ABC):
     ) -> None:
         self.name = name
         self.title = title
-        self.parameters: type[Parameters] = parameters
+        self.parameters = parameters
         self.browser = browser
         self._start_s = start_s
         self._page_s = page_s
-        self._visits: dict[Path, _Visit] = {}
 
     @abstractmethod
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
@@ -126,29 +102,22 @@ class PagesScenario(ABC):
         pages = sum(_transfer_s(site) + self._page_s + parameters.rest_s for site in parameters.sites)
         return parameters.loads * pages + (parameters.loads - 1) * self._start_s
 
-    def prepare(self, context: Context, parameters: PagesParameters) -> None:
-        """Start the browser."""
-        stack = contextlib.ExitStack()
-        self._visits[context.cell_dir] = _Visit(stack, stack.enter_context(context.open_ui()))
+    @contextlib.contextmanager
+    def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
+        """Start the browser. At the end close it and store the events of all loads."""
+        with self.stored(context) as events, contextlib.ExitStack() as browser:
+            ui = browser.enter_context(context.open_ui())
+            yield _Session(context, parameters, self, browser, ui, events)
 
-    def run(self, context: Context, parameters: PagesParameters) -> None:
-        """Load every site; StepError when a page is not complete or came by another protocol."""
-        visit = self._visits[context.cell_dir]
-        for load in range(1, parameters.loads + 1):
-            if load > 1:
-                visit.stack.close()
-                visit.ui = visit.stack.enter_context(context.open_ui())
-            for site in context.rng.sample(parameters.sites, len(parameters.sites)):
-                context.observe("page", **self.load(visit.ui, visit.events, parameters, site, load))
-
-    def clean_up(self, context: Context, parameters: PagesParameters) -> None:
-        """Close the browser; store the events of all loads."""
-        visit = self._visits.pop(context.cell_dir, None)
-        if visit is None:
-            return
-        visit.stack.close()
-        for name, events in visit.events.items():
-            self.store(context, name, events)
+    @contextlib.contextmanager
+    def stored(self, context: Context) -> Iterator[dict[str, Sequence[Event]]]:
+        """Collect the events of all loads, for `load`; store them at the end, also after an error."""
+        events: dict[str, Sequence[Event]] = {}
+        try:
+            yield events
+        finally:
+            for name, told in events.items():
+                self.store(context, name, told)
 
     def load(
         self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
@@ -189,6 +158,24 @@ class PagesScenario(ABC):
             site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(told)
         )
         return {**fields, **further}
+
+
+@dataclass
+class _Session(Session[PagesParameters]):
+    scenario: PagesScenario
+    browser: contextlib.ExitStack
+    ui: BrowserUi
+    events: dict[str, Sequence[Event]]
+
+    def run(self) -> None:
+        """Load every site; StepError when a page is not complete or came by another protocol."""
+        context, parameters = self.context, self.parameters
+        for load in range(1, parameters.loads + 1):
+            if load > 1:
+                self.browser.close()
+                self.ui = self.browser.enter_context(context.open_ui())
+            for site in context.rng.sample(parameters.sites, len(parameters.sites)):
+                context.observe("page", **self.scenario.load(self.ui, self.events, parameters, site, load))
 
 
 def _transfer_s(site: str) -> float:

@@ -1,0 +1,107 @@
+"""Links asked and measured: the deviation of every cell's probe, with the tolerance as a band."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from mplab.analysis.figures.kinds import RunFigure
+from mplab.analysis.figures.style import BAND, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
+from mplab.analysis.links import QUANTITIES, Measurement, measurements, tolerance_of
+from mplab.analysis.result import Analysis
+from mplab.format.link import INTERFACE_TITLES
+
+COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
+TITLE = "Links: measured against asked"
+POINT_SPREAD = 0.25
+
+
+def draw(analysis: Analysis) -> Iterable[Drawing]:
+    """Nothing when no cell has a probe."""
+    found = measurements(analysis.run)
+    if found:
+        yield Drawing(
+            stem="links",
+            section="links",
+            title=TITLE,
+            caption="A point is the probe before one cell; the band is the tolerance; a cross is a cell "
+            "that is not ok.",
+            svg=_svg(analysis, found),
+            columns=COLUMNS,
+            rows=[
+                (
+                    m.cell,
+                    m.outcome,
+                    m.link,
+                    m.interface,
+                    m.quantity,
+                    m.asked,
+                    m.measured,
+                    m.deviation,
+                    m.where,
+                )
+                for m in found
+            ],
+        )
+
+
+def _svg(analysis: Analysis, found: list[Measurement]) -> str:
+    rows = list(dict.fromkeys((m.link, m.interface) for m in found))
+    with Canvas(TITLE, 1.25 + 0.36 * len(rows)) as canvas:
+        for axes, (title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
+            tolerance = tolerance_of(analysis.run, kind)
+            if tolerance:
+                axes.axvspan(-tolerance, tolerance, color=BAND, linewidth=0, zorder=0)
+            axes.axvline(0, color=QUIET, linewidth=1.0, zorder=1)
+            for row, (link, interface) in enumerate(rows):
+                points = [m for m in found if (m.link, m.interface, m.quantity) == (link, interface, title)]
+                _points(axes, row, points)
+            axes.set_title(title)
+            axes.set_xlabel("Deviation from asked")
+            low, high = axes.get_xlim()
+            reach = max(abs(low), abs(high), (tolerance or 0.0) * 1.2, 0.02)
+            axes.set_xlim(-reach * 1.08, reach * 1.08)
+            percent_axis(axes)
+            names = [f"{link} · {INTERFACE_TITLES.get(interface, interface)}" for link, interface in rows]
+            name_rows(axes, names, grid=True)
+        interfaces = dict.fromkeys(interface for _, interface in rows)
+        handles: list[Line2D | Patch] = [
+            Line2D(
+                [],
+                [],
+                marker="o",
+                linestyle="none",
+                color=interface_colour(i),
+                label=INTERFACE_TITLES.get(i, i),
+            )
+            for i in interfaces
+        ]
+        canvas.legend(
+            [
+                *handles,
+                Line2D([], [], marker="x", linestyle="none", color=QUIET, label="cell not ok"),
+                Patch(color=BAND, label="tolerance"),
+            ],
+            columns=5,
+        )
+        return canvas.svg("links")
+
+
+def _points(axes: Axes, row: int, points: list[Measurement]) -> None:
+    offsets = np.linspace(-POINT_SPREAD, POINT_SPREAD, len(points)) if len(points) > 1 else [0.0]
+    for offset, point in zip(offsets, points, strict=False):
+        axes.plot(
+            [point.deviation],
+            [row + float(offset)],
+            linestyle="none",
+            marker="o" if point.outcome == "ok" else "x",
+            markersize=4.0 if point.outcome == "ok" else 5.5,
+            color=interface_colour(point.interface),
+            alpha=0.75 if point.outcome == "ok" else 1.0,
+            zorder=3,
+        )
+
+
+FIGURE = RunFigure(order=50, title=TITLE, draw=draw)

@@ -1,0 +1,136 @@
+"""When each cell ran and how it ended: a row per block."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from matplotlib.patches import Patch
+
+from mplab.analysis.figures.kinds import RunFigure
+from mplab.analysis.figures.style import Canvas, Drawing, name_rows
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import Run
+
+COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")
+TITLE = "When each cell ran"
+LOOKS: dict[str, tuple[str, str]] = {
+    "ok": ("#7fb5d6", ""),
+    "invalid": ("#f0c24b", "////"),
+    "failed": ("#d1495b", "xxxx"),
+    "partial": ("#c3c9d2", "...."),
+}
+"""Outcome → colour and hatch: told apart without colour as well."""
+
+HOUR_S, MINUTE_S = 3600.0, 60.0
+SECONDS_UP_TO_S, MINUTES_UP_TO_S = 180.0, 3 * HOUR_S
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A cell on the time axis; ``start_s`` counts from the first cell."""
+
+    cell: str
+    block: int
+    scenario: str
+    transport: str
+    link: str
+    outcome: str
+    attempt: int
+    start_s: float
+    duration_s: float
+
+
+def draw(analysis: Analysis) -> Iterable[Drawing]:
+    """Nothing when no cell has begun."""
+    bars = timeline(analysis.run)
+    if bars:
+        yield Drawing(
+            stem="timeline",
+            section="timeline",
+            title=TITLE,
+            caption="A row is a block: one repetition of every combination, in random order. "
+            "Gaps are pauses of the run.",
+            svg=_svg(bars),
+            columns=COLUMNS,
+            rows=[tuple(vars(bar).values()) for bar in bars],
+        )
+
+
+def timeline(run: Run) -> list[Bar]:
+    """Start and duration of each cell that began, from its own record, else from the events."""
+    started = {str(e.get("cell")): e["t"] for e in run.events_named("cell_started")}
+    ended = {str(e.get("cell")): e["t"] for e in run.events_named("cell_finished")}
+    last = max((e["t"] for e in run.events), default=0.0)
+    found = []
+    for cell in run.cells:
+        begin = started.get(cell.id)
+        if begin is None and cell.record is not None and cell.record.started:
+            begin = _unix(cell.record.started)
+        if begin is None or cell.spec is None:
+            continue
+        known = sum(cell.record.timings_s.values()) if cell.record is not None else 0.0
+        end = ended.get(cell.id, begin + known if cell.record is not None else last)
+        attempt = cell.record.attempt if cell.record is not None else 1
+        spec = cell.spec
+        found.append(
+            Bar(
+                cell.id,
+                spec.block,
+                spec.scenario,
+                spec.transport,
+                spec.link,
+                cell.outcome,
+                attempt,
+                begin,
+                max(end - begin, 0.0),
+            )
+        )
+    origin = min((bar.start_s for bar in found), default=0.0)
+    moved = [Bar(**{**vars(bar), "start_s": bar.start_s - origin}) for bar in found]
+    return sorted(moved, key=lambda bar: (bar.start_s, bar.cell))
+
+
+def _unix(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _svg(bars: list[Bar]) -> str:
+    blocks = sorted({bar.block for bar in bars})
+    end = max(bar.start_s + bar.duration_s for bar in bars)
+    unit, scale = "s", 1.0
+    if end > MINUTES_UP_TO_S:
+        unit, scale = "h", HOUR_S
+    elif end > SECONDS_UP_TO_S:
+        unit, scale = "min", MINUTE_S
+    with Canvas(TITLE, 1.0 + 0.3 * len(blocks)) as canvas:
+        axes = canvas.facets(1)[0]
+        for bar in bars:
+            colour, hatch = LOOKS.get(bar.outcome, LOOKS["partial"])
+            axes.barh(
+                blocks.index(bar.block),
+                bar.duration_s / scale,
+                left=bar.start_s / scale,
+                height=0.72,
+                color=colour,
+                edgecolor="white",
+                linewidth=0.5,
+                hatch=hatch,
+            )
+        name_rows(axes, [f"block {block}" for block in blocks])
+        axes.set_xlim(0, max(end / scale, 1e-9) * 1.01)
+        axes.set_xlabel(f"Time since the first cell began ({unit})")
+        present = [outcome for outcome in LOOKS if any(bar.outcome == outcome for bar in bars)]
+        canvas.legend(
+            [Patch(facecolor=LOOKS[o][0], hatch=LOOKS[o][1], edgecolor="white", label=_count(o, bars)) for o in present]
+        )
+        return canvas.svg("timeline")
+
+
+def _count(outcome: str, bars: list[Bar]) -> str:
+    return f"{outcome} ({sum(bar.outcome == outcome for bar in bars)})"
+
+
+FIGURE = RunFigure(order=60, title=TITLE, draw=draw)

@@ -1,0 +1,182 @@
+"""What was heard, and what came meanwhile, on one time axis: a waveform and the bytes of each network per transport.
+
+Silences and skips are marked, requests for the stream, what was sent again, and what happened to the paths
+(baerts2015 fig 6.4-6.12; its §6.2.2 could not align the two, as it could not look into the app).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from mplab.analysis.figures.kinds import RunFigure
+from mplab.analysis.figures.shapes.common import Axis
+from mplab.analysis.figures.style import QUIET, Canvas, Drawing
+from mplab.analysis.figures.traces import bytes_over_time
+from mplab.analysis.figures.traces.bytes_over_time import Story, colours_of, story_of
+from mplab.analysis.files import inside
+from mplab.analysis.result import Analysis
+from mplab.analysis.run import Cell, Run
+from mplab.analysis.sound import Playback, listen
+from mplab.analysis.text import slug
+from mplab.analysis.traces import traces_of
+from mplab.format.experiment import Transport
+
+COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
+POINTS = 600
+"""A waveform is drawn as the least and the largest sample of so many equal parts."""
+SILENCE, SKIP, FIRST, REQUEST = "#d1495b", "#7b2d8b", "#1b7f5c", "#1b7f5c"
+WAVE_IN, BYTES_IN = 0.75, 1.3
+"""Heights of the two rows of a transport."""
+
+BYTES = Axis("Payload", "bytes")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was heard in one cell."""
+
+    cell: Cell
+    transport: Transport
+    playback: Playback
+    envelope: NDArray[np.float64]
+    """A row per part: start and end, s from the tap; least and largest sample."""
+    story: Story | None
+    """What the networks carried; None without captures."""
+    requests_s: tuple[float, ...]
+    """When the app asked for the stream, s from the tap."""
+
+
+def draw(analysis: Analysis) -> Iterable[Drawing]:
+    """A figure per scenario and link; nothing for scenarios that record no sound."""
+    for (scenario, link), heard in _groups(analysis).items():
+        stem = f"waveform-{slug(scenario)}-{slug(link)}"
+        title = f"{scenario} · {link} · What was heard and carried"
+        cells = ", ".join(row.cell.id for row in heard)
+        yield Drawing(
+            stem=stem,
+            section="traces",
+            title=title,
+            caption=f"What the phone's sound card played from the tap on, in each transport's first ok cell: {cells}. "
+            "Below it the payload that each network had carried by then, with crosses where data was sent again, "
+            "triangles where the app asked for the stream, and bands where a path could not be used.",
+            svg=_svg(stem, title, heard),
+            columns=COLUMNS,
+            rows=[
+                (scenario, link, row.transport.label, row.cell.id, *(float(value) for value in part))
+                for row in heard
+                for part in row.envelope
+            ],
+            scenario=scenario,
+            link=link,
+        )
+
+
+def _groups(analysis: Analysis) -> dict[tuple[str, str], list[Heard]]:
+    """(scenario, link) → the first ok cell of each transport that has a recording."""
+    groups: dict[tuple[str, str], list[Heard]] = {}
+    for transport in analysis.run.transports:
+        seen: set[tuple[str, str]] = set()
+        for cell in analysis.run.cells:
+            if not cell.ok or cell.spec is None or cell.spec.transport != transport.label:
+                continue
+            place = (cell.spec.scenario, cell.spec.link)
+            if place not in seen and (heard := _heard(analysis.run, cell, transport)) is not None:
+                seen.add(place)
+                groups.setdefault(place, []).append(heard)
+    return groups
+
+
+def _heard(run: Run, cell: Cell, transport: Transport) -> Heard | None:
+    """None without a recording that can be used."""
+    playback = _playback(cell)
+    if playback is None:
+        return None
+    observations = cell.observations()
+    tapped = next(float(item["tapped"]) for item in observations if item["event"] == "sound")
+    asked = [float(i["at"]) - tapped for i in observations if i["event"] == "player" and i["what"] == "request"]
+    traces = traces_of(run, [cell.id]).traces
+    story = story_of(traces[0], round(tapped * 1e9), playback.recording.duration_s) if traces else None
+    return Heard(cell, transport, playback, envelope(playback), story, tuple(asked))
+
+
+def _playback(cell: Cell) -> Playback | None:
+    """None without a recording, and with one that cannot be used: its scores say why."""
+    for observation in cell.observations():
+        if observation["event"] == "sound" and cell.directory is not None:
+            try:
+                return listen(observation, inside(cell.directory, observation["file"]))
+            except (FileNotFoundError, ValueError, KeyError):
+                return None
+    return None
+
+
+def envelope(playback: Playback, points: int = POINTS) -> NDArray[np.float64]:
+    """Columns start_s, end_s, least, most of up to `points` equal parts of a recording."""
+    samples, rate = playback.recording.samples, playback.recording.rate_hz
+    edges = np.unique(np.linspace(0, len(samples), points + 1).astype(int))
+    parts = [
+        (start / rate, end / rate, samples[start:end].min(), samples[start:end].max()) for start, end in pairwise(edges)
+    ]
+    return np.array(parts, dtype=np.float64).reshape(-1, 4)
+
+
+def _svg(stem: str, title: str, heard: Sequence[Heard]) -> str:
+    heights = [height for row in heard for height in (WAVE_IN, BYTES_IN)[: 1 if row.story is None else 2]]
+    stories = [row.story for row in heard if row.story is not None]
+    colours = colours_of(stories)
+    most = max((float(y.max()) for story in stories for _, y in story.curves.values()), default=0.0)
+    with Canvas(title, 1.0 + 0.17 * len(heard) + sum(heights)) as canvas:
+        grid = canvas.figure.subplots(len(heights), 1, squeeze=False, sharex=True, height_ratios=heights)
+        free = iter(grid.flat)
+        for row in heard:
+            _waveform(next(free), row)
+            if row.story is not None:
+                _bytes(next(free), row, row.story, colours, most)
+        grid.flat[-1].set_xlabel("Time since the tap (s)")
+        canvas.legend([*_legend(heard), *bytes_over_time.legend(stories, colours)], columns=4)
+        return canvas.svg(stem)
+
+
+def _waveform(axes: Axes, row: Heard) -> None:
+    parts = row.envelope
+    middle = (parts[:, 0] + parts[:, 1]) / 2
+    axes.fill_between(middle, parts[:, 2], parts[:, 3], color=row.transport.colour, linewidth=0.3)
+    for pause in row.playback.silences:
+        axes.axvspan(pause.start_s, pause.end_s, color=SILENCE, alpha=0.25, linewidth=0)
+    for skip in row.playback.skips:
+        axes.axvline(skip.at_s, color=SKIP, linestyle="--", linewidth=1.2)
+    axes.axvline(row.playback.first_sound_s, color=FIRST, linewidth=1.2)
+    axes.axhline(0, color=QUIET, linewidth=0.5)
+    loudest = max(0.05, float(np.abs(parts[:, 2:]).max()))
+    axes.set_ylim(-1.1 * loudest, 1.1 * loudest)
+    axes.set_yticks([])
+    axes.set_xlim(0, row.playback.recording.duration_s)
+    axes.set_title(row.transport.title)
+    axes.grid(visible=False, axis="y")
+
+
+def _bytes(axes: Axes, row: Heard, story: Story, colours: dict[str, str], most: float) -> None:
+    bytes_over_time.paint(axes, story, colours)
+    BYTES.dress(axes, "y")
+    axes.set_ylim(-0.04 * most, 1.15 * most)
+    tops = [1.08 * most] * len(row.requests_s)
+    axes.plot(row.requests_s, tops, linestyle="none", marker="v", color=REQUEST, markersize=5.0, clip_on=False)
+
+
+def _legend(heard: Sequence[Heard]) -> Iterator[Line2D | Patch]:
+    yield Line2D([], [], color=FIRST, linewidth=1.2, label="First sound")
+    if any(row.playback.silences for row in heard):
+        yield Patch(facecolor=SILENCE, alpha=0.25, label="Silence")
+    if any(row.playback.skips for row in heard):
+        yield Line2D([], [], color=SKIP, linestyle="--", linewidth=1.2, label="Skip")
+    if any(row.requests_s and row.story for row in heard):
+        yield Line2D([], [], linestyle="none", marker="v", color=REQUEST, markersize=5.0, label="Stream asked for")
+
+
+FIGURE = RunFigure(order=45, title="What was heard and carried", draw=draw)

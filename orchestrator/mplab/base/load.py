@@ -1,0 +1,178 @@
+"""How busy the host was while something was measured, and whether that was too much.
+
+All of it is of the whole host, but for `Sample.own_s`: inside a lab, whose processes have a namespace of their own,
+that is what the lab itself used.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+MAX_PRESSURE_PERCENT = 50.0
+"""More of the time with a task that waits for a processor: what is measured has waited, too."""
+
+MAX_STEAL_PERCENT = 5.0
+"""More of the processors' time given to other virtual machines."""
+
+_BEAT_S = 0.5
+_STALL_S = 3.0
+"""Most delay of a thread that only waits for its turn."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_USER, _NICE, _SYSTEM, _STEAL, _FIELDS = 0, 1, 2, 7, 8
+_UTIME, _CSTIME = 11, 14
+"""Columns of ``/proc/<pid>/stat`` behind the name: from utime to cstime."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counters of the host at one time, all in seconds.
+
+    Attributes:
+        t: monotonic clock.
+        programs_s: time of all processors in programs and in the kernel for them.
+        total_s: time of all processors, idle too.
+        steal_s: taken by other virtual machines.
+        own_s: used by the processes that can be seen, and their children that have ended.
+        pressure_s: with at least one task waiting for a processor; None where the kernel does not say.
+    """
+
+    t: float
+    programs_s: float
+    total_s: float
+    steal_s: float
+    own_s: float
+    pressure_s: float | None
+
+
+@dataclass(frozen=True)
+class HostLoad:
+    """How busy the host was between two samples.
+
+    Attributes:
+        busy_percent: of all processors' time, programs and the kernel for them.
+        free_cpus: processors that other programs than the lab's left to it.
+        pressure_percent: of the time, some task waited for a processor (PSI, ``some``); None where it is not known.
+        steal_percent: of all processors' time, taken by other virtual machines.
+    """
+
+    busy_percent: float
+    free_cpus: float
+    pressure_percent: float | None
+    steal_percent: float
+
+
+def sample(proc: Path = Path("/proc")) -> Sample:
+    """Counters now."""
+    first = (proc / "stat").read_text().splitlines()[0].split()[1:]
+    fields = [int(value) / _TICKS for value in first[:_FIELDS]]
+    return Sample(
+        t=time.monotonic(),
+        programs_s=fields[_USER] + fields[_NICE] + fields[_SYSTEM],
+        total_s=sum(fields),
+        steal_s=fields[_STEAL],
+        own_s=sum(_process_s(path) for path in proc.glob("[0-9]*/stat")),
+        pressure_s=_pressure_s(proc / "pressure" / "cpu"),
+    )
+
+
+def steal_s(proc: Path = Path("/proc")) -> float:
+    """How much time other virtual machines have taken from this one, all processors together, seconds."""
+    return int((proc / "stat").read_text().splitlines()[0].split()[1 + _STEAL]) / _TICKS
+
+
+def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
+    """What happened between two samples on a host of `cpus` processors."""
+    elapsed = max(after.t - before.t, 1e-6)
+    total = max(after.total_s - before.total_s, 1e-6)
+    programs = after.programs_s - before.programs_s
+    others = max(0.0, programs - max(0.0, after.own_s - before.own_s))
+    steal = after.steal_s - before.steal_s
+    waited = None
+    if before.pressure_s is not None and after.pressure_s is not None:
+        waited = round(min(100.0, 100 * (after.pressure_s - before.pressure_s) / elapsed), 1)
+    return HostLoad(
+        busy_percent=round(100 * programs / total, 1),
+        free_cpus=round(max(0.0, cpus * (1 - (others + steal) / total)), 2),
+        pressure_percent=waited,
+        steal_percent=round(100 * steal / total, 1),
+    )
+
+
+class Stalls:
+    """Notices, while its context lasts, when this process did not run: stopped, suspended, or starved.
+
+    Args:
+        doing: returns the current step.
+        clock: monotonic, s.
+    """
+
+    def __init__(self, doing: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._doing = doing
+        self._clock = clock
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="stalls", daemon=True)
+        self.warnings: list[str] = []
+
+    def __enter__(self) -> Self:
+        """Begin to watch."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Watch no more."""
+        self._end.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        ended = False
+        while not ended:
+            before = self._clock()
+            ended = self._end.wait(_BEAT_S)
+            late_s = self._clock() - before - _BEAT_S
+            if late_s > _STALL_S:
+                what = f"mplab did not run for {late_s:.1f} s ({self._doing()})"
+                self.warnings.append(f"{what}: stopped, or the host was too busy")
+
+
+def judge_load(load: HostLoad, needed: float) -> Sequence[str]:
+    """Why the host was too busy for a scenario that needs `needed` processors; empty when it was not."""
+    found = []
+    if load.free_cpus < needed:
+        found.append(
+            f"the host was overloaded: other programs left {load.free_cpus:g} processors, the scenario needs {needed:g}"
+        )
+    if load.pressure_percent is not None and load.pressure_percent > MAX_PRESSURE_PERCENT:
+        found.append(
+            f"the host was overloaded: a program waited for a processor {load.pressure_percent:g} % of the time "
+            f"(CPU pressure; more than {MAX_PRESSURE_PERCENT:g} %)"
+        )
+    if load.steal_percent > MAX_STEAL_PERCENT:
+        found.append(
+            f"the host was overloaded: {load.steal_percent:g} % of the processors' time went to other virtual machines "
+            f"(steal; more than {MAX_STEAL_PERCENT:g} %)"
+        )
+    return found
+
+
+def _process_s(stat: Path) -> float:
+    try:
+        columns = stat.read_text().rpartition(")")[2].split()
+    except OSError:  # it has just ended
+        return 0.0
+    return sum(int(value) for value in columns[_UTIME : _CSTIME + 1]) / _TICKS
+
+
+def _pressure_s(path: Path) -> float | None:
+    try:
+        some = path.read_text().splitlines()[0]
+        return int(some.rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return None

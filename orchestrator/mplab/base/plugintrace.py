@@ -1,0 +1,93 @@
+"""Traces the calls from mplab into its plug-ins, for authors of plug-ins: ``mplab --trace-plugins VERB …``.
+
+The interpreter tells of every call of a function; a line is written for those whose function lies in a plug-in's folder
+and whose caller does not. Nothing is wrapped, so that plug-ins behave as without it. Calls of private functions and of
+those that Python makes by itself (``__init__`` of a dataclass, comprehensions) are left out.
+"""
+
+import importlib.util
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from mplab.base.plugins import REGISTRIES, Plugin
+
+VARIABLE = "MPLAB_TRACE_PLUGINS"
+"""Environment variable that switches it on, also in the processes that mplab starts."""
+
+
+def start_if_asked() -> None:
+    """Trace from now on, in all threads, to standard error, when `VARIABLE` is set."""
+    if os.environ.get(VARIABLE):
+        start(partial(print, file=sys.stderr, flush=True))
+
+
+def start(write: Callable[[str], object]) -> None:
+    """Trace from now on, in this thread and in all that begin later; ends with `stop`.
+
+    Args:
+        write: is given each line: ``mplab plugins: 0.123 s transport mptcp: setup (driver.py:41)``. The time counts
+            from here.
+    """
+    trace = _Trace(plugin_files(), write)
+    threading.setprofile(trace)
+    sys.setprofile(trace)
+
+
+def stop() -> None:
+    """Trace no more."""
+    sys.setprofile(None)
+    threading.setprofile(None)
+
+
+def plugin_files() -> dict[str, str]:
+    """Map the folder of each plug-in that is a package, or its file, to what it is: ``transport mptcp``."""
+    return {
+        _place(plugin): f"{plugin.what} {plugin.name}"
+        for registry in REGISTRIES
+        for plugin in registry.plugins.values()
+    }
+
+
+def _place(plugin: Plugin) -> str:
+    spec = importlib.util.find_spec(plugin.module)
+    if spec is None:
+        return plugin.module  # no file has this name
+    if spec.submodule_search_locations:
+        return str(Path(next(iter(spec.submodule_search_locations)))) + os.sep
+    return spec.origin or plugin.module
+
+
+class _Trace:
+    """A profile function (`sys.setprofile`)."""
+
+    def __init__(self, places: Mapping[str, str], write: Callable[[str], object]) -> None:
+        self._places = places
+        self._write = write
+        self._started = time.monotonic()
+        self._plugin_of: dict[str, str] = {}
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event != "call":
+            return
+        code = frame.f_code
+        plugin = self._find(code.co_filename)
+        if not plugin or code.co_name.startswith(("_", "<")):
+            return
+        if frame.f_back is not None and self._find(frame.f_back.f_code.co_filename) == plugin:
+            return
+        passed_s = time.monotonic() - self._started
+        where = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+        self._write(f"mplab plugins: {passed_s:.3f} s {plugin}: {code.co_name} ({where})")
+
+    def _find(self, file: str) -> str:
+        """Return the plug-in that a source file belongs to, or ""."""
+        if file not in self._plugin_of:
+            found = (what for place, what in self._places.items() if file == place or file.startswith(place))
+            self._plugin_of[file] = next(found, "")
+        return self._plugin_of[file]

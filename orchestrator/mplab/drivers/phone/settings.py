@@ -1,0 +1,118 @@
+"""What a lab file says of Android phones, which are driven by adb."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from mplab.format.patterns import pattern_schema, text_like
+from mplab.format.units import DurationS, SizeBytes
+from mplab.userfiles.appuse import AppOf, UiName
+from mplab.userfiles.lab import PhoneFile
+from mplab.userfiles.places import InterfaceName
+
+_SERIAL = re.compile(r"[A-Za-z0-9._:\[\]-]{1,128}")
+_PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
+
+
+Serial = Annotated[
+    str,
+    text_like(_SERIAL, "serial", "as 'adb devices' shows it, in quotes: like '0A1B2C3D' or '192.168.1.23:5555'"),
+    pattern_schema(_SERIAL),
+]
+PackageName = Annotated[str, text_like(_PACKAGE, "package", "like 'com.dropbox.android'"), pattern_schema(_PACKAGE)]
+
+
+PermissionName = Annotated[
+    str, text_like(_PACKAGE, "permission", "like 'android.permission.CAMERA'"), pattern_schema(_PACKAGE)
+]
+
+
+def _parse_apk(found: object) -> object:
+    if isinstance(found, str) and (found.startswith(("/", "~")) and found.endswith(".apk")):
+        return found
+    raise ValueError(f"apk {found!r}: a path that begins with '/' or '~' and ends with '.apk' is needed")
+
+
+Apk = Annotated[str, BeforeValidator(_parse_apk)]
+
+
+class AdbInterfacesFile(BaseModel):
+    """What the phone calls its interfaces, where that is not to be guessed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    wifi: InterfaceName | None = Field(None, description="Like wlan0.")
+    lte: InterfaceName | None = Field(None, description="Like rmnet_data2, ccmni0.")
+
+
+class ReadyFile(BaseModel):
+    """What a phone must be before a cell; what is not named has its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    battery: int = Field(20, ge=0, le=100, description="Least charge, percent.")
+    temperature: float = Field(42.0, ge=0, le=60, description="Of the battery at most, degrees Celsius.")
+    thermal_status: int = Field(
+        1, ge=0, le=6, description="At most: 0 none, 1 light, 2 moderate, 3 severe. From 2 on Android throttles."
+    )
+    storage: SizeBytes = Field(200_000_000, description="Least room in /data.")
+    sim: bool = Field(True, description="A SIM must be ready.")
+    interfaces: bool = Field(True, description="Both interfaces must have an address.")
+    idle_rate: int = Field(100, ge=0, description="What the apps may send and receive meanwhile at most, kbit/s.")
+    idle_for: DurationS = Field(1.0, description="How long that is looked at; 0 s: not at all.")
+    clock_offset: DurationS = Field(60.0, description="How far its clock may be off at most; it is measured anyway.")
+
+
+class InstallFile(BaseModel):
+    """What a run does so that an app can be used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    apk: Apk | None = Field(
+        None, description="What it is installed from when it is not there: a path that is not relative."
+    )
+    grant: list[PermissionName] = Field(default_factory=list, description="What it is allowed: permissions of Android.")
+
+
+class AndroidPhoneFile(PhoneFile):
+    """A phone with Android apps of its own, driven by adb."""
+
+    ui: UiName | None = Field(
+        None,
+        description="What drives the screen of an Android phone; uiautomator2 when left out.",
+    )
+    app_of: AppOf | None = Field(
+        None, description="Scenario → Android app of its app.yaml; the first there when left out."
+    )
+    root: Literal["auto", "su", "adb", "none"] | None = Field(
+        None, description="Way to root: the first that works (auto), su, 'adb root', or none although it may be there."
+    )
+    ready: ReadyFile | None = Field(None, description="What it must be before a cell.")
+    install: dict[PackageName, InstallFile] | None = Field(
+        None, description="Apps that a run installs or allows something, until it is over: package, how."
+    )
+    record_screen: bool | None = Field(
+        None, description="Film its screen in every cell; no when left out. It costs the phone processor time."
+    )
+    apps: dict[PackageName, str] | None = Field(None, description="Apps that must be there: package, version.")
+
+    @property
+    def unrooted(self) -> bool:
+        """No root is used on it, although it may be there: only apps can send their traffic to the agent."""
+        return self.root == "none"
+
+    @property
+    def chosen_apps(self) -> Mapping[str, str]:
+        """Scenario → app of its ``app.yaml``, where it is not the first one."""
+        return self.app_of or {}
+
+
+class AdbPhoneFile(AndroidPhoneFile):
+    """A real phone on adb."""
+
+    serial: Serial | None = Field(
+        None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
+    )
+    interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")

@@ -1,0 +1,126 @@
+"""The proxy of the virtual lab: `mpflex proxy` in a node of its own."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mplab.base.endpoints import PORTS, Endpoints
+from mplab.base.errors import DeviceError, last_words
+from mplab.base.nodes import Node, NodeProcess
+from mplab.base.programs import MPFLEX
+from mplab.base.ready import wait_ready
+from mplab.drivers.capture import CapturePoint
+from mplab.drivers.phone.counters import parse_netstat
+from mplab.drivers.proxy.settings import proxy_settings
+from mplab.format.agentlog import LogRecord, SessionSettings
+
+
+class ProcessProxy:
+    """`Proxy` as a program in the node `proxy`.
+
+    Args:
+        node: where it runs.
+        directory: for its configuration; private.
+        logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
+        secret_file: the secret shared with the agent.
+        congestion_control: pinned on every socket towards the phone.
+        interface: of the node, towards the phone.
+        endpoints: where it listens.
+        ports: of the origin's services that phones reach, beside those of the web.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        directory: Path,
+        logs: Path,
+        secret_file: Path,
+        congestion_control: str,
+        interface: str,
+        endpoints: Endpoints,
+        ports: Sequence[int] = (),
+    ) -> None:
+        self._node = node
+        self._directory = directory
+        self._logs = logs
+        self._log_file = logs / "proxy.jsonl"
+        self._secret_file = secret_file
+        self._congestion_control = congestion_control
+        self._interface = interface
+        self._endpoints = endpoints
+        self._ports = ports
+        self._session: SessionSettings = {}
+        self._process: NodeProcess | None = None
+
+    @property
+    def capture_point(self) -> CapturePoint:
+        """The interface towards the phone."""
+        return CapturePoint(self._node, self._interface, "proxy.pcapng")
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        config = self._directory / "proxy.json"
+        config.write_text(
+            json.dumps(
+                proxy_settings(
+                    listen=self._listen(),
+                    secret_file=str(self._secret_file),
+                    ports=self._ports,
+                    congestion_control=self._congestion_control,
+                    log=str(self._log_file),
+                    session=self._session,
+                )
+            )
+        )
+        log = self._logs / "proxy.log"
+        before = log.stat().st_size if log.exists() else 0
+        self._process = self._node.spawn([str(MPFLEX.path()), "proxy", "--config", str(config)], log=log)
+        wait_ready(self._process, log, name="mpflex proxy", since=before)
+
+    def _listen(self) -> dict[str, str]:
+        kernel_mptcp = Path("/proc/sys/net/mptcp/enabled").exists()
+        return {name: self._endpoints.listener(name) for name in PORTS if kernel_mptcp or name != "mptcp"}
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.stop()
+
+    def use(self, session: SessionSettings) -> None:
+        """Start again with other settings for sessions, unless it has these; without any, nothing changes."""
+        if session and session != self._session:
+            self.stop()
+            self._session = session
+            self.start()
+
+    def revive(self) -> list[str]:
+        """Start it again when it has ended by itself; one sentence. Raises DeviceError."""
+        if self._process is None or self._process.poll() is None:
+            return []
+        self.stop()
+        self.start()
+        return ["proxy: mpflex proxy had ended and was started again"]
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when it has ended by itself."""
+        if self._process is not None and (code := self._process.poll()) is not None:
+            words = last_words(self._logs / "proxy.log")
+            raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
+
+    def log_end(self) -> int:
+        """The size of the log, bytes."""
+        return self._log_file.stat().st_size if self._log_file.exists() else 0
+
+    def logs_since(self, mark: int) -> list[LogRecord]:
+        """The whole lines after `mark` bytes."""
+        if not self._log_file.exists():
+            return []
+        with self._log_file.open("rb") as log:
+            log.seek(mark)
+            new = log.read()
+        return [json.loads(line) for line in new[: new.rfind(b"\n") + 1].splitlines()]
+
+    def counters(self) -> Mapping[str, int]:
+        """Kernel counters of the node."""
+        return parse_netstat(self._node.run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)

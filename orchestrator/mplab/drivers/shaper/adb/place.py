@@ -1,0 +1,90 @@
+"""A phone on adb that shapes itself during a run: by its own root shell, over the adb server that the run has."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.undo import Command
+from mplab.drivers.shaper.linux.place import RootedPhone
+from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.tc import guard
+from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
+
+if TYPE_CHECKING:
+    from mplab.base.machine import CommandResult
+    from mplab.drivers.phone.adb import AdbPhone
+
+DEAD_MAN_S = 60.0
+"""adb that is lost for a moment is connected again within this time."""
+
+
+def adb_where(serial: str) -> str:
+    """Return how a phone is reached whose root shell is had by adb."""
+    return f"adb {serial}"
+
+
+class AdbShell:
+    """`Shell` on a phone that is in use."""
+
+    def __init__(self, phone: "AdbPhone") -> None:
+        self._phone = phone
+        self.name = f"phone {phone.name}"
+
+    @property
+    def where(self) -> str:
+        """See `Shell`."""
+        return adb_where(self._phone.serial)
+
+    @property
+    def alive(self) -> bool:
+        """See `Shell`."""
+        return self._phone.link.state() == "device"
+
+    def connect(self) -> None:
+        """See `Shell`."""
+        self._phone.link.connect()
+        if not self._phone.rooted:
+            raise LabNotReadyError(f"{self.name} ({self.where}): it is not rooted, and root alone may shape")
+
+    def script(
+        self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
+    ) -> "CommandResult":
+        """See `Shell`."""
+        try:
+            done = self._phone.shell(["sh"], stdin=whole_script(text, arguments), timeout_s=timeout_s, check=False)
+        except DeviceError as error:
+            raise ConnectionLostError(self.name, str(error)) from error
+        return check_result(self.name, done, "a script") if check else done
+
+    def close(self) -> None:
+        """See `Shell`; the phone stays connected, as it is the run's."""
+
+
+class AdbShapingPhone(RootedPhone):
+    """`RootedPhone` that a run drives by adb, for as long as its context.
+
+    Args:
+        phone: the phone, which is connected.
+        interfaces: of the phone, that will be shaped.
+        owner: in whose name it is held.
+    """
+
+    def __init__(self, phone: "AdbPhone", *, owner: Owner, interfaces: Sequence[str]) -> None:
+        shell = AdbShell(phone)
+        super().__init__(
+            shell.name,
+            shell,
+            interfaces=interfaces,
+            dead_man_s=DEAD_MAN_S,
+            restore_command=(),
+            owner=owner,
+        )
+        self._restore_command = list(restore_later(phone, self.hold.owner))
+
+
+def restore_later(phone: "AdbPhone", owner: str) -> Command:
+    """The command line that gives a phone back that `owner` held, from another process."""
+    text = f"MPLAB_DIR={RootedPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
+    script = f"{whole_script(text, ('restore', owner))}code=$?\n[ $code = {guard.NOT_OURS} ] || exit $code\n"
+    (command,) = phone.later(script)
+    return command

@@ -1,0 +1,1 @@
+"""The link emulator of the virtual lab."""

@@ -1,0 +1,172 @@
+"""The shaper of the virtual lab: `linkem`, the link emulator."""
+
+import json
+import socket
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from pydantic import JsonValue, TypeAdapter
+
+from mplab.base.errors import DeviceError, check_each, last_words
+from mplab.base.nodes import Node, NodeProcess
+from mplab.base.paths import RMNET, WLAN
+from mplab.base.programs import LINKEM
+from mplab.base.ready import wait_ready
+from mplab.drivers.phone import Phone
+from mplab.drivers.shaper.probe import LinkProbe
+from mplab.drivers.shaper.protocol import PathMeasurement
+from mplab.format.path import PathCondition
+
+_CONTROL_TIMEOUT_S = 5.0
+_COUNTERS = TypeAdapter(dict[str, dict[str, dict[str, JsonValue]]])
+"""Link → direction → counter; shares are in it, too."""
+_WAN = "wan"
+_LINKS = {WLAN: ("wlan-phone", "wlan-router"), RMNET: ("rmnet-phone", "rmnet-router")}
+
+
+class LinkemShaper:
+    """`Shaper` on a running `linkem` in the node `air`.
+
+    Args:
+        air: the node that has both ends of every emulated link.
+        phone: what probes start from.
+        proxy: the node that answers probes.
+        probe_server: its address and port for them, as the phone sees it.
+        directory: where configuration, control socket and logs go.
+        wan_delay_ms: one-way delay to the origin's addresses, by prefix.
+    """
+
+    kind = "linkem"
+
+    def __init__(
+        self,
+        *,
+        air: Node,
+        phone: Phone,
+        proxy: Node,
+        probe_server: str,
+        directory: Path,
+        wan_delay_ms: Mapping[str, float],
+    ) -> None:
+        self._air = air
+        self._phone = phone
+        self._proxy = proxy
+        self._probe_server = probe_server
+        self._directory = directory
+        self._wan_delay_ms = dict(wan_delay_ms)
+        self._control = directory / "linkem.sock"
+        self._seed = 0
+        self._processes: list[tuple[NodeProcess, Path]] = []
+
+    def start(self, *, seed: int) -> None:
+        """Start the emulator, every link open, and the probe server."""
+        self._seed = seed
+        config = {
+            "seed": seed,
+            "links": [
+                *({"name": n, "a": a, "b": b, "up": {}, "down": {}} for n, (a, b) in _LINKS.items()),
+                {
+                    "name": _WAN,
+                    "a": "wan-proxy",
+                    "b": "wan-origin",
+                    "up": {},
+                    "down": {},
+                    "delay_by_prefix": self._wan_delay_ms,
+                },
+            ],
+        }
+        path = self._directory / "linkem.json"
+        path.write_text(json.dumps(config, indent=1))
+        self._spawn(self._air, "linkem", ["run", "--config", str(path), "--control", str(self._control)])
+        self._spawn(self._proxy, "probe-server", ["probe-server", "--listen", self._probe_server])
+
+    def _spawn(self, node: Node, name: str, arguments: Sequence[str]) -> None:
+        log = self._directory / f"{name}.log"
+        before = log.stat().st_size if log.exists() else 0
+        process = node.spawn([str(LINKEM.path()), *arguments], log=log)
+        self._processes.append((process, log))
+        wait_ready(process, log, name=f"linkem: {name}" if name != "linkem" else name, since=before)
+
+    def revive(self) -> list[str]:
+        """Start both again, every link open, when one has ended by itself; one sentence. Raises DeviceError."""
+        ended = [log.stem for process, log in self._processes if process.poll() is not None]
+        if not ended:
+            return []
+        self.stop()
+        self.start(seed=self._seed)
+        return [f"linkem: {' and '.join(ended)} had ended and was started again"]
+
+    def stop(self) -> None:
+        """End emulator and probe server."""
+        for process, _ in reversed(self._processes):
+            process.stop()
+        self._processes.clear()
+
+    def _ask(self, request: Mapping[str, object]) -> dict[str, JsonValue]:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+                client.settimeout(_CONTROL_TIMEOUT_S)
+                client.connect(str(self._control))
+                client.sendall(json.dumps(request).encode() + b"\n")
+                answer: dict[str, JsonValue] = json.loads(client.makefile().readline())
+        except (OSError, ValueError) as error:
+            raise DeviceError("linkem", f"no answer to {request['op']!r}: {error}") from error
+        if not answer.get("ok"):
+            raise DeviceError("linkem", f"{request['op']!r} refused: {answer.get('error')}")
+        return answer
+
+    def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
+        """Make the conditions real on every path, and the core as long as asked."""
+        core = {"delay_ms": core_rtt_ms / 2} if core_rtt_ms else {}
+        self._ask({"op": "apply", "link": _WAN, "up": core, "down": core, "seed": seed})
+        for link, path in conditions.items():
+            self._ask({"op": "apply", "link": link, **_directions(path), "seed": seed})
+
+    def change(self, interface: str, condition: PathCondition) -> None:
+        """Put one path under another condition; chance and traces go on, and no packet under way is lost by it."""
+        self._ask({"op": "apply", "link": interface, **_directions(condition), "continue": True})
+
+    def clear(self) -> None:
+        """Open every path, and the core."""
+        for link in (*_LINKS, _WAN):
+            self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
+
+    def state(self) -> Mapping[str, object]:
+        """What `linkem` says it does."""
+        return self._ask({"op": "state"})
+
+    def where(self, interface: str) -> str:
+        """``linkem``."""
+        return self.kind
+
+    def warnings(self) -> list[str]:
+        """See `Shaper`: none."""
+        return []
+
+    def counters(self) -> Mapping[str, int]:
+        """`linkem`'s counters: whole numbers alone."""
+        return {
+            f"{link}.{direction}.{name}": value
+            for link, directions in _COUNTERS.validate_python(self._ask({"op": "counters"})["links"]).items()
+            for direction, counters in directions.items()
+            for name, value in counters.items()
+            if isinstance(value, int)
+        }
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when emulator or probe server has ended."""
+        check_each(partial(_check_running, process, log) for process, log in self._processes)
+
+    def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
+        """Measure every path over UDP, from the phone's interface to the proxy, all paths at once."""
+        return LinkProbe(self._phone, self._probe_server)(conditions)
+
+
+def _check_running(process: NodeProcess, log: Path) -> None:
+    if (code := process.poll()) is not None:
+        raise DeviceError("linkem", f"{log.stem} has ended by itself ({code})", stderr=last_words(log))
+
+
+def _directions(path: PathCondition) -> dict[str, object]:
+    return {"up": path.up.to_linkem(), "down": path.down.to_linkem()}

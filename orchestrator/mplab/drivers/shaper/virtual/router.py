@@ -1,0 +1,173 @@
+"""A virtual router in the place of the lab's node ``router``, reached over SSH as a real one is."""
+
+import base64
+import os
+import shutil
+import struct
+import time
+from pathlib import Path
+
+import paramiko
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from mplab.base.configs import write_private
+from mplab.base.errors import LabNotReadyError, last_words
+from mplab.base.nodes import Node
+from mplab.base.paths import RMNET, WLAN
+from mplab.base.programs import ETHTOOL
+from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
+from mplab.drivers.shaper.virtual.image import Port, build
+from mplab.drivers.shaper.virtual.machine import VirtualMachine
+from mplab.lab import topology
+from mplab.userfiles.places import RouterFile, VirtualRouterFile
+
+NODE = "router"
+INTERFACES = {WLAN: "wlan", RMNET: "rmnet"}
+"""The phone's interface → the router's towards it."""
+
+_BOOT_TIMEOUT_S = 90.0
+_POLL_S = 0.1
+_MANAGEMENT, _MANAGEMENT_MAC = "management", "02:6d:70:00:01:01"
+_GUARD_ORDER = "S96"
+"""Of its init script among those of a boot."""
+_BPF_LD_BYTE, _BPF_JEQ, _BPF_RET = 0x30, 0x15, 0x06
+_SKF_AD_OFF, _SKF_AD_PKTTYPE = 0xFFFFF000, 4
+_PACKET_OUTGOING, _WHOLE_PACKET = 4, 0xFFFFFFFF
+"""<linux/filter.h>, <linux/if_packet.h>"""
+_RADIO = {"wireless.radio0": "wifi-device", "wireless.default_radio0": "wifi-iface"}
+
+
+class VirtualRouter:
+    """A virtual router: wired and booted by `start`, there when `wait` returns.
+
+    Args:
+        name: in the lab file.
+        settings: of the lab file.
+        node: the lab's node that it takes the place of; its interfaces have no addresses.
+        directory: private folder for its file system and the key that logs in.
+        log: its console.
+    """
+
+    def __init__(self, name: str, settings: VirtualRouterFile, *, node: Node, directory: Path, log: Path) -> None:
+        self.name = name
+        self._settings = settings
+        self._node = node
+        self._root = directory / f"router-{name}"
+        self._key = directory / f"router-{name}.key"
+        self._log = log
+        self._host_key = ""
+        self._received = directory / "incoming.bpf"
+        self._ports = _ports(self._received)
+        self._machine = VirtualMachine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
+
+    def start(self) -> None:
+        """Wire it, build its file system, and let it boot."""
+        root = Node("lab", os.getpid())
+        pid = self._node.pid
+        root.ip(
+            f"link add {_MANAGEMENT} type veth peer name {_MANAGEMENT} netns {pid}",
+            f"addr add {topology.MANAGEMENT_LAB} dev {_MANAGEMENT}",
+            f"link set {_MANAGEMENT} up",
+        )
+        self._node.ip(*(f"link set {port.name} up" for port in self._ports))
+        for node in (root, self._node):
+            node.run([str(ETHTOOL.path()), "-K", _MANAGEMENT, "tso", "off", "gso", "off", "gro", "off"])
+        self._root.mkdir()
+        self._received.write_bytes(_incoming_alone())
+        key, commands = self._make_key(), _commands()
+        self._host_key = build(self._root, client_key=key, ports=self._ports, commands=commands, options=_RADIO)
+        self._install_guard()
+        self._machine.start()
+
+    def _make_key(self) -> str:
+        """A key to log in with; its public half."""
+        private = Ed25519PrivateKey.generate()
+        text = private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+        write_private(self._key, text)
+        return private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+    def _install_guard(self) -> None:
+        """What ``mplab router install`` puts on a real one."""
+        for path, source in guard.INSTALLED.items():
+            target = self._root / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+            target.chmod(0o755)
+        (self._root / "etc/rc.d" / f"{_GUARD_ORDER}mplab-guard").symlink_to("/etc/init.d/mplab-guard")
+
+    @property
+    def settings(self) -> RouterFile:
+        """Its entry, as the lab file of a real router would have it."""
+        host_key = paramiko.Ed25519Key(data=base64.b64decode(self._host_key.split()[1]))
+        return RouterFile.model_validate(
+            {
+                "host": topology.MANAGEMENT_ROUTER.split("/")[0],
+                "key": str(self._key),
+                "host_key": fingerprint(host_key),
+                "interface": INTERFACES[WLAN],
+                **self._settings.model_dump(mode="json", exclude={"driver"}),
+            }
+        )
+
+    def wait(self) -> dict[str, str]:
+        """Until it answers over SSH; what it says of itself: kernel, tc, busybox.
+
+        Raises:
+            LabNotReadyError: it does not boot.
+        """
+        ssh = SshConnection(f"router {self.name}", self.settings)
+        deadline = time.monotonic() + _BOOT_TIMEOUT_S
+        while True:
+            try:
+                self._machine.check_alive()
+                ssh.connect()
+                break
+            except LabNotReadyError as error:
+                if time.monotonic() > deadline:
+                    text = f"{error}. The virtual router did not boot within {_BOOT_TIMEOUT_S:g} s"
+                    raise LabNotReadyError(f"{text}: {last_words(self._log)}") from error
+                time.sleep(_POLL_S)
+        try:
+            said = ssh.run("uname -srm; /sbin/tc -V; busybox | head -n 1 | cut -d' ' -f1,2").stdout.splitlines()
+        finally:
+            ssh.close()
+        return dict(zip(("kernel", "tc", "busybox"), said, strict=False))
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when its virtual machine has ended for good."""
+        self._machine.check_alive()
+
+    def stop(self) -> None:
+        """Switch it off."""
+        self._machine.stop()
+
+
+def _ports(received: Path) -> list[Port]:
+    """What a port receives goes through the filter in the file `received`."""
+    names = {name: (topology.ADDRESSES[NODE, name], topology.mac(NODE, name)) for name in topology.interfaces_of(NODE)}
+    names[_MANAGEMENT] = (topology.MANAGEMENT_ROUTER, _MANAGEMENT_MAC)
+    return [
+        Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")
+        for name, (address, mac) in names.items()
+    ]
+
+
+def _incoming_alone() -> bytes:
+    """A filter (`struct sock_filter`) that drops what goes out.
+
+    A packet socket sees what other sockets send through its interface, too: the router would receive its own packets,
+    and shape them a second time.
+    """
+    load_type = (_BPF_LD_BYTE, 0, 0, _SKF_AD_OFF + _SKF_AD_PKTTYPE)
+    instructions = [load_type, (_BPF_JEQ, 0, 1, _PACKET_OUTGOING), (_BPF_RET, 0, 0, 0), (_BPF_RET, 0, 0, _WHOLE_PACKET)]
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+
+
+def _commands() -> list[str]:
+    """Return the commands that make it the lab's router: routes and known neighbours."""
+    return [
+        *(f"ip {route}" for route in topology.ROUTES[NODE]),
+        *(f"arp -i {interface} -s {address} {known}" for interface, address, known in topology.neighbours_of(NODE)),
+    ]

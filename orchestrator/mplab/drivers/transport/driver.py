@@ -1,0 +1,149 @@
+"""`TransportDriver`: what each transport's package gives as ``DRIVER``, and the drivers that are installed."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from mplab.base.errors import LabNotReadyError
+from mplab.base.findings import Finding
+from mplab.base.paths import RMNET, WLAN
+from mplab.base.plugins import TRANSPORTS
+from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
+from mplab.drivers.transport.protocol import Transport
+from mplab.userfiles.transport import TransportInfo
+
+_Options = TypeVar("_Options", bound=BaseModel)
+_NETWORKS = {WLAN: "WiFi", RMNET: "cellular"}
+
+
+@dataclass(frozen=True)
+class TransportChance:
+    """Whether a transport is possible on a phone.
+
+    Attributes:
+        possible: it is.
+        how: ``redirect`` of all TCP, or ``socks``: apps that take a proxy; "" when it is not possible.
+        note: why not, or what goes with it.
+    """
+
+    possible: bool
+    how: str
+    note: str = ""
+
+
+class TransportDriver(TransportInfo):
+    """A transport: what experiment files and figures know of it, and what opens and checks it."""
+
+    def open(
+        self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> Transport:
+        """Return the transport for one phone.
+
+        Args:
+            options: an instance of `options_model`, or None for its defaults.
+            interfaces: of the phone: name → address.
+            files: what the experiment has read of the files that options name; see `TransportUse.files`.
+        """
+        raise NotImplementedError
+
+    def missing_reason(self) -> str:
+        """Return why this host's virtual lab cannot run it, or ""."""
+        return ""
+
+    def missing_on_phone(self, phone: PhoneFacts) -> str:
+        """Return why a phone of a lab file cannot run it, as the rest of a sentence about the phone, or ""."""
+        return ""
+
+    def check(self) -> Iterator[Finding]:
+        """Yield what ``mplab doctor`` reports of this host. By default only what `missing_reason` returns."""
+        if reason := self.missing_reason():
+            yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped")
+
+    def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
+        """Return what a rooted phone that answers lacks for it, or "". See `Transport.missing_on_phone`."""
+        return ""
+
+    def chance(self, phone: PhoneFacts) -> TransportChance:
+        """Tell whether it is possible on a phone, for ``mplab phone probe``."""
+        missing = [interface for interface in self.paths if interface not in phone.interfaces]
+        problem = "" if phone.agent else "mplab's agent does not run on it"
+        if not problem and missing and len(self.paths) > 1:
+            problem = "two interfaces are needed, and there is one"
+        elif not problem and missing:
+            problem = f"no {_NETWORKS.get(missing[0], missing[0])} interface"
+        how = "redirect" if phone.rooted else "socks"
+        problem = problem or self.problem_on(phone)
+        return TransportChance(not problem, "" if problem else how, problem or self.note_on(phone))
+
+    def problem_on(self, phone: PhoneFacts) -> str:
+        """Return what else a phone lacks than agent and interfaces, or ""."""
+        return ""
+
+    def note_on(self, phone: PhoneFacts) -> str:
+        """Return what goes with it on a phone, or "". By default: that the agent binds its sockets to interfaces."""
+        return "" if phone.rooted else "the agent binds to the interface, which without root needs Linux 5.7 or later"
+
+
+def options_as(model: type[_Options], options: BaseModel | None) -> _Options:
+    """Return the options as an instance of the transport's own model; its defaults for None."""
+    return options if isinstance(options, model) else model.model_validate(options.model_dump() if options else {})
+
+
+class _Drivers(Mapping[str, TransportDriver]):
+    """Imports a driver when it is used, so that one that cannot be imported harms only those who name it."""
+
+    def __getitem__(self, name: str) -> TransportDriver:
+        if name not in TRANSPORTS:
+            raise KeyError(name)
+        driver = TRANSPORTS.load(name, "DRIVER")
+        if not isinstance(driver, TransportDriver):
+            raise LabNotReadyError(f"transport {name}: found {type(driver).__name__}. Register a TransportDriver")
+        if driver.name != name:
+            raise LabNotReadyError(f"transport {name}: its driver is called {driver.name}. Register it by that name")
+        return driver
+
+    def __contains__(self, name: object) -> bool:
+        return name in TRANSPORTS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TRANSPORTS)
+
+    def __len__(self) -> int:
+        return len(TRANSPORTS.plugins)
+
+
+DRIVERS: Mapping[str, TransportDriver] = _Drivers()
+"""Name → driver, of every transport that is installed, sorted by name.
+
+Looking one up raises LabNotReadyError when it cannot be imported."""
+
+
+def names() -> tuple[str, ...]:
+    """Return every transport with its variants: ``mptcp``, ``mpflex``, ``mpflex:minrtt``."""
+    return tuple(
+        name
+        for driver in DRIVERS.values()
+        for name in (driver.name, *(f"{driver.name}:{variant}" for variant in driver.variants))
+    )
+
+
+def make_transport(
+    name: str, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+) -> Transport:
+    """Return the transport `name` for one phone; see `TransportDriver.open`."""
+    return DRIVERS[name].open(options, interfaces, files)
+
+
+def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
+    """Return the transport of one of `names`, its other options left at their defaults."""
+    name, _, variant = text.partition(":")
+    driver = DRIVERS[name]
+    given = {driver.variant_option: variant} if variant else {}
+    return driver.open(driver.options_model.model_validate(given) if driver.options_model else None, interfaces)
+
+
+def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
+    """Tell of every transport whether it is possible on a phone."""
+    return {name: driver.chance(phone) for name, driver in DRIVERS.items()}

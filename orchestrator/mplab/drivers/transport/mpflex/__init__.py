@@ -1,0 +1,1 @@
+"""MPFlex: the application connections are streams of one session."""

@@ -1,0 +1,44 @@
+"""The driver of ``mpflex``: its schedulers as variants, its policy files."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from mplab.drivers.transport import Transport, TransportDriver, options_as
+from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions
+from mplab.drivers.transport.mpflex.transport import Mpflex
+from mplab.userfiles.transport import Look
+
+LOOKS: Mapping[str, Look] = {
+    "earliest": Look("MPFlex", "#D55E00", "^"),
+    "minrtt": Look("MPFlex min-RTT", "#CC79A7", "v"),
+    "txdelay": Look("MPFlex TxDelay", "#56B4E9", "P"),
+    "roundrobin": Look("MPFlex round robin", "#7F7F7F", "X"),
+    "redundant": Look("MPFlex redundant", "#8C564B", "<"),
+    "backup": Look("MPFlex backup", "#17BECF", ">"),
+    "single": Look("MPFlex single path", "#BCBD22", "h"),
+}
+"""How each scheduler is drawn."""
+
+
+class MpflexDriver(TransportDriver):
+    """See `Mpflex`."""
+
+    def open(
+        self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> Transport:
+        """See `TransportDriver`."""
+        return Mpflex(options_as(MpflexOptions, options), interfaces, files)
+
+
+DRIVER = MpflexDriver(
+    "mpflex",
+    "MPFlex",
+    "#D55E00",
+    "^",
+    MpflexOptions,
+    variant_option="scheduler",
+    variants=LOOKS,
+    files={"policy": POLICIES_DIR},
+    sessions=True,
+)

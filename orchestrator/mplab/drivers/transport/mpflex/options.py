@@ -1,0 +1,70 @@
+"""Options of ``mpflex`` in an experiment file, and the rule files that one of them names."""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+
+from mplab.base.programs import CHECKOUT
+from mplab.base.suggest import unknown
+from mplab.format.units import SizeBytes
+
+Scheduler = Literal["earliest", "minrtt", "txdelay", "roundrobin", "redundant", "backup", "single"]
+Trigger = Literal["tail", "stall", "buffer"]
+Feeding = Literal["late", "buffered"]
+
+TRIGGERS: tuple[Trigger, ...] = ("tail", "stall", "buffer")
+PINNED = frozenset({"backup", "single"})
+"""Schedulers that use one path as long as it works."""
+
+POLICIES_DIR = CHECKOUT / "mpflex" / "policies"
+
+
+def policy_names() -> list[str]:
+    """The rule files that come with mpflex, sorted."""
+    return sorted(path.stem for path in POLICIES_DIR.glob("*.yaml"))
+
+
+def _policy_name(name: str) -> str:
+    """A name that can be one: whether there is such a file is looked up in the run's folder, too."""
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise ValueError(unknown("policy", name, policy_names()))
+    return name
+
+
+Policy = Annotated[str, AfterValidator(_policy_name), WithJsonSchema({"type": "string", "enum": policy_names()})]
+
+
+class MpflexOptions(BaseModel):
+    """Options of ``mpflex`` in an experiment file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scheduler: Scheduler = Field(default="earliest", description="which path a message takes; mpflex:NAME says it, too")
+    primary: Literal["wifi", "lte"] | None = Field(
+        default=None, description="the path of the schedulers single and backup; wifi when left out"
+    )
+    plain: bool = Field(default=False, description="paths without TLS, for measurements")
+    reinjection: tuple[Trigger, ...] = Field(
+        default=TRIGGERS, description="which late messages are copied to another path; [] for none"
+    )
+    policy: Policy | None = Field(
+        default=None, description="rule file in mpflex/policies that decides over each connection; none when left out"
+    )
+    feeding: Feeding = Field(
+        default="late",
+        description="what the TCP of a path is given: what it can send at once, or as much as its send buffer takes",
+    )
+    send_buffer: Annotated[SizeBytes, Field(ge=16 << 10, le=1 << 26)] | None = Field(
+        default=None, description="of each path, with the feeding buffered; 256 KiB when left out"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.primary is not None and self.scheduler not in PINNED:
+            raise ValueError(f"scheduler '{self.scheduler}' has no 'primary' path: only single and backup have")
+        if len(set(self.reinjection)) < len(self.reinjection):
+            raise ValueError("'reinjection' has the same entry twice")
+        if self.send_buffer is not None and self.feeding != "buffered":
+            raise ValueError(f"the feeding '{self.feeding}' fills no send buffer: 'send_buffer' needs buffered")
+        return self

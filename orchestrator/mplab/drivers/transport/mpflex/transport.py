@@ -1,0 +1,267 @@
+"""MPFlex: every application connection is a stream of one session, over a persistent TCP connection per interface."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mplab.base.outages import Disturbances
+from mplab.base.paths import INTERFACES, RMNET, WLAN
+from mplab.drivers.transport.mpflex.options import PINNED, POLICIES_DIR, TRIGGERS, MpflexOptions
+from mplab.drivers.transport.mpflex.session import session_summary
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck, ConnectionRecord, LogRecord, PathRecord, SessionSummary
+
+_TROUBLES = frozenset({"stalled", "ended", "failed"})
+"""What happens to a path in a cell in which nobody asked for it."""
+
+_REPLACED = frozenset({"", "another connection has taken its place"})
+"""How the end of a path is told that was stalled for a while and has been set up anew; in order, when the proxy was
+the first to know."""
+
+_REPLACING_S = 1.0
+"""The end of a path and the beginning of the one that takes its place are told so close to each other."""
+
+_LONG_CONNECTION_BYTES = 256_000
+"""A connection that carried so much filled the congestion window of every path more than once…"""
+
+_LONG_CONNECTION_BPS = 150_000
+"""… unless it never was in a hurry: a path is always free for less than this, both ways (a voice call: 100 kbit/s)."""
+
+_KINDS: Mapping[str, str] = {"wifi": WLAN, "cellular": RMNET}
+
+
+class Mpflex(Transport):
+    """`Transport` over a session with a path on every interface.
+
+    Args:
+        options: of the experiment file.
+        interfaces: of the phone: name → address.
+        files: what the experiment has read of `POLICIES_DIR`: ``policies/NAME.yaml`` → content.
+    """
+
+    def __init__(
+        self, options: MpflexOptions, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> None:
+        self._options = options
+        self._files = files or {}
+        self._interfaces = dict(interfaces)
+        self._primary = INTERFACES[options.primary or "wifi"]
+
+    @property
+    def expected_subflows(self) -> int:
+        """One path per interface."""
+        return len(self._interfaces)
+
+    def _policy(self) -> str | None:
+        """The rule file's content; None: no policy."""
+        if self._options.policy is None:
+            return None
+        file = f"{self._options.policy}.yaml"
+        content = self._files.get(f"{POLICIES_DIR.name}/{file}")
+        return (content if content is not None else (POLICIES_DIR / file).read_bytes()).decode()
+
+    def agent_settings(self) -> AgentSettings:
+        """A session over all interfaces, the primary one first; the proxy has the same settings for its direction."""
+        options = self._options
+        return AgentSettings(
+            "mpflex",
+            listener="mpflex_plain" if options.plain else "mpflex",
+            paths=tuple(sorted(self._interfaces, key=lambda device: device != self._primary)),
+            plain=options.plain,
+            policy=self._policy(),
+            session={
+                "scheduler": options.scheduler,
+                "reinjection": {trigger: trigger in options.reinjection for trigger in TRIGGERS},
+                "feeding": options.feeding,
+                "send_buffer_bytes": options.send_buffer or 0,
+            },
+            datagrams=True,
+        )
+
+    def check_active(self, active: ActiveCheck) -> list[str]:
+        """The test session had a path on every interface, private unless asked otherwise."""
+        if active.get("transport") != "mpflex":
+            return [f"the test connection was {active.get('transport')}, mpflex was asked"]
+        reasons = [
+            f"the test session had no path on {device}"
+            for device in self._interfaces
+            if device not in active.get("paths", ())
+        ]
+        if reasons or not active.get("ok"):
+            reasons.append(f"the test session failed: {active.get('error')}")
+        if bool(active.get("plain")) != self._options.plain:
+            reasons.append("the paths were {}, {} were asked".format(*_privacy(plain=self._options.plain)))
+        return reasons
+
+    def prove(self, evidence: Evidence) -> list[str]:
+        """One lasting path per interface and no other connection; long connections over the paths of the scheduler.
+
+        With a policy: its rules were in force, and each connection kept to the paths that its rule says.
+        """
+        prove_streams = self._prove_streams if self._options.policy is None else self._prove_ruled_streams
+        reasons = [*self.check_active(evidence.active), *self._prove_paths(evidence), *prove_streams(evidence)]
+        return reasons + (self._prove_captured(evidence) if evidence.captured else [])
+
+    def summarise(self, agent: Sequence[LogRecord], proxy: Sequence[LogRecord]) -> SessionSummary:
+        """See `Transport`: `session_summary`."""
+        return session_summary(agent, proxy)
+
+    def _prove_paths(self, evidence: Evidence) -> list[str]:
+        """Why the paths were not there all the time."""
+        attached: Counter[str] = Counter()
+        troubles: Counter[tuple[str, str, str]] = Counter()
+        for event in evidence.log:
+            if event["event"] != "path":
+                continue
+            device, what = event["interface"], event["what"]
+            if what == "attached":
+                attached[device] += 1
+            elif attached[device] and what in _TROUBLES and not _asked_for(event, evidence):
+                troubles[device, what, event.get("error", "")] += 1
+        return [
+            *(f"the agent had no path on {device}" for device in self._interfaces if not attached[device]),
+            *(
+                f"the path on {device} {what} {_times(count)}{f': {error}' if error else ''}"
+                for (device, what, error), count in troubles.items()
+            ),
+        ]
+
+    def _prove_streams(self, evidence: Evidence) -> list[str]:
+        streams = [event for event in evidence.log if event["event"] == "connection"]
+        if not streams:
+            return ["the agent's log has no connection"]
+        if self._options.scheduler in PINNED:
+            elsewhere = sum(
+                path["bytes_in"] + path["bytes_out"] + path["copies_out"]
+                for stream in streams
+                if self._primary not in evidence.disturbances.devices
+                for path in stream.get("paths", ())
+                if path["interface"] != self._primary
+            )
+            return [f"{elsewhere} bytes went over another path than {self._primary}"] if elsewhere else []
+        partial = [
+            stream
+            for stream in streams
+            if _is_long(stream)
+            and (missing := set(self._interfaces) - _carriers(stream))
+            and not _excused(missing, stream, evidence.disturbances)
+        ]
+        return [f"{len(partial)} long connections did not use every path"] if partial else []
+
+    def _prove_ruled_streams(self, evidence: Evidence) -> list[str]:
+        """Why the policy was not in force, or which connections did not keep to it."""
+        read = [event for event in evidence.log if event["event"] == "policy"]
+        if not read:
+            return [f"the agent read no policy, {self._options.policy} was asked"]
+        reasons = [f"the policy was not in force: {event['error']}" for event in read if event.get("error")]
+        streams = [event for event in evidence.log if event["event"] == "connection" and event.get("scheme")]
+        if not streams:
+            return [*reasons, "the agent's log has no connection that a rule decided over"]
+        for stream in streams:
+            reasons += self._prove_scheme(stream, evidence.disturbances)
+        return list(dict.fromkeys(reasons))
+
+    def _prove_scheme(self, stream: ConnectionRecord, disturbances: Disturbances) -> list[str]:
+        scheme = read_scheme(stream["scheme"], self._interfaces)
+        used = _carriers(stream)
+        rule = f"rule '{stream.get('rule', '')}' ({stream['scheme']})"
+        if strange := sorted(used - scheme.active - scheme.backup):
+            return [f"a connection of {rule} went over {', '.join(strange)}"]
+        spread = (self._options.scheduler if scheme.scheduler == "default" else scheme.scheduler) not in PINNED
+        long = _is_long(stream)
+        missing = sorted(scheme.active - used)
+        if spread and long and missing and not _excused(missing, stream, disturbances):
+            return [f"a long connection of {rule} did not use {', '.join(missing)}"]
+        return []
+
+    def _prove_captured(self, evidence: Evidence) -> list[str]:
+        """The connections that began in the captures are the paths alone."""
+        if any(row["kind"] == "mptcp" for row in evidence.connections):
+            return ["Multipath TCP was negotiated, mpflex was asked"]
+        begun = Counter(flow["interface"] for flow in evidence.subflows)
+        return [
+            f"{begun[device]} TCP connections to the proxy began on {device}, one path was asked"
+            for device in self._interfaces
+            if begun[device] != 1
+            and not (begun[device] and (device in evidence.disturbances.devices or _may_stall(device, evidence)))
+        ]
+
+
+def _is_long(stream: ConnectionRecord) -> bool:
+    """Whether one path cannot have been enough for a stream all the time."""
+    size = stream["bytes_up"] + stream["bytes_down"]
+    return bool(size >= _LONG_CONNECTION_BYTES and 8 * size >= _LONG_CONNECTION_BPS * stream.get("duration_s", 0.0))
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How the streams of a rule are spread: interfaces that carry them, and those that do only in need."""
+
+    scheduler: str
+    active: frozenset[str]
+    backup: frozenset[str]
+
+
+def read_scheme(text: str, interfaces: Iterable[str]) -> Scheme:
+    """A scheme as the agent's log has it: ``minrtt over wifi``, ``default over every other path; backup cellular``."""
+    match = re.fullmatch(r"(\S+) over ([^;]+?)(?:; backup (.+))?", text)
+    if match is None:
+        raise ValueError(f"scheme {text!r}: not as the agent writes one")
+    backup = _named_paths(match[3] or "")
+    every = match[2] in {"every path", "every other path"}
+    return Scheme(match[1], frozenset(interfaces) - backup if every else _named_paths(match[2]), backup)
+
+
+def _named_paths(text: str) -> frozenset[str]:
+    names = (name.strip() for name in text.split(","))
+    return frozenset(_KINDS.get(name, name) for name in names if name)
+
+
+def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
+    """Whether a path had trouble because the experiment asked for it."""
+    device, story = event["interface"], evidence.disturbances
+    if event["what"] == "stalled":
+        # What one path carried comes upon the others at once when it is lost, and they queue.
+        disturbed = any(story.out(other, event["t"]) for other in story.devices)
+        return _may_stall(device, evidence) or disturbed
+    return story.out(device, event["t"]) or (_may_stall(device, evidence) and _replaced(event, evidence.log))
+
+
+def _replaced(event: PathRecord, log: Iterable[LogRecord]) -> bool:
+    """Whether a path ended because it was stalled and has been set up anew."""
+    return (
+        event["what"] == "ended"
+        and event.get("error", "") in _REPLACED
+        and any(
+            other["event"] == "path"
+            and (other["what"], other["interface"]) == ("attached", event["interface"])
+            and other["incarnation"] > event["incarnation"]
+            and abs(other["t"] - event["t"]) <= _REPLACING_S
+            for other in log
+        )
+    )
+
+
+def _may_stall(device: str, evidence: Evidence) -> bool:
+    """Whether a path loses packets, or changes, because the experiment asked for it."""
+    return device in evidence.lossy or device in evidence.disturbances.reshaped
+
+
+def _excused(missing: Iterable[str], stream: ConnectionRecord, story: Disturbances) -> bool:
+    """Whether a stream could not use an interface because the experiment had taken it away."""
+    return bool(story.outages) and story.excuse(missing, stream["opened"], stream["opened"] + stream["duration_s"])
+
+
+def _carriers(stream: ConnectionRecord) -> set[str]:
+    """The interfaces that carried bytes of a stream."""
+    return {path["interface"] for path in stream.get("paths", ()) if path["bytes_in"] + path["bytes_out"] > 0}
+
+
+def _privacy(*, plain: bool) -> tuple[str, str]:
+    """What the paths were, and what was asked, when they differ."""
+    return ("private", "plain ones") if plain else ("plain", "private ones")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

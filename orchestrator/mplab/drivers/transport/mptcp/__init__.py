@@ -1,0 +1,1 @@
+"""Multipath TCP of the kernel (RFC 8684)."""

@@ -1,0 +1,78 @@
+"""The driver of ``mptcp``: Multipath TCP of the kernel, and what host and phone must have for it."""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from mplab.base.findings import Finding
+from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
+from mplab.drivers.transport import Transport, TransportDriver, options_as
+from mplab.drivers.transport.mptcp.options import MptcpOptions
+from mplab.drivers.transport.mptcp.phones import NO_SECOND_SUBFLOW, cell_problem_of, note_of, problem_of
+from mplab.drivers.transport.mptcp.transport import Mptcp
+
+_ENABLED = Path("/proc/sys/net/mptcp/enabled")
+
+
+class MptcpDriver(TransportDriver):
+    """See `Mptcp`."""
+
+    def open(
+        self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> Transport:
+        """See `TransportDriver`."""
+        return Mptcp(options_as(MptcpOptions, options), interfaces)
+
+    def missing_reason(self) -> str:
+        """See `TransportDriver`: a kernel without Multipath TCP."""
+        if _ENABLED.exists():
+            return ""
+        return "this kernel has no Multipath TCP (no net.mptcp.enabled; it needs Linux 5.6 or later with CONFIG_MPTCP)"
+
+    def missing_on_phone(self, phone: PhoneFacts) -> str:
+        """See `TransportDriver`: no root, or a kernel without the Multipath TCP of RFC 8684."""
+        if not phone.rooted:
+            return f"is used without root: {NO_SECOND_SUBFLOW}"
+        kernel = phone.kernel
+        if kernel is None or kernel.kind == "upstream":
+            return ""
+        patched = f"{kernel.kind} {kernel.version}"
+        other = f", only that of a kernel {patched}: proxies would not understand it" if kernel.kind != "none" else ""
+        return f"has no Multipath TCP of Linux 5.6{other}"
+
+    def check(self) -> Iterator[Finding]:
+        """See `TransportDriver`: the kernel, and a socket."""
+        if reason := self.missing_reason():
+            yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
+        else:
+            enabled = _ENABLED.read_text().strip()
+            found = f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)"
+            yield Finding(self.name, "ok", found)
+        yield _check_socket(f"{self.name}-sockets")
+
+    def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
+        """See `TransportDriver`."""
+        return cell_problem_of(read_kernel())
+
+    def problem_on(self, phone: PhoneFacts) -> str:
+        """See `TransportDriver`."""
+        return problem_of(phone.kernel, rooted=phone.rooted) if phone.kernel is not None else ""
+
+    def note_on(self, phone: PhoneFacts) -> str:
+        """See `TransportDriver`."""
+        return note_of(phone.kernel) if phone.kernel is not None else ""
+
+
+def _check_socket(name: str) -> Finding:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()  # type: ignore[attr-defined,unused-ignore]
+    except AttributeError:
+        return Finding(name, "ok", "not checked: this Python has no name for them")
+    except OSError as error:
+        return Finding(name, "warning", f"a socket cannot be opened: {error}", "sysctl net.mptcp.enabled=1")
+    return Finding(name, "ok", "can be opened")
+
+
+DRIVER = MptcpDriver("mptcp", "Multipath TCP", "#009E73", "D", MptcpOptions)

@@ -1,0 +1,141 @@
+"""Kernel Multipath TCP (RFC 8684): one MPTCP connection per application connection, subflows on both interfaces."""
+
+from collections.abc import Callable, Mapping
+from math import inf
+
+from mplab.base.outages import Disturbances
+from mplab.base.paths import INTERFACES, WLAN
+from mplab.base.undo import UndoStack
+from mplab.drivers.phone import Phone
+from mplab.drivers.phone.kernel import KernelMptcp
+from mplab.drivers.transport.mptcp.options import MptcpOptions
+from mplab.drivers.transport.mptcp.phones import cell_problem_of
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck
+from mplab.format.captured import ConnectionRow, SubflowRow
+
+_SUBFLOW_LIMIT = 4
+_LONG_CONNECTION_BYTES = 256_000
+"""A connection that carried so much has lived long enough for its second subflow on any link condition of the papers:
+at 10 Mbit/s it takes 200 ms, after the slow start's four or five round trips."""
+
+_FALLBACK_COUNTERS = (
+    "MPTcpExt.MPCapableFallbackACK",
+    "MPTcpExt.MPCapableFallbackSYNACK",
+    "MPTcpExt.MPFallbackTokenInit",
+    "MPTcpExt.InfiniteMapTx",
+    "MPTcpExt.InfiniteMapRx",
+    "MPTcpExt.DSSCorruptionFallback",
+)
+_BLACKHOLE_TIMEOUT = "/proc/sys/net/mptcp/blackhole_timeout"
+
+
+class Mptcp(Transport):
+    """`Transport` over both interfaces."""
+
+    def __init__(self, options: MptcpOptions, interfaces: Mapping[str, str]) -> None:
+        self._primary = INTERFACES[options.primary]
+        self._backup = options.mode == "backup"
+        self._interfaces = dict(interfaces)
+
+    @property
+    def expected_subflows(self) -> int:
+        """One subflow per interface."""
+        return len(self._interfaces)
+
+    def setup(self, phone: Phone, undo: UndoStack) -> None:
+        """Default route over the primary interface; one MPTCP endpoint per interface."""
+        undo.register(
+            "phone: default route over WiFi",
+            lambda: phone.prefer(WLAN),
+        )
+        undo.register(
+            "phone: no MPTCP endpoints",
+            lambda: phone.ip("mptcp endpoint flush", "mptcp limits set subflow 0 add_addr_accepted 0"),
+        )
+        phone.sysctl({"net.mptcp.enabled": 1})
+        if phone.shell(["test", "-e", _BLACKHOLE_TIMEOUT], check=False).exit_code == 0:
+            # Without it, SYNs that an outage swallows would turn MPTCP off for an hour, and for the cells that follow.
+            phone.sysctl({"net.mptcp.blackhole_timeout": 0})
+        endpoints = [
+            f"mptcp endpoint add {address} dev {device} subflow"
+            + (" backup" if self._backup and device != self._primary else "")
+            for device, address in self._interfaces.items()
+        ]
+        phone.prefer(self._primary)
+        phone.ip(
+            f"mptcp limits set subflow {_SUBFLOW_LIMIT} add_addr_accepted {_SUBFLOW_LIMIT}",
+            *endpoints,
+        )
+
+    def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
+        """See `Transport`."""
+        problem = cell_problem_of(read_kernel())
+        return f"no Multipath TCP: {problem}" if problem else ""
+
+    def agent_settings(self) -> AgentSettings:
+        """MPTCP sockets that follow the routes."""
+        return AgentSettings("mptcp", listener="mptcp")
+
+    def check_active(self, active: ActiveCheck) -> list[str]:
+        """The test connection is MPTCP with a subflow from every interface."""
+        if not active.get("mptcp"):
+            return ["the test connection was plain TCP, Multipath TCP was asked"]
+        missing = [d for d, address in self._interfaces.items() if address not in active.get("local", ())]
+        return [f"the test connection had no subflow on {device}" for device in missing]
+
+    def prove(self, evidence: Evidence) -> list[str]:
+        """No connection fell back, the initial subflow is on the primary path, long connections use both."""
+        reasons = self.check_active(evidence.active)
+        fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
+        if fallbacks and not evidence.disturbances.outages:  # else each captured connection is judged by its time
+            found = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
+            reasons.append(f"the kernel counted fall-backs to plain TCP: {found}")
+        return reasons + (self._prove_captured(evidence) if evidence.captured else [])
+
+    def _prove_captured(self, evidence: Evidence) -> list[str]:
+        if not evidence.connections:
+            return ["no TCP connection was captured"]
+        reasons = []
+        story = evidence.disturbances
+        plain = sum(
+            (row["kind"] != "mptcp" or row["fallback"]) and not self._begun_in_outage(row, story)
+            for row in evidence.connections
+        )
+        if plain:
+            reasons.append(f"{plain} of {len(evidence.connections)} connections were plain TCP")
+        elsewhere = sum(
+            flow["role"] == "initial"
+            and flow["interface"] != self._primary
+            and not self._begun_in_outage(flow, story)
+            and not (story.rerouted_s < inf and story.rerouted_s <= _begin_s(flow))
+            for flow in evidence.subflows
+        )
+        if elsewhere:
+            reasons.append(f"{elsewhere} connections began on another interface than {self._primary}")
+        single = [
+            row
+            for row in evidence.connections
+            if row["bytes_up"] + row["bytes_down"] >= _LONG_CONNECTION_BYTES
+            and row["subflows"] < self.expected_subflows
+            and not (story.outages and story.excuse(self._interfaces, _begin_s(row), _begin_s(row) + row["duration_s"]))
+        ]
+        if single:
+            reasons.append(f"{len(single)} long connections never had a second subflow")
+        return reasons + self._prove_backup(evidence)
+
+    def _prove_backup(self, evidence: Evidence) -> list[str]:
+        carried = sum(
+            flow["unique_up"] + flow["unique_down"] for flow in evidence.subflows if flow["interface"] != self._primary
+        )
+        if self._backup and carried and self._primary not in evidence.disturbances.devices:
+            return [f"{carried} bytes went over the backup path while the primary path was up"]
+        return []
+
+    def _begun_in_outage(self, row: ConnectionRow | SubflowRow, story: Disturbances) -> bool:
+        """Whether it began while the primary path was out: it goes another way, or its SYNs are lost."""
+        return bool(story.outages) and story.out(self._primary, _begin_s(row))
+
+
+def _begin_s(row: ConnectionRow | SubflowRow) -> float:
+    return float(row["start_ns"]) / 1e9

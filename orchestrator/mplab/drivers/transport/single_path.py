@@ -1,0 +1,81 @@
+"""Single-path TCP: one plain TCP connection per application connection, bound to one interface."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from mplab.base.paths import WLAN
+from mplab.base.undo import UndoStack
+from mplab.drivers.phone import Phone
+from mplab.drivers.transport.driver import TransportDriver
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck
+
+
+class SinglePathTcp(Transport):
+    """`Transport` over one interface.
+
+    Args:
+        device: the interface.
+        address: the phone's address on it.
+    """
+
+    def __init__(self, device: str, address: str) -> None:
+        self._device = device
+        self._address = address
+
+    @property
+    def expected_subflows(self) -> int:
+        """A plain TCP connection is its own only subflow."""
+        return 1
+
+    def setup(self, phone: Phone, undo: UndoStack) -> None:
+        """Default route over the interface, for datagrams; the agent's sockets are bound to it."""
+        undo.register(
+            "phone: default route over WiFi",
+            lambda: phone.prefer(WLAN),
+        )
+        phone.prefer(self._device)
+
+    def agent_settings(self) -> AgentSettings:
+        """Plain TCP, bound."""
+        return AgentSettings("tcp", self._device)
+
+    def check_active(self, active: ActiveCheck) -> list[str]:
+        """The test connection is plain TCP from this interface's address."""
+        if active.get("mptcp"):
+            return ["the test connection was Multipath TCP, single-path TCP was asked"]
+        if active.get("local") != [self._address]:
+            return [f"the test connection left from {active.get('local')}, not from {self._address} ({self._device})"]
+        return []
+
+    def prove(self, evidence: Evidence) -> list[str]:
+        """Every captured connection is plain TCP on this interface, and nothing went over another."""
+        reasons = self.check_active(evidence.active)
+        if not evidence.captured:
+            return reasons
+        if not evidence.subflows:
+            reasons.append(f"no TCP connection was captured on {self._device}")
+        other = sum(
+            flow["payload_up"] + flow["payload_down"] for flow in evidence.subflows if flow["interface"] != self._device
+        )
+        if other:
+            reasons.append(f"{other} bytes went over another interface than {self._device}")
+        return reasons + self._prove_plain(evidence)
+
+    def _prove_plain(self, evidence: Evidence) -> list[str]:
+        """No captured connection is Multipath TCP."""
+        if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
+            return ["Multipath TCP was negotiated, single-path TCP was asked"]
+        return []
+
+
+class SinglePathDriver(TransportDriver):
+    """Driver of `SinglePathTcp` over the first interface of `paths`."""
+
+    def open(
+        self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> Transport:
+        """See `TransportDriver`."""
+        device = self.paths[0]
+        return SinglePathTcp(device, interfaces[device])

@@ -1,0 +1,1 @@
+"""TCP over the default route, as a phone without Multipath TCP has it."""

@@ -1,0 +1,38 @@
+"""Rows of mptrace's tables ``connections`` and ``subflows``: the columns that judge a cell (docs/trace-tables.md)."""
+
+from typing import Literal, TypedDict
+
+
+class ConnectionRow(TypedDict):
+    """One TCP or Multipath TCP connection. Bytes are payload, each byte once."""
+
+    connection_id: int
+    kind: Literal["tcp", "mptcp"]
+    start_ns: int
+    duration_s: float
+    syn_seen: bool
+    fallback: bool
+    subflows: int
+    bytes_up: int
+    bytes_down: int
+
+
+class SubflowRow(TypedDict):
+    """One TCP 4-tuple of a connection. ``unique``: without retransmissions and reinjections, bytes."""
+
+    connection_id: int
+    role: Literal["initial", "additional"]
+    interface: str
+    start_ns: int
+    established: bool
+    payload_up: int
+    payload_down: int
+    unique_up: int
+    unique_down: int
+
+
+class CapturedTables(TypedDict):
+    """Both tables of some captures."""
+
+    connections: list[ConnectionRow]
+    subflows: list[SubflowRow]

@@ -1,0 +1,1 @@
+"""A real Android phone on adb."""

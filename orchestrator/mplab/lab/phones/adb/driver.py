@@ -1,0 +1,151 @@
+"""A real Android phone, on a cable or over TCP: its paths are shaped by routers, servers or itself."""
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mplab.base.errors import MplabError
+from mplab.base.findings import Finding
+from mplab.base.programs import ADB, Program
+from mplab.drivers.phone.kernel import PhoneFacts
+from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.shaper.owner import shaping_resource
+from mplab.drivers.transport import DRIVERS
+from mplab.format.link import LinkCondition
+from mplab.lab.driver import Identity, PhoneDriver
+from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
+from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
+from mplab.lab.resources import phone_resource
+from mplab.userfiles.check import Checker
+from mplab.userfiles.lab import LabFile, PhoneFile
+from mplab.userfiles.labuse import LabUse
+
+if TYPE_CHECKING:
+    from mplab.drivers.phone.adb.phone import AdbPhone
+    from mplab.lab.protocol import Lab
+    from mplab.lab.settings import LabSettings
+
+
+class AdbPhones(PhoneDriver):
+    """See `BenchLab`."""
+
+    settings = AdbPhoneFile
+    real = True
+    android = True
+    own_shell = True
+
+    def open_lab(self, settings: "LabSettings") -> "Lab":
+        """See `PhoneDriver`."""
+        from mplab.lab.phones.adb.lab import BenchLab  # noqa: PLC0415 - Docker's client is slow to import
+
+        return BenchLab(settings)
+
+    def check_file(self, lab: LabFile, name: str, checker: Checker) -> None:
+        """See `PhoneKind`: serial numbers."""
+        check_serials(lab, name, checker)
+
+    def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
+        """See `PhoneKind`: how it reaches its proxy."""
+        check_real_lab(lab, name, checker)
+
+    def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
+        """See `PhoneKind`: what Android or real networks do not do, and what needs root when it is used without."""
+        yield from real_refusals(link, name, shaped)
+        if settings.unrooted:
+            yield from unrooted_refusals(link, name)
+
+    def uses(self, name: str, settings: PhoneFile) -> str:
+        """See `PhoneKind`."""
+        return f"phones.{name} is the Android device {_adb(settings).serial or 'that is connected'}"
+
+    def programs(self, settings: PhoneFile | None) -> list[Program]:
+        """See `PhoneDriver`: adb."""
+        return [ADB]
+
+    def facts(self, settings: PhoneFile | None) -> PhoneFacts:
+        """See `PhoneDriver`: root; its kernel is known when it is there."""
+        return PhoneFacts(rooted=settings is None or not settings.unrooted)
+
+    def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
+        """See `PhoneKind`: the phone, and itself as a shaper by adb."""
+        from mplab.drivers.shaper.adb.place import adb_where  # noqa: PLC0415 - SSH is slow to import
+
+        serial = _adb(settings).serial
+        yield phone_resource(name, serial)
+        by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
+        if by_adb and serial is not None:
+            yield shaping_resource(adb_where(serial))
+
+    def look(self, use: LabUse) -> Identity:
+        """See `PhoneDriver`."""
+        from mplab.lab.phones.adb.lab import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
+
+        return look_at_phone(use)
+
+    def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
+        """See `PhoneDriver`: reachable, rooted, ready, and with a proxy that it can reach.
+
+        What is brought to the phone is taken away again.
+        """
+        what, settings = f"phone {name}", _adb(lab.phones[name])
+        if ADB.find() is None:
+            yield Finding(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
+            return
+        from mplab.drivers.phone.adb.open import open_phone  # noqa: PLC0415 - slow to import, needed by few labs
+
+        try:
+            with open_phone(name, settings) as phone:
+                yield from _findings(phone, settings)
+        except MplabError as error:
+            yield Finding(what, "missing", str(error), "see the message")
+        if lab.proxy is None or not lab.proxy.listen:
+            yield Finding(
+                f"{what}: proxy",
+                "warning",
+                "the lab file names no address at which this phone reaches a proxy: runs cannot use it",
+                "add 'proxy: {driver: docker, engine: …, listen: [ADDRESS]}'",
+            )
+
+
+def _findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
+    from mplab.drivers.phone.adb.readiness import default_thresholds, look  # noqa: PLC0415 - slow to import
+
+    what, found = f"phone {phone.name}", phone.identity()
+    yield Finding(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
+    if settings.unrooted:
+        yield unrooted_finding(phone.name)
+    elif not phone.rooted:
+        remedy = f"root it, or allow root in its root manager: docs/phones.md; or {BY_SOCKS}"
+        yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
+    else:
+        yield from _rooted_findings(phone, settings)
+    problems = look(phone, settings.ready or default_thresholds(), settings.apps).problems
+    for problem in problems:
+        yield Finding(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
+    if not problems:
+        yield Finding(f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
+
+
+def _rooted_findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
+    """Check what needs root: transports, shaping on the phone itself."""
+    from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import
+    from mplab.drivers.shaper.adb.place import AdbShell  # noqa: PLC0415
+    from mplab.drivers.shaper.tc.capabilities import look  # noqa: PLC0415
+    from mplab.lab.doctor_lab import shaping_findings  # noqa: PLC0415
+
+    what = f"phone {phone.name}"
+    yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
+    for transport, driver in DRIVERS.items():
+        if reason := driver.check_phone(partial(read_kernel, phone)):
+            yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
+    own = [place.interface or "" for place in settings.attachments().values() if place.at]
+    if own and settings.root_shell is None:
+        yield from shaping_findings(look(AdbShell(phone), own, openwrt=False), what)
+
+
+def _adb(settings: PhoneFile | None) -> AdbPhoneFile:
+    assert isinstance(settings, AdbPhoneFile)  # noqa: S101 - the model of this kind
+    return settings
+
+
+DRIVER = AdbPhones()

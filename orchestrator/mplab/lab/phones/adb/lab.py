@@ -1,0 +1,215 @@
+"""The lab around a real phone: a phone on adb, routers and servers that shape its paths, containers on an engine.
+
+Nothing of it is in namespaces of its own, so that every change to phone, routers and servers is in the undo journal
+before it is made: what a killed run leaves is taken back at the next start; containers go back to who lent them.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
+
+import structlog
+
+from mplab.base.endpoints import Endpoints
+from mplab.base.errors import DeviceError, LabNotReadyError, StepError
+from mplab.base.lock import resource_lock
+from mplab.base.undo import UndoJournal, UndoStack
+from mplab.drivers.capture import CapturePoint
+from mplab.drivers.phone.adb import AdbPhone, AdbServer
+from mplab.drivers.phone.adb.kernel import read_kernel
+from mplab.drivers.phone.adb.mptcp import keep_mptcp
+from mplab.drivers.phone.adb.open import settings_of
+from mplab.drivers.phone.adb.radios import Radios
+from mplab.drivers.phone.adb.server import default_home, user_keys
+from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.phone.sound import SoundCard
+from mplab.drivers.shaper.adb.place import AdbShapingPhone
+from mplab.drivers.shaper.held import held_places, undo_directory
+from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.probe import LinkProbe
+from mplab.drivers.shaper.tc import Place, TcShaper
+from mplab.drivers.transport import Transport
+from mplab.drivers.transport.agent import Agent
+from mplab.drivers.ui import BrowserFactory
+from mplab.drivers.ui.console import ConsoleLog
+from mplab.format.sites import DNS_ADDRESS
+from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
+from mplab.lab.base import BaseLab
+from mplab.lab.containers import FarServers
+from mplab.lab.handover import HandedOver
+from mplab.lab.resources import phone_resource
+from mplab.userfiles.lab import LabFile
+from mplab.userfiles.labuse import LabUse
+
+_log = structlog.get_logger(__name__)
+
+
+class BenchLab(AndroidLab, BaseLab):
+    """`Lab` around a real phone."""
+
+    phone: AdbPhone
+    servers: FarServers
+    shaper: TcShaper
+    scratch: Path
+
+    def _bring_up(self) -> None:
+        lab, settings = _parts(self._use)
+        self.scratch = Path(self._stack.enter_context(TemporaryDirectory(prefix="mplab-lab-")))
+        self._logs.mkdir(parents=True, exist_ok=True)
+        self._stack.enter_context(phone_lock(self._use, run_id=self._run_id))
+        take_back()
+        journal = self._stack.enter_context(UndoJournal(undo_directory()))
+        self.endpoints = told_to_apps(endpoints_of(self._use), self._use)
+        self._start_servers()
+        server = self._stack.enter_context(_adb_server(self._logs / "adb-server.log"))
+        self.phone = self._stack.enter_context(
+            AdbPhone(self._use.phone, server, settings_of(settings), journal=journal)
+        )
+        self.android = AndroidSide(self.phone, settings, appium=self._appium_url, install=_has_sdk())
+        Radios(self.phone).both_up()
+        if self.phone.rooted:
+            keep_mptcp(self.phone)
+        self.android.take_over(self.endpoints.proxy)
+        self.servers.start_proxy()
+        self.shaper = self._hold_places(lab, settings, journal)
+
+    def _start_servers(self) -> None:
+        self.servers = FarServers(
+            services=self._wanted,
+            directory=self.scratch,
+            logs=self._logs,
+            congestion_control=self.congestion_control,
+            endpoints=self.endpoints,
+            internet=self._use.internet,
+            given=HandedOver.received(),
+        )
+        self._stack.callback(self.servers.stop)
+        self.servers.start({})
+
+    def _hold_places(self, lab: LabFile, settings: AdbPhoneFile, journal: UndoJournal) -> TcShaper:
+        """Every place that its paths are attached to, for as long as the lab."""
+        name, attached = self._use.phone, settings.attachments().values()
+        names = {place.place(name) for place in attached}
+        places: dict[str, Place] = {}
+        if settings.root_shell is None and (own := [place.interface or "" for place in attached if place.at]):
+            names.discard(name)
+            owner = Owner(self._stack.enter_context(UndoStack(journal)), self._run_id)
+            place = AdbShapingPhone(self.phone, owner=owner, interfaces=own)
+            places[name] = self._stack.enter_context(place)
+        places |= self._stack.enter_context(held_places(lab, names, run_id=self._run_id))
+        return TcShaper(name, settings, places, LinkProbe(self.phone, self.endpoints.probe_server))
+
+    def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
+        """See `Lab`.
+
+        Raises:
+            DeviceError: the phone's kernel has not what the transport needs.
+        """
+        if problem := transport.missing_on_phone(partial(read_kernel, self.phone)):
+            raise DeviceError(self.phone.label, problem)
+        return super().set_up_transport(transport, logs=logs, undo=undo)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The phone as it says what it is; engine, images and configurations of the containers."""
+        return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
+
+    def capture_points(self) -> list[CapturePoint]:
+        """On the phone, and beside the proxy."""
+        return [*capture_points_of(self.phone), self.proxy.capture_point]
+
+    def open_ui(
+        self,
+        screenshots: Path,
+        keys: Path | None = None,
+        *,
+        node: str = "phone",
+        browser: str = "chromium",
+        console: ConsoleLog | None = None,
+    ) -> BrowserFactory:
+        """What is opened is refused: a real phone has apps, and there is no desktop peer beside the origin."""
+
+        def refuse(**_settings: object) -> NoReturn:
+            what = "no desktop peer: nothing of this lab but containers is at the origin"
+            raise StepError(f"a lab with a real phone has {what if node == 'peer' else 'apps, no browser of its own'}")
+
+        return refuse
+
+    def open_sound(self, log: Path) -> SoundCard:
+        """Refused: a real phone has a sound card of its own."""
+        raise StepError(f"{self.phone.label}: what a real phone plays cannot be recorded here")
+
+    def origin_congestion_control(self) -> str:
+        """What the origin's own sockets use (agent and proxy pin theirs)."""
+        return self.servers.proxy.origin_congestion_control()
+
+    def _checks(self) -> list[Callable[[], None]]:
+        return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]
+
+    def revive(self) -> list[str]:
+        """See `Lab`. Phone, routers and servers are connected again where they are used."""
+        return [*self.phone.link.server.revive(), *super().revive()]
+
+
+def _parts(use: LabUse) -> tuple[LabFile, AdbPhoneFile]:
+    """Return the lab file, and the phone in it, which are there when the lab is of this kind."""
+    if use.file is None or not isinstance(use.settings, AdbPhoneFile):
+        raise LabNotReadyError("a lab with a real phone needs a lab file")
+    return use.file, use.settings
+
+
+def endpoints_of(use: LabUse) -> Endpoints:
+    """By which addresses the phone finds the proxy: the first of the engine's host that the lab file names.
+
+    Raises:
+        LabNotReadyError: it names none.
+    """
+    if use.proxy is None or not use.proxy.listen:
+        raise LabNotReadyError("the lab file names no address at which the phone reaches the proxy: 'proxy: listen'")
+    return Endpoints(proxy=use.proxy.listen[0], dns=f"{DNS_ADDRESS}:53")
+
+
+@contextlib.contextmanager
+def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
+    """Nobody else uses the phone meanwhile. Raises LabNotReadyError."""
+    _, settings = _parts(use)
+    with resource_lock(phone_resource(use.phone, settings.serial), run_id=run_id):
+        yield
+
+
+def take_back() -> None:
+    """Take back what dead runs have left on phones, routers and servers."""
+    for item in UndoJournal.recover(undo_directory()):
+        _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
+
+
+def look_at_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
+    """See that a run can use the phone, before anything else is begun; what it says it is (`facts_of`).
+
+    Raises:
+        LabNotReadyError: it is not there, in use, or not rooted as it should be; the message says what to do.
+    """
+    _, settings = _parts(use)
+    try:
+        with (
+            phone_lock(use),
+            _adb_server() as server,
+            UndoJournal(undo_directory()) as journal,
+            AdbPhone(use.phone, server, settings_of(settings), journal=journal) as phone,
+        ):
+            AndroidSide.check_root(phone, settings)
+            return facts_of(phone)
+    except DeviceError as error:
+        raise LabNotReadyError(str(error)) from error
+
+
+def _has_sdk() -> bool:
+    """Appium needs an Android SDK to install its helpers on a phone; without one, they have to be there already."""
+    return any(os.environ.get(name) for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT"))
+
+
+def _adb_server(log: Path | None = None) -> AdbServer:
+    return AdbServer(default_home(), keys=user_keys(), log=log)

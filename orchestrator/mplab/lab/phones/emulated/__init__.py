@@ -1,0 +1,1 @@
+"""An emulated Android device in the virtual lab."""

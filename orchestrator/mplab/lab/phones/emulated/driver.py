@@ -1,0 +1,130 @@
+"""An emulated Android device in the virtual lab, which runs drive by adb, as they drive a real phone."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from mplab.base.findings import Finding
+from mplab.base.programs import ADB, Program
+from mplab.base.suggest import unknown
+from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
+from mplab.drivers.phone.settings import AndroidPhoneFile
+from mplab.drivers.transport import DRIVERS
+from mplab.format.link import LinkCondition
+from mplab.lab.driver import PhoneDriver
+from mplab.lab.needs import missing_on_phone
+from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
+from mplab.lab.phones.virtual.driver import check_node
+from mplab.userfiles.check import Checker
+from mplab.userfiles.lab import LabFile, PhoneFile
+from mplab.userfiles.labuse import LabUse
+
+if TYPE_CHECKING:
+    from mplab.device.android.model import PhoneModel
+    from mplab.lab.protocol import Lab
+    from mplab.lab.settings import LabSettings
+
+DEFAULT_MODEL = "android-13"
+"""Of an emulated phone whose lab file names none."""
+
+
+def _models() -> list[str]:
+    """Return the models that come with the device, whose own modules are slow to import."""
+    folder = Path(__file__).resolve().parents[3] / "device" / "phones"
+    return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def _parse_model(found: object) -> str:
+    names = _models()
+    if isinstance(found, str) and found in names:
+        return found
+    raise ValueError(unknown("phone", str(found), names))
+
+
+ModelName = Annotated[str, BeforeValidator(_parse_model), WithJsonSchema({"type": "string", "enum": _models()})]
+
+
+class EmulatedPhoneFile(AndroidPhoneFile):
+    """An emulated phone."""
+
+    model: ModelName | None = Field(
+        None, description="Which phone an emulated one is (mplab lab device list); android-13 when left out."
+    )
+
+
+class EmulatedPhones(PhoneDriver):
+    """See `EmulatedLab`."""
+
+    settings = EmulatedPhoneFile
+    android = True
+
+    def open_lab(self, settings: "LabSettings") -> "Lab":
+        """See `PhoneDriver`."""
+        from mplab.lab.phones.emulated.lab import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
+
+        return EmulatedLab(settings)
+
+    def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
+        """See `PhoneKind`: no containers."""
+        if lab.proxy is not None:
+            text = f"a run with the emulated phone {name} cannot use containers yet: leave it out"
+            checker.add(("proxy",), text)
+
+    def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
+        """See `PhoneKind`: what needs root, when it is used without."""
+        return unrooted_refusals(link, name) if settings.unrooted else iter(())
+
+    def programs(self, settings: PhoneFile | None) -> list[Program]:
+        """See `PhoneDriver`: those that a device is made of, and adb."""
+        from mplab.device.system.toolbox import NEEDED  # noqa: PLC0415 - slow to import
+
+        return [*NEEDED, ADB]
+
+    def facts(self, settings: PhoneFile | None) -> PhoneFacts:
+        """See `PhoneDriver`: root, and the kernel of the model."""
+        model = model_of(settings)
+        kernel = KernelMptcp(model.mptcp_kind, version=model.mptcp.rpartition(" ")[2])
+        return PhoneFacts(rooted=settings is None or not settings.unrooted, kernel=kernel)
+
+    def called(self, name: str, settings: PhoneFile | None) -> str:
+        """See `PhoneDriver`."""
+        model = model_of(settings)
+        return f"phone '{name}' ({model.model}, Android {model.android})"
+
+    def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
+        """See `PhoneDriver`: what a device is made of, root, Multipath TCP; nothing is started."""
+        yield check_node(name)
+        what, settings = f"phone {name}", lab.phones[name]
+        missing = [program for program in self.programs(settings) if program.find() is None]
+        for program in missing:
+            yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+        if missing:
+            return
+        model = model_of(settings)
+        if settings.unrooted:
+            yield unrooted_finding(name)
+        elif model.root == "none":
+            remedy = f"choose another model: mplab lab device list; or {BY_SOCKS}"
+            yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
+        for transport, driver in DRIVERS.items():
+            if reason := missing_on_phone(LabUse(lab, phone=name), transport):
+                yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
+        found = f"{model.model}, Android {model.android}, emulated"
+        yield Finding(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
+
+
+def model_name(settings: PhoneFile | None) -> str:
+    """Return the name of the model of an emulated phone."""
+    return (settings.model if isinstance(settings, EmulatedPhoneFile) else None) or DEFAULT_MODEL
+
+
+def model_of(settings: PhoneFile | None) -> "PhoneModel":
+    """Return the model of an emulated phone."""
+    from mplab.device.android.model import load_phone  # noqa: PLC0415 - slow to import
+
+    return load_phone(model_name(settings))
+
+
+DRIVER = EmulatedPhones()

@@ -1,0 +1,70 @@
+"""The virtual lab around an emulated Android device, which is driven by adb alone, as a real phone is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from mplab.base.errors import DeviceError
+from mplab.base.paths import INTERFACES
+from mplab.device import Device, DeviceSettings
+from mplab.device.apps import lab_services, lab_variables
+from mplab.drivers.capture import CapturePoint
+from mplab.drivers.phone.adb import AdbPhone, AdbServer
+from mplab.drivers.phone.adb.open import settings_of
+from mplab.drivers.phone.adb.radios import Radios
+from mplab.drivers.phone.settings import AndroidPhoneFile
+from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
+from mplab.lab.phones.emulated.driver import model_name
+from mplab.lab.phones.virtual.lab import VirtualLab
+from mplab.lab.settings import LabSettings
+from mplab.lab.topology import SCRATCH
+
+
+class EmulatedLab(AndroidLab, VirtualLab):
+    """`Lab` whose phone is an emulated device in the node `phone`."""
+
+    phone: AdbPhone
+
+    def __init__(self, settings: LabSettings) -> None:
+        super().__init__(settings)
+        self.endpoints = told_to_apps(self.endpoints, self._use)
+
+    def _make_phone(self) -> AdbPhone:
+        """Switch the device on, and take it over by an adb server of the lab's own."""
+        settings = self._use.settings
+        assert isinstance(settings, AndroidPhoneFile)  # noqa: S101 - its kind has chosen this lab
+        node = self.nodes["phone"]
+        there = {service.name for service in self._wanted}
+        facts = {name: self.services.facts(name) for name in lab_services() if name in there}
+        variables = lab_variables(facts, cacert=str(self.servers.ca_pem))
+        device = Device(DeviceSettings(phone=model_name(settings), app_variables=variables), node)
+        self._device = self._stack.enter_context(device)
+        server = self._stack.enter_context(AdbServer(SCRATCH / "adb", log=self._logs / "adb-server.log"))
+        phone = AdbPhone(self._use.phone, server, replace(settings_of(settings), serial=self._device.address))
+        self._stack.enter_context(phone)
+        Radios(phone).wait_up(*INTERFACES)
+        self.android = AndroidSide(phone, settings, appium=self._appium_url, install=False)
+        self.android.take_over(self.endpoints.proxy)
+        return phone
+
+    def describe(self) -> Mapping[str, Any]:
+        """The nodes, and the phone as it says what it is."""
+        facts = {**facts_of(self.phone), "serial": self._device.serial, "address": self.phone.serial}
+        return {**super().describe(), "phone": facts}
+
+    def capture_points(self) -> list[CapturePoint]:
+        """Every place where a cell's packets are captured."""
+        return [*capture_points_of(self.phone), self.proxy.capture_point]
+
+    def _checks(self) -> list[Callable[[], None]]:
+        return [self._check_device, partial(check_there, self.phone), *super()._checks()]
+
+    def revive(self) -> list[str]:
+        """See `Lab`. The device cannot be started again in the middle of a run."""
+        self._check_device()
+        return [*self.phone.link.server.revive(), *super().revive()]
+
+    def _check_device(self) -> None:
+        if not self._device.running:
+            raise DeviceError(self.phone.label, "the emulated device has ended by itself")

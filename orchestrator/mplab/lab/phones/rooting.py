@@ -1,0 +1,31 @@
+"""Android phones without root: what their labs refuse, and what `mplab doctor` says of root."""
+
+from collections.abc import Iterator
+
+from mplab.base.findings import Finding
+from mplab.format.link import LinkCondition
+
+BY_SOCKS = "'root: none' in the lab file, for what can be told a SOCKS proxy"
+"""The remedy for a phone without root."""
+
+
+def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
+    """Yield which of a condition's changes need root, which is not used on a phone."""
+    for moment in link.changes:
+        made = {
+            "interface": moment.interface,
+            "access_point": moment.access_point,
+            "route": moment.default_route,
+            "multipath": moment.multipath,
+        }
+        for kind in (name for name, asked in made.items() if asked):
+            yield (
+                f"{moment.path} at {moment.at_s:g} s: {kind}: needs root, and {phone} is used without: "
+                "allowed: values of the path, radio"
+            )
+
+
+def unrooted_finding(name: str) -> Finding:
+    """Return the finding on a phone that is used without root, because its lab file says so."""
+    found = "not used: runs take what can be told a proxy, and no Multipath TCP"
+    return Finding(f"phone {name}: root", "warning", found, "see 'root' in the lab file")

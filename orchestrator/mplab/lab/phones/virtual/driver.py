@@ -1,0 +1,57 @@
+"""The virtual phone: a node of the virtual lab, on which scenarios open browsers and run programs."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mplab.base.enter import check_namespaces
+from mplab.base.errors import MplabError
+from mplab.base.findings import Finding
+from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE
+from mplab.lab.driver import PhoneDriver
+from mplab.userfiles.check import Checker
+from mplab.userfiles.lab import LabFile, PhoneFile
+from mplab.userfiles.phone import drivers_text, drivers_that
+
+if TYPE_CHECKING:
+    from mplab.lab.protocol import Lab
+    from mplab.lab.settings import LabSettings
+
+
+class VirtualPhones(PhoneDriver):
+    """See `VirtualLab`."""
+
+    settings = PhoneFile
+
+    def open_lab(self, settings: "LabSettings") -> "Lab":
+        """See `PhoneDriver`."""
+        from mplab.lab.phones.virtual.lab import VirtualLab  # noqa: PLC0415 - imported when a lab is opened
+
+        return VirtualLab(settings)
+
+    def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
+        """Note an engine whose containers no wire of this machine's kernel can end in."""
+        engine = lab.proxy.engine if lab.proxy is not None else None
+        if engine is not None and not engine.startswith(LOCAL_ENGINE):
+            any_engine = drivers_text(drivers_that(lambda kind: kind.real))
+            text = (
+                f"engine '{engine}': the virtual phone {name} is wired into the network namespaces of containers, "
+                f"which are those of this machine's engine alone: 'unix:///…'; a phone with {any_engine} can use any"
+            )
+            checker.add(("proxy", "engine"), text)
+
+    def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
+        """See `PhoneDriver`: what it needs is what every virtual lab needs."""
+        yield check_node(name)
+
+
+def check_node(name: str) -> Finding:
+    """Check that this machine can have a phone in a node of the virtual lab."""
+    what = f"phone {name}"
+    try:
+        check_namespaces()
+    except MplabError as error:
+        return Finding(what, "missing", str(error), "see the message")
+    return Finding(what, "ok", "virtual: 'mplab doctor' checks what it needs")
+
+
+DRIVER = VirtualPhones()

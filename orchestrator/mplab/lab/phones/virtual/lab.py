@@ -1,0 +1,219 @@
+"""The virtual lab: phone, radio links, router, proxy and origin on this machine alone.
+
+Everything here runs inside the private namespaces of `mplab.base.enter`, so nothing of it is registered
+for undo: when the lab's first process ends, the kernel takes all of it away.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mplab.base.errors import check_each
+from mplab.base.nodes import Node
+from mplab.drivers.capture import CapturePoint
+from mplab.drivers.phone import Phone
+from mplab.drivers.phone.netns import NetnsPhone
+from mplab.drivers.phone.sound import SoundCard
+from mplab.drivers.shaper import Shaper
+from mplab.drivers.shaper.linkem.emulator import LinkemShaper
+from mplab.drivers.ui import BrowserFactory
+from mplab.drivers.ui.console import ConsoleLog
+from mplab.lab import topology
+from mplab.lab.base import BaseLab
+from mplab.lab.handover import HandedOver
+from mplab.lab.network import make_network
+from mplab.lab.servers import ProcessServers, Servers
+from mplab.lab.settings import LabSettings
+from mplab.lab.topology import SCRATCH
+from mplab.userfiles.places import VirtualRouterFile
+
+if TYPE_CHECKING:
+    from mplab.drivers.shaper.virtual.router import VirtualRouter
+
+
+class VirtualLab(BaseLab):
+    """`Lab` on this machine alone: a lab that is up for as long as its context.
+
+    A lab file says which of its parts others take the place of: a virtual router, containers.
+    """
+
+    scratch = SCRATCH
+
+    def __init__(self, settings: LabSettings) -> None:
+        super().__init__(settings)
+        self._router: VirtualRouter | None = None
+        self._facts: dict[str, dict[str, str]] = {}
+        self.nodes: dict[str, Node] = {}
+        self.endpoints = topology.endpoints()
+
+    def _bring_up(self) -> None:
+        self._prepare_scratch()
+        self._make_network()
+        self._start_services()
+
+    def _prepare_scratch(self) -> None:
+        SCRATCH.mkdir(mode=0o700)
+        (SCRATCH / "tmp").mkdir()
+        Path("/run/lock").mkdir(exist_ok=True)  # what is locked in here is this lab's own
+        os.environ["TMPDIR"] = str(SCRATCH / "tmp")
+        self._logs.mkdir(parents=True, exist_ok=True)
+        self.servers = self._choose_servers()
+
+    def _choose_servers(self) -> Servers:
+        settings: dict[str, Any] = {
+            "services": self._wanted,
+            "directory": SCRATCH,
+            "logs": self._logs,
+            "congestion_control": self.congestion_control,
+            "endpoints": self.endpoints,
+        }
+        if self._use.proxy is None:
+            return ProcessServers(**settings)
+        from mplab.lab.containers import ContainerServers  # noqa: PLC0415 - slow to import
+
+        return ContainerServers(**settings, internet=self._use.internet, given=HandedOver.received())
+
+    def _make_network(self) -> None:
+        routers = self._use.virtual_routers()
+        self.nodes = make_network(
+            SCRATCH,
+            replaced=["router"] if routers else [],
+            networks=self.servers.networks,
+            redirects=not self._use.android,
+        )
+        for node in self.nodes.values():
+            self._pin_congestion_control(node)
+        for name, settings in routers.items():
+            self._boot_router(name, settings)
+
+    def _boot_router(self, name: str, settings: VirtualRouterFile) -> None:
+        """Let it boot while the services start."""
+        from mplab.drivers.shaper.virtual.router import VirtualRouter  # noqa: PLC0415 - slow to import, needed by few labs
+
+        log = self._logs / f"router-{name}.log"
+        self._router = VirtualRouter(name, settings, node=self.nodes["router"], directory=SCRATCH, log=log)
+        self._stack.callback(self._router.stop)
+        self._router.start()
+
+    def _pin_congestion_control(self, node: Node) -> None:
+        """Pin the default of the node's own sockets (nginx, curl) too.
+
+        A namespace may choose only what the host lists as allowed, or reno; agent and proxy pin their own sockets.
+        """
+        knob = "/proc/sys/net/ipv4/tcp_congestion_control"
+        node.run(["sh", "-c", f"echo {self.congestion_control} > {knob} 2>/dev/null || echo reno > {knob}"])
+
+    def _start_services(self) -> None:
+        nodes = self.nodes
+        servers = self.servers
+        self._stack.callback(servers.stop)
+        servers.start(nodes)
+        self.phone = self._make_phone()
+        emulator = LinkemShaper(
+            air=nodes["air"],
+            phone=self.phone,
+            proxy=nodes["proxy"],
+            probe_server=self.endpoints.probe_server,
+            directory=SCRATCH,
+            wan_delay_ms=servers.delay_by_prefix(),
+        )
+        self._emulator = emulator
+        self._stack.callback(emulator.stop)
+        emulator.start(seed=self._seed)
+        servers.start_proxy()
+        self.shaper = self._make_shaper(emulator)
+
+    def _make_phone(self) -> Phone:
+        return NetnsPhone(
+            self.nodes["phone"],
+            topology.PHONE_INTERFACES,
+            gateways=topology.GATEWAYS,
+            directory=SCRATCH / "phone",
+        )
+
+    def _make_shaper(self, emulator: LinkemShaper) -> Shaper:
+        """The emulator alone, or with a router for some of the paths."""
+        if self._router is None:
+            return emulator
+        from mplab.drivers.shaper.virtual.shaping import held_router  # noqa: PLC0415 - slow to import
+
+        self._facts = {self._router.name: self._router.wait()}
+        held = held_router(self._use, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
+        return self._stack.enter_context(held)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The nodes; of each virtual router, kernel, tc and busybox."""
+        return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
+
+    def capture_points(self) -> list[CapturePoint]:
+        """Every place where a cell's packets are captured."""
+        interfaces = (*topology.PHONE_INTERFACES, "lo")
+        return [
+            *(CapturePoint(self.phone, interface, f"phone-{interface}.pcapng") for interface in interfaces),
+            self.proxy.capture_point,
+        ]
+
+    def open_ui(
+        self,
+        screenshots: Path,
+        keys: Path | None = None,
+        *,
+        node: str = "phone",
+        browser: str = "chromium",
+        console: ConsoleLog | None = None,
+    ) -> BrowserFactory:
+        """Opens browsers on the phone, or on the desktop peer; Appium starts when this is first called.
+
+        Args:
+            screenshots: where steps that fail leave screenshot and page source.
+            keys: file for the keys of the browsers' TLS connections, or None.
+            node: ``phone`` or ``peer``.
+            browser: ``chromium`` or ``firefox``, which needs no Appium.
+            console: keeps what pages write to the console, or None.
+        """
+        if browser == "firefox":
+            from mplab.drivers.ui.firefox_factory import FirefoxUiFactory  # noqa: PLC0415 - slow to import
+
+            return FirefoxUiFactory(
+                enter=self.nodes[node].prefix,
+                network_pid=self.nodes[node].pid,
+                home=self._home(),
+                directory=SCRATCH / f"browser-{node}",
+                screenshots=screenshots,
+                keys=keys,
+                console=console,
+            )
+        from mplab.drivers.ui.factory import ChromiumUiFactory  # noqa: PLC0415 - slow to import
+
+        return ChromiumUiFactory(
+            server_url=self._appium_url(),
+            enter=self.nodes[node].prefix,
+            home=self._home(),
+            directory=SCRATCH / f"browser-{node}",
+            screenshots=screenshots,
+            keys=keys,
+            console=console,
+        )
+
+    def open_sound(self, log: Path) -> SoundCard:
+        """The phone's sound card, for as long as its context; its programs write to `log`."""
+        return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
+
+    def _home(self) -> Path:
+        home = SCRATCH / "home"
+        return home if home.exists() else self.servers.make_home(home)
+
+    def origin_congestion_control(self) -> str:
+        """What the origin's own sockets use (agent and proxy pin theirs)."""
+        return self.nodes["origin"].run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
+
+    def _checks(self) -> list[Callable[[], None]]:
+        nodes = [node.check_alive for node in self.nodes.values()]
+        router = [self._router.check_alive] if self._router is not None else []
+        return [*nodes, *router, self.shaper.check_alive, *super()._checks()]
+
+    def revive(self) -> list[str]:
+        """See `Lab`. Nodes cannot be made again; a virtual router boots again by itself."""
+        check_each(node.check_alive for node in self.nodes.values())
+        return [*self._emulator.revive(), *super().revive()]

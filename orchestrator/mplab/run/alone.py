@@ -1,0 +1,183 @@
+"""One scenario, once, without captures: an experiment of one cell, its scores, its evidence."""
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mplab.base.errors import InputError
+from mplab.lab.catalog import catalog, programs_of
+from mplab.run import ready
+from mplab.run.beginning import begin, held
+from mplab.run.hosting import run_cells
+from mplab.run.planning import PlannedRun, plan_of
+from mplab.run.run_directory import RunDirectory, new_run_id
+from mplab.run.watch import SILENT, Watch
+from mplab.userfiles.check import Checker
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.yaml import parse_yaml
+
+_BETTER = {"lower": "less", "higher": "more", "neither": ""}
+
+
+@dataclass(frozen=True)
+class Score:
+    """One value of a metric; ``better``: ``less``, ``more``, or "" when neither is."""
+
+    metric: str
+    title: str
+    value: float
+    unit: str
+    better: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of it.
+
+    Attributes:
+        scenario: its name.
+        parameters: all of them, defaults too, as a file would say them.
+        outcome: ``ok``, ``invalid`` or ``failed``.
+        reasons: why it is not ok.
+        warnings: what disturbed it.
+        scores: what it measured; none when it is not ok.
+        directory: the cell's, with logs and screenshots.
+    """
+
+    scenario: str
+    parameters: Mapping[str, Any]
+    transport: str
+    link: str
+    outcome: str
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    scores: tuple[Score, ...]
+    directory: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was completed, as asked, and could be scored."""
+        return self.outcome == "ok" and not self.reasons
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {**asdict(self), "directory": str(self.directory)}
+
+
+def check_alone(
+    name: str,
+    given: Sequence[str],
+    *,
+    transport: str,
+    link: str | Mapping[str, Any],
+    seed: int,
+    folder: Path,
+    watch: Watch = SILENT,
+) -> Checked:
+    """Run the scenario `name` in a lab of its own.
+
+    Args:
+        given: parameters, ``key=value`` each, values as in an experiment file.
+        transport: with its variant, ``mpflex:minrtt``.
+        link: a link condition, as an experiment file would have it.
+        seed: of all chance.
+        folder: where a run directory is made.
+        watch: functions that are called while the cell runs.
+
+    Raises:
+        InputError: a parameter is wrong.
+        LabNotReadyError: something is missing for it.
+        InterruptedRunError: Ctrl-C.
+    """
+    parameters = read_parameters(name, given)
+    scenario = catalog().scenarios[name]
+    experiment = _experiment(name, parameters, transport=transport, link=link, seed=seed)
+    ready.check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario))
+    planned = PlannedRun(experiment, plan_of(experiment), folder)
+    run_id = new_run_id(experiment.name)
+    with held(experiment, RunDirectory(folder / run_id)) as locks:
+        directory = begin(planned, run_id=run_id, watch=watch)
+        run_cells(directory, experiment, locks, watch=watch)
+    return _result(experiment, directory.path)
+
+
+def read_parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` pairs as they would stand in an experiment file, checked against the scenario `name`.
+
+    Raises:
+        InputError: no ``key=value``, or not what the scenario allows; one line for each problem.
+    """
+    lines = []
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()) or "\n" in text:
+            raise InputError(f"--parameter {text!r}: KEY=VALUE is needed, like --parameter pause='1 s'")
+        lines.append(f"{key.strip()}: {value.strip()}")
+    document = parse_yaml(("\n".join(lines) or "{}").encode(), "--parameter")
+    checker = Checker(document)
+    checker.model(catalog().scenarios[name].parameters, document.data)
+    checker.raise_problems()
+    data: dict[str, Any] = document.data
+    return data
+
+
+def _experiment(
+    name: str, parameters: Mapping[str, Any], *, transport: str, link: str | Mapping[str, Any], seed: int
+) -> Experiment:
+    scenario = catalog().scenarios[name]
+    content = {
+        "mplab": 1,
+        "name": f"check-{name}"[:40],
+        "title": f"{scenario.title}, alone",
+        "seed": seed,
+        "transports": [transport],
+        "links": [link],
+        "scenarios": [{name: parameters}],
+        "capture": "off",
+        "retries": 0,
+    }
+    lines = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "experiment.yaml"
+        file.write_text(lines, encoding="utf-8")
+        return load_experiment(file, catalog=catalog())
+
+
+def _result(experiment: Experiment, directory: Path) -> Checked:
+    from mplab.analysis.pipeline import score_run  # noqa: PLC0415 - slow to import, and only when the cell has run
+    from mplab.analysis.plugins import load  # noqa: PLC0415
+    from mplab.analysis.run import read_run  # noqa: PLC0415
+
+    run = read_run(directory)
+    (cell,) = run.cells
+    (use,) = experiment.scenarios
+    scored = score_run(run) if cell.ok else []
+    metrics = {metric.name: metric for metric in load(use.name).metrics}
+    problems = tuple(one.problem.message for one in scored if one.problem)
+    return Checked(
+        scenario=use.name,
+        parameters=use.record().parameters,
+        transport=experiment.transports[0].label,
+        link=experiment.links[0].name,
+        outcome=cell.outcome,
+        reasons=(*cell.reasons, *problems),
+        warnings=cell.record.warnings if cell.record else (),
+        scores=tuple(
+            Score(
+                metric=value.metric,
+                title=metrics[value.metric].title,
+                value=value.value,
+                unit=metrics[value.metric].unit,
+                better=_BETTER[metrics[value.metric].better],
+                labels=dict(value.labels),
+            )
+            for one in scored
+            for value in one.values
+        ),
+        directory=cell.directory or directory,
+    )

@@ -1,0 +1,131 @@
+"""The begin of a run: its locks, and its directory with plan and manifest."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from mplab.base.errors import MplabError
+from mplab.base.files import GO_ON
+from mplab.base.lock import check_free, resource_lock
+from mplab.format.events import EventLog
+from mplab.format.manifest import LabRecord, Manifest
+from mplab.format.record import utc_now
+from mplab.lab.catalog import services_of
+from mplab.lab.hosting import prepared
+from mplab.lab.needs import describe_image
+from mplab.lab.resources import VIRTUAL_LAB, resources_of
+from mplab.run import host
+from mplab.run.hooks import allow
+from mplab.run.labconsent import remember_lab
+from mplab.run.planning import PlannedRun
+from mplab.run.ready import look_at_real_phone, programs_of_run
+from mplab.run.run_directory import RunDirectory, new_run_id
+from mplab.run.watch import SILENT, Watch
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.layers import kept_files
+
+
+@contextlib.contextmanager
+def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]:
+    """Hold what only one run at a time may use; the stack that is yielded gives it back, at the latest at the end.
+
+    The lab of a real phone locks phone, routers and containers itself: here is only seen that they are free.
+
+    Raises:
+        LabNotReadyError: another run has something of it; nothing was written.
+    """
+    with ExitStack() as locks:
+        locks.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
+        if not experiment.lab.real:
+            locks.enter_context(resource_lock(VIRTUAL_LAB, run_id=directory.run_id))
+        check_free(name for name in resources_of(experiment) if name != VIRTUAL_LAB)
+        yield locks
+
+
+def begin(
+    planned: PlannedRun, *, run_id: str = "", ends_by: float | None = None, watch: Watch = SILENT
+) -> RunDirectory:
+    """Make the directory of a run, with plan and manifest, and nothing run yet.
+
+    Args:
+        planned: the experiment, its cells, and the folder of runs.
+        run_id: name of the directory; "": see `new_run_id`.
+        ends_by: Unix seconds: no block is begun that would not end by then.
+        watch: is called before containers are prepared.
+
+    Raises:
+        MplabError: it cannot be written ("disk full: …"); nothing of it stays.
+        LabNotReadyError: the lab is missing something.
+    """
+    experiment = planned.experiment
+    lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab), **_routers(experiment)}
+    lab |= _containers(experiment, watch)
+    kept = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
+    run_id = run_id or new_run_id(experiment.name)
+    with _whole_or_not_there(planned.runs / run_id):
+        directory = RunDirectory.create(
+            planned.runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
+        )
+        _write_plan(directory, planned, lab, ends_by)
+    return directory
+
+
+@contextlib.contextmanager
+def _whole_or_not_there(path: Path) -> Iterator[None]:
+    """Remove a new run directory that cannot be written: it could not be resumed."""
+    existed = path.exists()
+    try:
+        yield
+    except MplabError as error:
+        if existed:
+            raise
+        shutil.rmtree(path, ignore_errors=True)
+        if GO_ON not in str(error):
+            raise
+        raise MplabError(str(error).replace(GO_ON, "make space, then start the run again")) from error
+
+
+def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, object], ends_by: float | None) -> None:
+    with EventLog(directory.events_file) as events:
+        events.append("run_planned", **planned.plan.to_json())
+        set_deadline(events, ends_by)
+    experiment = planned.experiment
+    allow(experiment.hooks)
+    remember_lab(experiment.lab)
+    directory.write_manifest(
+        Manifest(
+            run_id=directory.run_id,
+            experiment=experiment.record(),
+            plan=planned.plan,
+            lab=LabRecord.model_validate(lab),
+            host=host.describe_host(),
+            versions={**host.describe_versions(programs_of_run(experiment))},
+            git=host.describe_git(),
+            started=utc_now(),
+        )
+    )
+
+
+def set_deadline(events: EventLog, ends_by: float | None) -> None:
+    """Append when a run must have ended, Unix seconds, if there is such a time. Raises MplabError."""
+    if ends_by is not None:
+        events.append("deadline_set", ends_by=ends_by)
+
+
+def _routers(experiment: Experiment) -> dict[str, object]:
+    """What the virtual routers of a run are made of."""
+    names = experiment.lab.virtual_routers()
+    return {"routers": {name: describe_image() for name in names}} if names else {}
+
+
+def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:
+    """What the containers of a run are made of; they are made when they are not there yet."""
+    if experiment.lab.proxy is not None:
+        watch.doing("containers: images, configurations and content")
+    return prepared(
+        experiment.lab,
+        congestion_control=experiment.congestion_control,
+        services=services_of(experiment),
+    )

@@ -1,0 +1,71 @@
+"""The end of a run: ``junit.xml``, the analysis, and what its report says in short.
+
+Imports the analysis, which is slow: the other modules of this package import this one when they need it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.analysis.pipeline import Listener
+from mplab.analysis.pipeline import analyze as analyze_run
+from mplab.analysis.reported import read_summary
+from mplab.analysis.summary import SummaryRow, summary_rows
+from mplab.base.errors import MplabError
+from mplab.run.junit import Case
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The report of a run in short, from ``report/summary.json``.
+
+    Attributes:
+        rows: median and interval of each metric and transport, headline metrics first; texts are ready to print.
+        answers: a sentence for each question that the experiment asks.
+        warnings: doubts about the numbers.
+        limits: the limits of the experiment's budgets; those that are broken have a ``failure``.
+    """
+
+    rows: tuple[SummaryRow, ...]
+    answers: tuple[str, ...]
+    warnings: tuple[str, ...]
+    limits: tuple[Case, ...]
+
+    @property
+    def broken_budgets(self) -> tuple[str, ...]:
+        """A sentence for each broken budget."""
+        return tuple(f"{case.name}: {case.failure}" for case in self.limits if case.failure)
+
+
+def summary_of(run: Path) -> Summary:
+    """Read the summary of an analysed run.
+
+    Raises:
+        NotAnalysedError: the run has no report.
+        TablesError: ``summary.json`` is damaged, or from a newer mplab.
+    """
+    content = read_summary(run)
+    return Summary(
+        rows=tuple(summary_rows(content)),
+        answers=tuple(answer["sentence"] for answer in content["answers"]),
+        warnings=tuple(content["warnings"]),
+        limits=tuple(
+            Case("budget", one["about"], failure=one["text"] if one["verdict"] == "broken" else "")
+            for one in content["budgets"]
+        ),
+    )
+
+
+def analyze(run: Path, progress: Listener | None = None) -> None:
+    """Analyse a run, complete or not, and make its report.
+
+    Raises:
+        MplabError: the run directory cannot be written.
+        AnalysisError: as `mplab.analysis.pipeline.analyze`.
+    """
+    try:
+        analyze_run(run, progress=progress)
+    except OSError as error:
+        raise MplabError(
+            f"{error.filename or run}: {error.strerror}: the analysis writes into the run directory. Make it writable "
+            "and make space, or analyse a copy of it"
+        ) from error

@@ -1,0 +1,20 @@
+"""Answers a run that asks, between its blocks, whether its intervals are narrow enough."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mplab.format.experiment import IntervalRule
+from mplab.run.outside import Answer, Handler
+
+
+def teller(run: Path, rule: IntervalRule | None) -> Handler:
+    """Return what answers the run in a directory; complete cells without scores are scored meanwhile."""
+
+    def answer(_asked: Mapping[str, object]) -> Answer:
+        if rule is None:
+            return {"enough": False, "text": "nobody has asked for it", "numbers": {}}
+        from mplab.run.metrics import intervals_of  # noqa: PLC0415 - slow to import, needed by few experiments
+
+        return intervals_of(run, rule)
+
+    return answer

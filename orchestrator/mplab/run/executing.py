@@ -1,0 +1,123 @@
+"""A planned run, from its locks to its report."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mplab.format.cell import Outcome
+from mplab.format.events import read_events
+from mplab.run import hosting, ready
+from mplab.run.beginning import begin, held
+from mplab.run.junit import write_junit
+from mplab.run.planning import PlannedRun
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory, new_run_id
+from mplab.run.watch import SILENT, Watch
+from mplab.userfiles.experiment import Experiment
+
+if TYPE_CHECKING:
+    from mplab.run.concluding import Summary
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run whose plan is done, or that its own rules have ended.
+
+    Attributes:
+        path: the run directory.
+        progress: counts, outcomes by cell id, and what ended the run before its plan was done.
+        summary: the report in short; None: no report was asked for.
+        resumed: False: the run was complete already, and no cell was run.
+    """
+
+    path: Path
+    progress: RunProgress
+    summary: "Summary | None"
+    resumed: bool = True
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """``ok``, ``invalid`` or ``failed``, by cell id."""
+        return self.progress.outcomes
+
+    @property
+    def good(self) -> bool:
+        """All cells that the run reached are ok, and no budget is broken."""
+        return self.progress.good and not self.broken_budgets
+
+    @property
+    def broken_budgets(self) -> tuple[str, ...]:
+        """A sentence for each broken budget of the experiment; none without a report."""
+        return self.summary.broken_budgets if self.summary is not None else ()
+
+    @property
+    def report(self) -> Path | None:
+        """The report's page; None: none was asked for."""
+        return report_page(self.path) if self.summary is not None else None
+
+
+def report_page(run: Path) -> Path:
+    """Where the report of a run is, or will be."""
+    return run / "report" / "index.html"
+
+
+def execute(
+    planned: PlannedRun,
+    *,
+    report: bool = True,
+    run_id: str = "",
+    ends_by: float | None = None,
+    watch: Watch = SILENT,
+) -> RunResult:
+    """Run the cells of a plan in its lab, and make the report. Call from the main thread: signals go to the lab.
+
+    Args:
+        planned: what `mplab.run.plan` has returned.
+        report: analyse the run; else `mplab analyze` does it later.
+        run_id: name of the run directory; "": UTC time, name of the experiment, and six random digits.
+        ends_by: Unix seconds: no block is begun that would not end by then.
+        watch: functions that are called while the run goes on.
+
+    Raises:
+        LabNotReadyError: something is missing or in use. No run directory was made, or the lab could not be restored
+            and the run can be resumed; the message says which.
+        InterruptedRunError: SIGINT or SIGTERM; the run can be resumed.
+        MplabError: the run stopped, like "disk full: …"; it can be resumed.
+        AnalysisError: the cells are run, and the report cannot be made.
+    """
+    experiment = planned.experiment
+    ready.check_ready_for(experiment)
+    run_id = run_id or new_run_id(experiment.name)
+    with held(experiment, RunDirectory(planned.runs / run_id)) as locks:
+        directory = begin(planned, run_id=run_id, ends_by=ends_by, watch=watch)
+        watch.begun(directory.path, 0)
+        return finish(directory, experiment, locks, report=report, watch=watch)
+
+
+def finish(
+    directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, report: bool, watch: Watch
+) -> RunResult:
+    """Run the open cells of a run directory, and conclude the run. Raises as `execute`."""
+    progress = hosting.run_cells(directory, experiment, locks, watch=watch)
+    return RunResult(directory.path, progress, conclude(directory, report=report, watch=watch))
+
+
+def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) -> "Summary | None":
+    """Write what follows from the cells of a run: ``junit.xml`` and, with `report`, the analysis.
+
+    Returns:
+        What the report says; None without one.
+    """
+    events = list(read_events(directory.events_file))
+    write_junit(directory.junit_file, directory.run_id, events)
+    if not report:
+        return None
+    from mplab.run import concluding  # noqa: PLC0415 - slow to import, and only for the report
+
+    concluding.analyze(directory.path, watch.analysis)
+    summary = concluding.summary_of(directory.path)
+    if summary.limits:
+        write_junit(directory.junit_file, directory.run_id, events, summary.limits)
+    return summary

@@ -1,0 +1,145 @@
+"""The part of a run outside of its lab: hooks, containers, answers, and the process inside, followed by its events."""
+
+import json
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mplab.base.enter import lab_process
+from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.format.events import EventTail
+from mplab.lab.catalog import services_of
+from mplab.lab.handover import HandedOver
+from mplab.lab.hosting import hosted
+from mplab.run.ending import ENOUGH
+from mplab.run.enough import teller
+from mplab.run.hooks import QUESTION as HOOK
+from mplab.run.hooks import HookRunner
+from mplab.run.outside import Answers
+from mplab.run.progress import ProgressTracker, RunProgress
+from mplab.run.run_directory import RunDirectory
+from mplab.run.watch import SILENT, Watch
+from mplab.userfiles.experiment import Experiment
+
+_POLL_S = 0.2
+_INTERRUPTED = InterruptedRunError.exit_code
+
+
+class _Follower:
+    """Reads the events of a run as they are appended, passes them on, and keeps its progress."""
+
+    def __init__(self, file: Path, watch: Watch) -> None:
+        self._tail = EventTail(file)
+        self._watch = watch
+        self._tracker = ProgressTracker()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tail.close()
+
+    def poll(self) -> None:
+        for event in self._tail.poll():
+            self._tracker.feed(event)
+            self._watch.event(event)
+
+    @property
+    def progress(self) -> RunProgress:
+        return self._tracker.progress()
+
+
+def run_cells(
+    directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: Watch = SILENT
+) -> RunProgress:
+    """Run every open cell in a lab. Call from the main thread of the process: it passes signals on to the lab.
+
+    Args:
+        directory: of the run.
+        experiment: of the run.
+        locks: what `mplab.run.beginning.held` has yielded: others may have the lab when this returns.
+        watch: gets the events.
+
+    Raises:
+        InterruptedRunError: SIGINT or SIGTERM.
+        MplabError: the run stopped; the message says why.
+    """
+    log = directory.path / "logs" / "orchestrator.log"
+    log.parent.mkdir(exist_ok=True)
+    with (
+        _Follower(directory.events_file, watch) as follower,
+        locks,
+        HookRunner(experiment.hooks, directory) as hooks,
+    ):
+        code, said = _run_inside(directory, experiment, hooks, follower, log)
+        progress = follower.progress
+        hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
+    if code == _INTERRUPTED:
+        raise InterruptedRunError(
+            f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
+        )
+    if code != 0:
+        raise _error_of(code, said, log)
+    return progress
+
+
+def _run_inside(
+    directory: RunDirectory, experiment: Experiment, hooks: HookRunner, follower: _Follower, log_file: Path
+) -> tuple[int, str]:
+    """Start the containers of a lab and the process inside; its exit code and output, when all of them are gone."""
+    command = [sys.executable, "-m", "mplab.run.inside", "run", str(directory.path.resolve())]
+    with ExitStack() as stack:
+        log = stack.enter_context(log_file.open("ab"))
+        output = stack.enter_context(tempfile.TemporaryFile())
+        containers = stack.enter_context(
+            hosted(
+                experiment.lab,
+                congestion_control=experiment.congestion_control,
+                services=services_of(experiment),
+                run_id=directory.run_id,
+            )
+        )
+        _check_images(directory, containers)
+        inherited = containers.inherited() if containers is not None else {"environment": {}, "descriptors": ()}
+        answers = stack.enter_context(
+            Answers({HOOK: hooks.answer, ENOUGH: teller(directory.path, experiment.ending.interval)})
+        )
+        stack.callback(hooks.close)
+        inherited = answers.inherited(**inherited)
+        private = not experiment.lab.real
+        inside = stack.enter_context(lab_process(command, stdout=output, stderr=log, private=private, **inherited))
+        answers.begin()
+        follower.poll()
+        while (code := inside.wait(_POLL_S)) is None:
+            follower.poll()
+        follower.poll()  # the last events
+        output.seek(0)
+        return code, output.read().decode(errors="replace")
+
+
+def _check_images(directory: RunDirectory, containers: HandedOver | None) -> None:
+    """Raise InputError when cells would run with other images than those that the manifest names."""
+    if containers is None:
+        return
+    before = directory.read_manifest().lab.containers.images
+    if changed := sorted(name for name, image in before.items() if containers.facts["images"].get(name) != image):
+        raise InputError(
+            f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "
+            "be comparable; start a new run"
+        )
+
+
+def _error_of(code: int, said: str, log: Path) -> MplabError:
+    """What the process inside ended with."""
+    kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
+    for line in said.splitlines():
+        record = json.loads(line)
+        if record["event"] == "error":
+            return kinds.get(code, MplabError)(record["error"])
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return MplabError(f"the run ended unexpectedly: {lines[-1] if lines else f'exit code {code}'} (see {log})")

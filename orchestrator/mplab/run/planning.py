@@ -1,0 +1,156 @@
+"""From an experiment file to the cells that a run would have."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mplab.base.programs import MPFLEX
+from mplab.drivers.transport import DRIVERS
+from mplab.format.plan import CellSpec, Plan
+from mplab.lab.catalog import catalog
+from mplab.lab.needs import missing_on_phone
+from mplab.run.blocks import make_plan
+from mplab.run.learnt import learn
+from mplab.run.run_directory import RUNS, RunDirectory
+from mplab.userfiles.check import raise_lines
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.labuse import find_lab, use_lab
+from mplab.userfiles.resolve import load_experiment
+from mplab.userfiles.yaml import load_yaml
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """An experiment, and the cells that a run of it would have here.
+
+    Attributes:
+        experiment: as its file and the options say.
+        plan: its cells in order, their estimated time, and the transports that this lab cannot run.
+        runs: folder that gets the run directory.
+        learnt: number of cells of earlier runs that the estimate is from; 0: it is from the scenarios.
+    """
+
+    experiment: Experiment
+    plan: Plan
+    runs: Path
+    learnt: int = 0
+
+    @property
+    def cells(self) -> tuple[CellSpec, ...]:
+        """The cells, in order."""
+        return self.plan.cells
+
+    @property
+    def estimate_s(self) -> float:
+        """Estimated time of all cells, seconds."""
+        return self.plan.estimate_s
+
+
+def plan(
+    file: Path | str,
+    *,
+    lab: Path | str = "",
+    phone: str = "",
+    variables: Mapping[str, object] | None = None,
+    repetitions: int | None = None,
+    runs: Path | str = RUNS,
+) -> PlannedRun:
+    """Read an experiment file and plan its cells. Nothing is run or written.
+
+    Args:
+        file: experiment file, or ``experiment.yaml`` of a run directory (planned in that run's lab).
+        lab: lab file, or ``virtual``; "": the lab that the experiment names.
+        phone: a phone of the lab file; "": its only one.
+        variables: values of variables of the experiment file, by name.
+        repetitions: number of repetitions, instead of the file's.
+        runs: folder of runs. Earlier runs in it give the estimate; `execute` writes into it.
+
+    Raises:
+        InputError: a file is wrong, or a budget or stop rule names a metric that no scenario has.
+        LabNotReadyError: no transport of the experiment can run here.
+    """
+    path = Path(file)
+    if repetitions is None:
+        return plan_experiment(load(path, str(lab), phone, variables), Path(runs))
+    with TemporaryDirectory(prefix="mplab-plan-") as folder:
+        changed = _with_repetitions(path, repetitions, Path(folder))
+        experiment = load(changed, str(lab), phone, variables)
+    return plan_experiment(replace(experiment, path=path), Path(runs))
+
+
+def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
+    """Write an experiment file that extends another one with a number of repetitions. Raises InputError."""
+    content = load_yaml(file).data
+    name = content.get("name") if isinstance(content, Mapping) else None
+    if not isinstance(name, str):
+        return file  # which is refused when it is read
+    lines = {"mplab": 1, "name": name, "title": content.get("title", name), "extends": str(file.resolve())}
+    changed = folder / file.name
+    text = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in lines.items())
+    changed.write_text(f"{text}repetitions: {repetitions}\n", encoding="utf-8")
+    return changed
+
+
+def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
+    """Plan an experiment that has been read; see `plan`."""
+    if experiment.budgets or experiment.ending.interval is not None:
+        from mplab.run.metrics import check_metrics  # noqa: PLC0415 - slow to import, needed by few experiments
+
+        check_metrics(experiment)
+    made, learnt = learn(plan_of(experiment), experiment, runs)
+    return PlannedRun(experiment, made, runs, learnt)
+
+
+def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object] | None = None) -> Experiment:
+    """Read an experiment, in the lab that its file names, or in another one.
+
+    The experiment file of a run directory is run in that run's lab, with the variables that it was run with.
+
+    Args:
+        file: the experiment file.
+        lab: path of a lab file, or ``virtual``; "": what the experiment file says.
+        phone: of the lab file.
+        given: values of its variables.
+
+    Raises:
+        InputError: one of the files is wrong.
+    """
+    directory = RunDirectory(file.parent)
+    use = find_lab(lab, Path(), phone) if lab else None
+    if file.name == directory.experiment_file.name and directory.manifest_file.is_file():
+        if use is None and phone:
+            use = use_lab(directory.lab_file, phone)
+        return directory.load_experiment(catalog(), lab=use, given=given)
+    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
+
+
+def plan_of(experiment: Experiment) -> Plan:
+    """Plan the cells of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
+    _check_policies(experiment)
+    names = {use.name for use in experiment.transports}
+    real = experiment.lab.real  # its phone's kernel is another one
+    reasons = {
+        name: ("" if real else DRIVERS[name].missing_reason()) or missing_on_phone(experiment.lab, name)
+        for name in sorted(names)
+    }
+    return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
+
+
+def _check_policies(experiment: Experiment) -> None:
+    """As the agent would read them. Without a mpflex nothing is checked: a run needs one in any case."""
+    files = {path: content for use in experiment.transports for path, content in use.files.items()}
+    if not files or (mpflex := MPFLEX.find()) is None:
+        return
+    problems: list[str] = []
+    with TemporaryDirectory(prefix="mplab-policies-") as folder:
+        for path, content in files.items():
+            (Path(folder) / path).parent.mkdir(exist_ok=True)
+            (Path(folder) / path).write_bytes(content)
+            command = [str(mpflex), "policy", "check", path]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                problems += done.stderr.strip().splitlines()
+    raise_lines(problems)

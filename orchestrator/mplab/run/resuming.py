@@ -1,0 +1,170 @@
+"""A run that goes on: what is left of its plan, and whether it would still be the same run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from mplab.base.errors import InputError
+from mplab.base.lock import resource_lock
+from mplab.format.events import EventLog, read_events
+from mplab.format.manifest import GitRecord, Manifest
+from mplab.format.plan import Plan
+from mplab.lab.catalog import catalog
+from mplab.run import host, ready
+from mplab.run.beginning import held, set_deadline
+from mplab.run.executing import RunResult, conclude, finish, report_page
+from mplab.run.hooks import check_allowed
+from mplab.run.labconsent import check_lab
+from mplab.run.learnt import learn
+from mplab.run.planning import PlannedRun, plan_of
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory
+from mplab.run.watch import SILENT, Watch
+from mplab.userfiles.experiment import Experiment
+
+
+def plan_rest(run: Path | str, *, failed: bool = False) -> PlannedRun:
+    """Plan the cells that `resume` would run. Nothing is run or written. Raises InputError as `resume`."""
+    directory = RunDirectory.open(Path(run))
+    experiment = _experiment_of(directory)
+    rest, learnt = learn(_rest(directory, failed=failed), experiment, directory.path.parent)
+    return PlannedRun(experiment, rest, directory.path.parent, learnt)
+
+
+def resume(
+    run: Path | str,
+    *,
+    failed: bool = False,
+    report: bool = True,
+    allow_hooks: bool = False,
+    allow_lab: bool = False,
+    ends_by: float | None = None,
+    watch: Watch = SILENT,
+) -> RunResult:
+    """Go on with a run that was interrupted or killed. Complete cells are kept; a complete run is not touched.
+
+    Args:
+        run: the run directory.
+        failed: also make new attempts at the cells that are not ok; the earlier attempts are kept.
+        report: as in `mplab.run.execute`.
+        allow_hooks: run commands of this host that somebody else's experiment asks for.
+        allow_lab: use the lab file of another user.
+        ends_by: as in `mplab.run.execute`.
+        watch: as in `mplab.run.execute`.
+
+    Raises:
+        InputError: not a run directory, its cells would not be comparable with those that are complete, or its hooks
+            or lab file are another user's.
+        LabNotReadyError, InterruptedRunError, MplabError, AnalysisError: as `mplab.run.execute`.
+    """
+    directory = RunDirectory.open(Path(run))
+    if is_complete(directory, failed=failed):
+        return _complete(directory, report=report, watch=watch)
+    experiment = _experiment_of(directory)
+    if not allow_hooks:
+        check_allowed(experiment.hooks, directory.path)
+    if not allow_lab:
+        check_lab(experiment.lab, directory.path)
+    ready.check_ready_for(experiment)
+    ready.look_at_real_phone(experiment.lab)
+    with held(experiment, directory) as locks:
+        done = _reopen(directory, failed=failed, ends_by=ends_by, watch=watch)
+        watch.begun(directory.path, done)
+        return finish(directory, experiment, locks, report=report, watch=watch)
+
+
+def is_complete(directory: RunDirectory, *, failed: bool) -> bool:
+    """Whether a run has ended, and nothing of its plan is left to be run."""
+    return not _rest(directory, failed=failed).cells and _progress(directory).state == "finished"
+
+
+def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
+    """The experiment as the mplab saw it that has written a manifest: older ones hashed no files."""
+    return experiment if manifest.experiment.files is not None else experiment.without_files()
+
+
+def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
+    """Files that a run depends on whose content is no longer what it was."""
+    then, now = manifest.experiment.files or {}, experiment.record().files or {}
+    return sorted(path for path in then if now.get(path) != then[path])
+
+
+def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
+    """Raise InputError when this mplab would plan other cells than the run's manifest has."""
+    manifest = directory.read_manifest()
+    planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
+    if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
+        changed = changed_files(manifest, experiment)
+        what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
+        raise InputError(
+            f"{directory.path}: {what} changed since the run began{'' if changed else ' (or this kernel runs other '}"
+            f"{'' if changed else 'transports)'}: its cells would not be comparable; start a new run"
+        )
+
+
+def _experiment_of(directory: RunDirectory) -> Experiment:
+    experiment = directory.load_experiment(catalog())
+    check_unchanged(directory, experiment)
+    return experiment
+
+
+def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResult:
+    """The result of a complete run. A report or ``junit.xml`` is made only when it is missing since a kill."""
+    if not directory.junit_file.is_file() or (report and not report_page(directory.path).is_file()):
+        with resource_lock(directory.lock_name, run_id=directory.run_id):
+            summary = conclude(directory, report=report, watch=watch)
+    elif report:
+        from mplab.run.concluding import summary_of  # noqa: PLC0415 - slow to import, and only for the report
+
+        summary = summary_of(directory.path)
+    else:
+        summary = None
+    return RunResult(directory.path, _progress(directory), summary, resumed=False)
+
+
+def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: Watch) -> int:
+    """Open the cells that are run again, and append that the run goes on; the number of cells that stay complete."""
+    complete, damaged = directory.complete_cells(), _damaged(directory, watch)
+    again = [*(_not_ok(directory) if failed else []), *damaged]
+    with EventLog(directory.events_file) as events:
+        for cell in again:
+            directory.reopen_cell(cell)
+        done = len(complete) - (len(again) - len(damaged))
+        git = _other_code(directory, watch)
+        events.append("run_resumed", complete=done, again=again, **({"git": git.model_dump()} if git else {}))
+        set_deadline(events, ends_by)
+    return done
+
+
+def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
+    """Return the state of the checkout when it is not the one that the run began with, after a warning."""
+    then, now = directory.read_manifest().git, host.describe_git()
+    if (then.commit, then.dirty) == (now.commit, now.dirty):
+        return None
+    began, here = (f"{one.commit or 'no commit'}{' with local changes' if one.dirty else ''}" for one in (then, now))
+    watch.warning(f"the run began with {began}, this is {here}: scenarios, pages and services may not be the same")
+    return now
+
+
+def _progress(directory: RunDirectory) -> RunProgress:
+    return RunProgress.from_events(read_events(directory.events_file))
+
+
+def _not_ok(directory: RunDirectory) -> list[str]:
+    return [cell for cell, record in directory.complete_cells().items() if record.outcome != "ok"]
+
+
+def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
+    """Return the damaged cells of the plan, which must be made again, after a warning for each."""
+    found = directory.damaged_cells()
+    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
+    for cell in planned:
+        watch.warning(f"{found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'")
+    return planned
+
+
+def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
+    """What is left of a run's plan."""
+    made = directory.read_manifest().plan
+    kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
+    left = tuple(cell for cell in made.cells if cell.id not in kept)
+    return replace(made, cells=left, estimate_s=made.estimate_s * len(left) / len(made.cells))

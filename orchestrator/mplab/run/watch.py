@@ -1,0 +1,40 @@
+"""What a run calls while it goes on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mplab.format.events import Event
+
+if TYPE_CHECKING:
+    from mplab.analysis.pipeline import Progress
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Functions that a run calls while it goes on, in the thread that started it.
+
+    The lab does not wait for them, but Ctrl-C does: they must return soon. An exception of one of them ends the run.
+
+    Attributes:
+        begun: called with the run directory and the number of its complete cells, when its lab is locked.
+        event: called with each event of ``events.jsonl``; a resumed run begins with the events of earlier processes.
+        analysis: called after each step of the analysis.
+        doing: called with a line of text before a step that may take long.
+        warning: called with a line of text about a doubt that does not stop the run.
+    """
+
+    begun: Callable[[Path, int], None] = _ignore
+    event: Callable[[Event], None] = _ignore
+    analysis: Callable[["Progress"], None] = _ignore
+    doing: Callable[[str], None] = _ignore
+    warning: Callable[[str], None] = _ignore
+
+
+SILENT = Watch()
+"""Calls nothing."""

@@ -1,0 +1,202 @@
+"""One cell, or one run, in a fake lab."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from mplab.base.errors import MplabError
+from mplab.cell.cell import Cell, CellJob, CellReport
+from mplab.drivers.transport import DRIVERS
+from mplab.format.cell import CellRecord
+from mplab.format.events import Event, EventLog, read_events
+from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
+from mplab.format.record import utc_now
+from mplab.lab.catalog import LINKS_DIR, LabCatalog
+from mplab.run.blocks import make_plan
+from mplab.run.outside import Answer, Outside
+from mplab.run.run import Run
+from mplab.run.run_directory import RunDirectory
+from mplab.scenarios.base import AnyScenario
+from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.resolve import load_experiment
+from tests.fakes.lab import FakeLab
+from tests.fakes.scenario import FakeScenario
+
+EXPERIMENT = """\
+mplab: 1
+name: fake
+transports: [{transports}]
+links:
+  - name: home
+    wifi: {{down: 20 Mbit/s, up: 20 Mbit/s, rtt: 20 ms}}
+    lte: {{down: 10 Mbit/s, up: 10 Mbit/s, rtt: 40 ms}}
+{changes}scenarios: [fake]
+retries: {retries}
+repetitions: {repetitions}
+{more}"""
+
+
+def experiment_text(
+    *, transports: str = "sptcp-wifi", changes: str = "", retries: int = 0, repetitions: int = 1, more: str = ""
+) -> str:
+    """Return an experiment file; `more` are further lines."""
+    listed = f"    changes: [{changes}]\n" if changes else ""
+    return EXPERIMENT.format(transports=transports, changes=listed, retries=retries, repetitions=repetitions, more=more)
+
+
+def any_scenario(scenario: FakeScenario) -> AnyScenario:
+    """As those that catalogues load."""
+    return cast("AnyScenario", scenario)
+
+
+def catalog_with(scenario: FakeScenario) -> LabCatalog:
+    """Return what experiments may name here: every transport, one scenario."""
+    return LabCatalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
+
+
+@dataclass
+class CellBench:
+    """Runs single cells, each in a directory of its own, in one lab.
+
+    Attributes:
+        folder: for everything.
+        lab: with its script.
+        scenario: what the cells run.
+        steps: names of the steps of the last cell, as they began.
+    """
+
+    folder: Path
+    lab: FakeLab
+    scenario: FakeScenario
+    steps: list[str] = field(default_factory=list)
+    directory: Path = Path()
+
+    @classmethod
+    def in_folder(cls, folder: Path, scenario: type[FakeScenario] = FakeScenario) -> "CellBench":
+        """A new lab."""
+        lab = FakeLab(folder / "lab")
+        return cls(folder, lab, scenario(lab.script))
+
+    def experiment(self, text: str) -> Experiment:
+        """Read an experiment."""
+        path = self.folder / "experiment.yaml"
+        path.write_text(text)
+        return load_experiment(path, catalog=catalog_with(self.scenario))
+
+    def run(self, text: str | None = None, **changed: Any) -> CellReport:
+        """Run the first cell of an experiment; `changed` are fields of it."""
+        experiment = replace(self.experiment(text or experiment_text()), **changed)
+        self.directory = self.folder / f"cell-{len(list(self.folder.glob('cell-*')))}"
+        self.directory.mkdir()
+        self.steps.clear()
+        job = CellJob(
+            spec=make_plan(experiment).cells[0],
+            experiment=experiment,
+            scenario=any_scenario(self.scenario),
+            directory=self.directory,
+            attempt=1,
+            on_step=self.steps.append,
+        )
+        return Cell(self.lab, job, self.lab.instruments).run()
+
+
+class FakeOutside(Outside):
+    """The process outside of the lab: answers what the test has put in `answers`, else that all is well."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.answers: dict[str, list[Answer | BaseException]] = {}
+        self.asked: list[dict[str, Any]] = []
+
+    def ask(self, question: str, **about: Any) -> Answer:
+        """Note the question; the next answer to it, or to it with the hook's name."""
+        self.asked.append({"question": question, **about})
+        queue = self.answers.get(str(about.get("name", question)), [])
+        answer = queue.pop(0) if queue else {"problem": "", "enough": False, "text": "wide", "numbers": {}}
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+@dataclass
+class RunBench:
+    """A run directory and the lab that it is run in.
+
+    Attributes:
+        directory: of the run.
+        lab: with its script.
+        scenario: of all cells.
+        outside: hooks and stop rules.
+    """
+
+    directory: RunDirectory
+    lab: FakeLab
+    scenario: FakeScenario
+    outside: FakeOutside
+
+    @classmethod
+    def planned(cls, folder: Path, text: str, scenario: type[FakeScenario] = FakeScenario) -> "RunBench":
+        """A run that has been planned and not begun."""
+        lab = FakeLab(folder / "lab")
+        made = scenario(lab.script)
+        directory = RunDirectory.create(folder / "runs", "fake", text.encode())
+        experiment = _read(directory, made)
+        plan = make_plan(experiment)
+        with EventLog(directory.events_file) as events:
+            events.append("run_planned", **plan.to_json())
+        directory.write_manifest(
+            Manifest(
+                run_id=directory.run_id,
+                experiment=experiment.record(),
+                plan=plan,
+                lab=LabRecord.model_validate(experiment.lab.to_json()),
+                host=HostRecord(kernel="6.0", cpus=2, memory_bytes=1, distribution="", mptcp={}),
+                versions={},
+                git=GitRecord(commit=None, dirty=False),
+                started=utc_now(),
+            )
+        )
+        return cls(directory, lab, made, FakeOutside())
+
+    def execute(self) -> Mapping[str, CellRecord]:
+        """Run what is not complete; the complete cells. Raises what the run raises."""
+        run = Run(
+            self.directory.path,
+            self.outside,
+            catalog=catalog_with(self.scenario),
+            open_lab=lambda _experiment, _directory: self.lab,
+            instruments=self.lab.instruments,
+        )
+        run.execute()
+        return self.cells
+
+    def fails(self) -> MplabError:
+        """Run what is not complete, which ends with an error: that error."""
+        try:
+            self.execute()
+        except MplabError as error:
+            return error
+        raise AssertionError("the run did not fail")
+
+    @property
+    def cells(self) -> dict[str, CellRecord]:
+        """The complete cells by id, in order."""
+        return self.directory.complete_cells()
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Of the complete cells, in order."""
+        return [cell.outcome for cell in self.cells.values()]
+
+    def events(self, *names: str) -> list[Event]:
+        """The events (of these names), in order."""
+        return [event for event in read_events(self.directory.events_file) if not names or event["event"] in names]
+
+    def names(self) -> list[str]:
+        """Names of all events but the steps of cells, in order."""
+        return [event["event"] for event in self.events() if event["event"] != "cell_step"]
+
+
+def _read(directory: RunDirectory, scenario: FakeScenario) -> Experiment:
+    return load_experiment(directory.experiment_file, catalog=catalog_with(scenario), kept=directory.kept_dir)

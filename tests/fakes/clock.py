@@ -1,0 +1,69 @@
+"""Clocks and host load that a test controls."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mplab.base.errors import StepError
+from mplab.base.load import Sample
+
+
+class FakeClock:
+    """The host's clocks; `jump` moves both on."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+
+    def jump(self, seconds: float) -> None:
+        """Let time pass at once, as when the host was suspended."""
+        self._ahead_s += seconds
+
+    def monotonic(self) -> float:
+        """For durations, s."""
+        return time.monotonic() + self._ahead_s
+
+    def wall(self) -> float:
+        """Unix time, s."""
+        return time.time() + self._ahead_s
+
+
+class FakeHost:
+    """Load of a host with two processors; the next samples are `busy`, so much of the time in other programs."""
+
+    cpus = 2
+
+    def __init__(self) -> None:
+        self.busy = 0.0
+        self._samples = 0
+
+    def load(self) -> Sample:
+        """Return counters that have grown by one second since the sample before."""
+        t = float(self._samples)
+        self._samples += 1
+        return Sample(t=t, programs_s=t * 2 * self.busy, total_s=t * 2, steal_s=0.0, own_s=0.0, pressure_s=0.0)
+
+    def load_average(self) -> float:
+        """Of the last minute."""
+        return 0.25
+
+    def cpu_percent(self) -> float:
+        """Since the call before."""
+        return 12.5
+
+
+class FakeLimit:
+    """A time limit that has passed at the end of its next block when a test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, str]] = []
+        self.expires = 0
+        """So many blocks from now on take too long."""
+
+    @contextmanager
+    def __call__(self, seconds: float, what: str) -> Iterator[None]:
+        """See `mplab.base.timelimit.alarm`."""
+        self.asked.append((seconds, what))
+        yield
+        if self.expires:
+            self.expires -= 1
+            raise StepError(f"{what}: not finished within {seconds:g} s")

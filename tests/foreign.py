@@ -1,0 +1,86 @@
+"""Plug-ins of distributions other than mplab, installed for a test: in this process and in its children."""
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mplab.base.plugins import REGISTRIES
+
+_PACKAGES = itertools.count(1)
+
+
+class Foreign:
+    """A folder on the search path that holds distributions, each with the plug-ins of one name.
+
+    Args:
+        folder: see `installed`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, group: str, name: str, modules: Mapping[str, str]) -> Path:
+        """Install a distribution that registers a package with one plug-in; an earlier one of this name is replaced.
+
+        Args:
+            group: of entry points: ``mplab.scenarios``.
+            name: of the plug-in and of the distribution, whose version is 1.0.
+            modules: name of a module → its text.
+
+        Returns:
+            The folder of the plug-in.
+        """
+        package = f"{name}_{next(_PACKAGES)}"  # a name of its own, since Python imports a module only once
+        folder = self.folder / package / name
+        folder.mkdir(parents=True)
+        for module, text in {"__init__": "", **modules}.items():
+            (folder / f"{module}.py").write_text(text)
+        self.register(group, name, package)
+        return folder
+
+    def module(self, group: str, name: str, text: str) -> Path:
+        """As `add`, for groups whose plug-ins are single modules; returns the file."""
+        package = f"{name}_{next(_PACKAGES)}"
+        path = self.folder / package / f"{name}.py"
+        path.parent.mkdir()
+        path.write_text(text)
+        self.register(group, name, package)
+        return path
+
+    def figure(self, name: str, text: str) -> Path:
+        """Install a figure."""
+        return self.module("mplab.figures", name, text)
+
+    def register(self, group: str, name: str, value: str) -> None:
+        """Install a distribution with one entry point; an earlier one of this name is replaced."""
+        metadata = self.folder / f"{name}-1.0.dist-info"
+        metadata.mkdir(exist_ok=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n")
+        refresh()
+
+    def scenario(self, name: str, scores: str, **modules: str) -> Path:
+        """Install a scenario that has nothing but its scores; returns its folder."""
+        return self.add("mplab.scenarios", name, {"scores": scores, **modules})
+
+
+@contextmanager
+def installed(folder: Path) -> Iterator[Foreign]:
+    """Put a folder before all others on the search path; a distribution in it hides those of the same name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        refresh()
+        yield Foreign(folder)
+    refresh()
+
+
+def refresh() -> None:
+    """Have every registry read the entry points again."""
+    for registry in REGISTRIES:
+        registry.refresh()

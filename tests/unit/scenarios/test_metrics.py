@@ -1,0 +1,10 @@
+"""The metrics of all scenarios together."""
+
+from mplab.analysis.registry import load_registry
+
+
+def test_every_metric_of_every_scenario_has_a_source_and_one_meaning() -> None:
+    found = load_registry()
+    assert {"download_time", "page_load_time", "jitter", "wifi_bytes"} <= set(found)
+    assert [name for name, entry in found.items() if not entry.metric.source] == []
+    assert [name for name, entry in found.items() if not entry.metric.title] == []

@@ -1,0 +1,108 @@
+"""The base classes of scenarios: `Scenario`, its `Parameters`, and its `Session` in one cell."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from mplab.base.programs import Program
+from mplab.scenarios.base.protocol import Context
+
+DEFAULT_CPUS = 0.5
+"""Processors that a scenario keeps busy unless it says otherwise: curl, or a page that is seldom busy."""
+
+
+class Parameters(BaseModel):
+    """Base of a scenario's parameters: strict, frozen, unknown keys refused.
+
+    Quantities use the types of ``mplab.format.units`` (``SizeBytes``, ``DurationS``, …), which read ``"1 MB"``
+    and ``"30 s"``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+ParametersT = TypeVar("ParametersT", bound=BaseModel)
+
+
+@dataclass
+class Session(ABC, Generic[ParametersT]):
+    """A scenario in one cell. Whatever it has open or must remember is kept here.
+
+    Attributes:
+        context: what it may touch.
+        parameters: of the cell.
+    """
+
+    context: Context
+    parameters: ParametersT
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do what the user does, while captures run. Report measurements by ``context.observe``.
+
+        Raises:
+            StepError: the app did not do its part; so does any other CellError. The cell has failed.
+            CheckError: the host, not the network, made what was measured. The cell is invalid.
+        """
+
+
+class Scenario(ABC, Generic[ParametersT]):
+    """What a user does in one app. One object serves many cells, one after the other.
+
+    A subclass sets `name`, `title` and `parameters`, and implements `time_limit_s`, `estimate_s` and `open`. Everything
+    else has a default.
+    """
+
+    name: str
+    title: str
+    parameters: type[ParametersT]
+    needs_ui: bool = False
+    """Whether it opens browsers or Android apps."""
+    services: tuple[str, ...] = ()
+    """Origin services that it uses: folders of ``proxy-docker/mplab/services``."""
+    browser: str = "chromium"
+    """The browser that ``Context.open_ui`` opens: ``chromium`` or ``firefox``."""
+    programs: tuple[Program, ...] = ()
+    """Programs that must be installed, in addition to the browser and the programs of the services."""
+    socks: bool = False
+    """Whether it passes the proxy ``Context.app_proxy`` to whatever it runs."""
+    cpus: float = DEFAULT_CPUS
+    """Number of processors that the scenario needs while it runs, lab and services included."""
+
+    @abstractmethod
+    def time_limit_s(self, parameters: ParametersT) -> float:
+        """Return the longest time that `Session.run` may take, seconds."""
+
+    @abstractmethod
+    def estimate_s(self, parameters: ParametersT) -> float:
+        """Return the usual duration of `Session.run` on a 7 Mbit/s path, seconds (for the plan's estimate)."""
+
+    @property
+    def checks(self) -> bool:
+        """Whether the scenario has a `check` of its own."""
+        return type(self).check is not Scenario.check
+
+    def check(self, context: Context, parameters: ParametersT) -> None:
+        """Check that this host can measure at all. By default nothing is checked.
+
+        Called before `open`: links are open, the transport is up, nothing is captured.
+
+        Raises:
+            CheckError: what the scenario measures would not be true here now; the cell is invalid.
+        """
+
+    @abstractmethod
+    def open(self, context: Context, parameters: ParametersT) -> AbstractContextManager[Session[ParametersT]]:
+        """Return the session of one cell, a context manager.
+
+        Entering it prepares the app: nothing is captured yet and the transport is not up. Leaving it cleans up, also
+        after an error; what the services logged during the cell is then in ``logs`` of the cell's folder, and captures
+        have stopped unless there was an error.
+        """
+
+
+AnyScenario = Scenario[BaseModel]
+"""A scenario whose parameters only its own ``parameters`` model knows."""
