@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from mplab.base.errors import MplabError
-from mplab.cell.cell import Cell, CellJob, CellReport
-from mplab.drivers.transport import DRIVERS
+from mplab.cell.attempt import CellJob
+from mplab.cell.cell import Cell
+from mplab.cell.report import CellReport
+from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.format.cell import CellRecord
 from mplab.format.events import Event, EventLog, read_events
 from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
@@ -90,8 +92,11 @@ class CellBench:
         self.directory = self.folder / f"cell-{len(list(self.folder.glob('cell-*')))}"
         self.directory.mkdir()
         self.steps.clear()
+        spec = make_plan(experiment).cells[0]
+        transport = experiment.transport(spec.transport)
         job = CellJob(
-            spec=make_plan(experiment).cells[0],
+            spec=spec,
+            transport=make_transport(transport.name, transport.options, self.lab.phone.interfaces, transport.files),
             experiment=experiment,
             scenario=any_scenario(self.scenario),
             directory=self.directory,
