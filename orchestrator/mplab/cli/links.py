@@ -11,10 +11,11 @@ from mplab.cli.options import JsonOption, complete_links
 from mplab.cli.output import err, out, print_json, table, writing
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
+from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
 from mplab.format.units import format_duration_ms, format_duration_s
 from mplab.lab.catalog import LINKS_DIR
-from mplab.userfiles.link import LinkCondition, file_of, list_links, load_link, load_links, read_link_file
+from mplab.userfiles.link import file_of, list_links, load_link, load_links, read_link_file
 from mplab.userfiles.machines import emulator
 
 app = typer.Typer(invoke_without_command=True)

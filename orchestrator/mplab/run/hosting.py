@@ -12,6 +12,7 @@ from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
+from mplab.format.record import json_of
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
@@ -131,7 +132,7 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
     """Raise InputError when cells would run with another proxy or origin than those that the manifest names."""
     if containers is None:
         return
-    if changed := containers.changed_since(directory.read_manifest().lab):
+    if changed := containers.changed_since(json_of(directory.read_manifest().lab)):
         raise InputError(
             f"{directory.path}: {changed} have changed since the run began: its cells would not be comparable; "
             "start a new run"

@@ -62,7 +62,7 @@ class Run:
         self._directory = RunDirectory.open(path)
         self._catalog = catalog
         self._experiment = self._directory.load_experiment(catalog)
-        self._plan = self._directory.read_manifest().to_plan()
+        self._plan = self._directory.read_manifest().plan
         self._stopping = False
         self._outside = outside
         self._open_lab = open_lab
