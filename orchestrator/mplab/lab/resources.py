@@ -12,11 +12,6 @@ VIRTUAL_LAB = "virtual-lab"
 """One of this machine's virtual labs at a time: they would take each other's processors."""
 
 
-def phone_resource(name: str, serial: str | None) -> str:
-    """A real phone: its serial number, or its name in the lab file when it is the only one there."""
-    return f"phone {serial or name}"
-
-
 def resources_of(experiment: Experiment) -> tuple[str, ...]:
     """Everything that a run of `experiment` locks beside its own run directory, sorted.
 

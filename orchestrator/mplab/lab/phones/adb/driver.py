@@ -19,7 +19,6 @@ from mplab.format.link import LinkCondition
 from mplab.lab.driver import Identity, PhoneDriver
 from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
-from mplab.lab.resources import phone_resource
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
@@ -75,7 +74,7 @@ class AdbPhones(PhoneDriver):
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
         """See `PhoneKind`: the phone, and itself as a shaper by adb."""
         serial = _adb(settings).serial
-        yield phone_resource(name, serial)
+        yield _adb(settings).resource(name)
         by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
         if by_adb and serial is not None:
             yield shaping_resource(adb_where(serial))

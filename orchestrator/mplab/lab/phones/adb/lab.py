@@ -41,7 +41,6 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.base import BaseLab
-from mplab.lab.resources import phone_resource
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import LabUse
 
@@ -164,7 +163,7 @@ def endpoints_of(use: LabUse) -> Endpoints:
 def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
     """Nobody else uses the phone meanwhile. Raises LabNotReadyError."""
     _, settings = _parts(use)
-    with resource_lock(phone_resource(use.phone, settings.serial), run_id=run_id):
+    with resource_lock(settings.resource(use.phone), run_id=run_id):
         yield
 
 
