@@ -12,7 +12,8 @@ from mplab.base.files import explained, write_new
 from mplab.campaign.file import CampaignFile, read_campaign_file
 from mplab.campaign.state import CampaignState
 from mplab.format.events import EventLog, read_events
-from mplab.format.manifest import GitRecord, HostRecord, read_record, write_record
+from mplab.format.manifest import GitRecord, HostRecord
+from mplab.format.record import read_record, write_record
 
 
 class CampaignRecord(BaseModel):

@@ -13,12 +13,13 @@ from mplab.base.suggest import show
 from mplab.campaign.notify import NotifyFile, check_notify
 from mplab.campaign.retention import RetentionFile
 from mplab.campaign.state import Job
+from mplab.format.experiment import Ending
 from mplab.format.names import Name, is_name
 from mplab.format.plan import Plan
 from mplab.format.units import DurationS, SizeBytes
 from mplab.lab.resources import resources_of
 from mplab.userfiles.check import MAPPING, TEXT, Checker, raise_lines
-from mplab.userfiles.ending import Ending, TimeOfDay
+from mplab.userfiles.ending import TimeOfDay
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.labuse import VIRTUAL_NAME, NoSuchLabError

@@ -21,8 +21,8 @@ from mplab.campaign.running import RunningTry, progress_of
 from mplab.campaign.state import CampaignState, CampaignTracker, Job, JobStatus
 from mplab.campaign.worker import MPLAB, Worker
 from mplab.format.events import EventLog, EventTail
+from mplab.format.experiment import Ending
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.userfiles.ending import Ending
 
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
 _POLL_S = 0.5

@@ -31,7 +31,7 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.drivers.ui.evidence import OpenApps
 from mplab.drivers.ui.state import prove_clean
 from mplab.format.agentlog import ActiveCheck, LogRecord
-from mplab.format.manifest import Outcome
+from mplab.format.cell import Outcome
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
 from mplab.lab.protocol import CellPart, Lab, Moment

@@ -12,10 +12,11 @@ from mplab.cli.output import err, out, print_json, table, writing
 from mplab.drivers.shaper.abilities import LINKEM
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
+from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
 from mplab.format.units import format_duration_ms, format_duration_s
 from mplab.lab.catalog import LINKS_DIR
-from mplab.userfiles.link import LinkCondition, file_of, list_links, load_link, load_links, read_link_file
+from mplab.userfiles.link import file_of, list_links, load_link, load_links, read_link_file
 
 app = typer.Typer(help="List the link conditions, explain and draw one, or check files.", invoke_without_command=True)
 

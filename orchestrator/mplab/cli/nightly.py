@@ -33,7 +33,7 @@ from mplab.cli.campaigns import CampaignDisplay, campaign_table, night_of
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.format.events import EventLog
-from mplab.format.manifest import utc_now
+from mplab.format.record import utc_now
 from mplab.run import host
 from mplab.run.junit import Case, checks_xml
 from mplab.run.orders import order

@@ -12,11 +12,12 @@ from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
 from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.drivers.transport import names as transport_names
+from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.labuse import VIRTUAL, LabUse
-from mplab.userfiles.link import LinkCondition, link_names, load_link, read_link_file
+from mplab.userfiles.link import link_names, load_link, read_link_file
 from mplab.userfiles.yaml import load_yaml
 
 ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]

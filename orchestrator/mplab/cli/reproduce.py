@@ -140,7 +140,7 @@ def _planned(bundle: "Bundle", lab: str, phone: str, runs: Path, *, allow_hooks:
         check_lab(experiment.lab, bundle.archive)
     planned = PlannedRun(experiment, plan_of(experiment), runs)
     here = plan_of(experiment_as_in(manifest, experiment))
-    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.to_plan().cells, here.cells))
+    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
     if lab and then != now:
         err.print("in another lab than the first run: results may differ for that alone", style="yellow")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")

@@ -49,7 +49,7 @@ def trend(
         raise InputError(f"{runs}: fewer than two analysed runs of {name} with the same metric: there is no history")
     own = [run for run in results.records if run.manifest.experiment.name == name]
     page = output or runs / f"trend-{name}.html"
-    replace(page, trend_page(name, found, own[-1].manifest.transports()).encode())
+    replace(page, trend_page(name, found, own[-1].transports).encode())
     for problem in results.unread:
         err.print(f"! {problem}", style="yellow", markup=False)
     changes = list(shifts(found))

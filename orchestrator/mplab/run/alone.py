@@ -161,7 +161,7 @@ def _result(experiment: Experiment, directory: Path) -> Checked:
     problems = tuple(one.problem.message for one in scored if one.problem)
     return Checked(
         scenario=use.name,
-        parameters=use.to_json()["parameters"],
+        parameters=use.record().parameters,
         transport=experiment.transports[0].label,
         link=experiment.links[0].name,
         outcome=cell.outcome,

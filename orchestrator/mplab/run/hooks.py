@@ -20,10 +20,10 @@ from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.files import explained
 from mplab.base.state import state_directory
 from mplab.format.events import EventLog
+from mplab.format.experiment import HOOK_NAMES, Argv, Hooks
 from mplab.format.units import format_duration_s
 from mplab.run.outside import Answer, Outside
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.hooks import NAMES, Argv, Hooks
 
 LOG = "hooks.log"
 """In ``logs`` of the run, and of each attempt at a cell: the commands and what they printed."""
@@ -37,7 +37,7 @@ def check_programs(hooks: Hooks) -> None:
     """Raise LabNotReadyError when this host has not the program of a hook."""
     missing = [
         f"{name}: no program {command[0]!r} on this host"
-        for name in NAMES
+        for name in HOOK_NAMES
         for command in hooks.commands(name)
         if shutil.which(command[0]) is None
     ]

@@ -126,7 +126,7 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
     """Raise InputError when cells would run with other images than those that the manifest names."""
     if containers is None:
         return
-    before = directory.read_manifest().lab["containers"]["images"]
+    before = directory.read_manifest().lab.containers.images
     if changed := sorted(name for name, image in before.items() if containers.facts["images"].get(name) != image):
         raise InputError(
             f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "

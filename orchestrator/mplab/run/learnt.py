@@ -11,7 +11,9 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.format.events import read_events
-from mplab.format.plan import CELL_OVERHEAD_S, CellSpec, Plan
+from mplab.format.plan import CellSpec, Plan
+from mplab.format.record import json_of
+from mplab.run.blocks import CELL_OVERHEAD_S
 from mplab.run.progress import planned_cells
 from mplab.userfiles.experiment import Experiment
 
@@ -30,7 +32,7 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
         experiment: what is planned.
         runs: folder of runs, of which the newest of the same name are read.
     """
-    uses = {use.label: use.to_json() for use in experiment.scenarios}
+    uses = {use.label: json_of(use.record()) for use in experiment.scenarios}
     exactly: dict[tuple[str, ...], list[float]] = defaultdict(list)
     roughly: dict[tuple[str, ...], list[float]] = defaultdict(list)
     count = 0

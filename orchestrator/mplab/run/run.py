@@ -13,8 +13,8 @@ from mplab.base.files import explained
 from mplab.cell.cell import Cell, CellJob, CellReport
 from mplab.cell.instruments import Instruments
 from mplab.drivers.services import load_service
+from mplab.format.cell import AttemptRecord, CellRecord, Outcome
 from mplab.format.events import EventLog, read_events
-from mplab.format.manifest import AttemptRecord, CellRecord, Outcome
 from mplab.format.plan import CellSpec
 from mplab.lab.catalog import LabCatalog, android_app, services_of
 from mplab.lab.make import make_lab
@@ -70,7 +70,7 @@ class Run:
         self._directory = RunDirectory.open(path)
         self._catalog = catalog
         self._experiment = self._directory.load_experiment(catalog)
-        self._plan = self._directory.read_manifest().to_plan()
+        self._plan = self._directory.read_manifest().plan
         self._stopping = False
         self._outside = outside
         self._open_lab = open_lab

@@ -11,9 +11,9 @@ from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.abilities import Abilities, refusals
+from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
-from mplab.userfiles.link import LinkCondition
 from mplab.userfiles.phone import PhoneKind, phone_kind
 
 VIRTUAL_NAME = "virtual"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mplab.format.captured import ConnectionRow, SubflowRow
-from mplab.format.manifest import CellRecord
+from mplab.format.cell import CellRecord
 from tests.fakes.bench import CellBench, RunBench, experiment_text
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import polars as pl
 
 from mplab.analysis.figures.shapes.common import NoDataError
-from mplab.analysis.manifest import Transport
 from mplab.analysis.traces import Traces
+from mplab.format.experiment import Transport
 
 
 def by_label(traces: Traces, metric: str) -> pl.DataFrame:
@@ -34,7 +34,7 @@ def needs(traces: Traces, wanted: Callable[[Transport], bool], nothing: str) -> 
 
 def is_mpflex(transport: Transport) -> bool:
     """Whether application connections are streams of a session."""
-    return transport.session
+    return transport.sessions
 
 
 def is_mptcp(transport: Transport) -> bool:
@@ -44,7 +44,7 @@ def is_mptcp(transport: Transport) -> bool:
 
 def schedules(scheduler: str) -> Callable[[Transport], bool]:
     """Whether a session's messages are placed by that scheduler."""
-    return lambda transport: transport.session and transport.options.get("scheduler") == scheduler
+    return lambda transport: transport.sessions and transport.options.get("scheduler") == scheduler
 
 
 def compares(traces: Traces, metric: str) -> None:

@@ -11,6 +11,7 @@ from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
+from mplab.format.link import LinkCondition
 from mplab.lab.driver import Identity, PhoneDriver
 from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
@@ -18,7 +19,6 @@ from mplab.lab.resources import phone_resource
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.link import LinkCondition
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone
