@@ -42,6 +42,19 @@ class Foreign:
         self.register(group, name, package)
         return folder
 
+    def module(self, group: str, name: str, text: str) -> Path:
+        """As `add`, for groups whose plug-ins are single modules; returns the file."""
+        package = f"{name}_{next(_PACKAGES)}"
+        path = self.folder / package / f"{name}.py"
+        path.parent.mkdir()
+        path.write_text(text)
+        self.register(group, name, package)
+        return path
+
+    def figure(self, name: str, text: str) -> Path:
+        """Install a figure."""
+        return self.module("mplab.figures", name, text)
+
     def register(self, group: str, name: str, value: str) -> None:
         """Install a distribution with one entry point; an earlier one of this name is replaced."""
         metadata = self.folder / f"{name}-1.0.dist-info"

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any, cast
 
 from mplab.base.errors import MplabError
-from mplab.cell.cell import Cell, CellJob, CellReport
-from mplab.drivers.transport import DRIVERS
+from mplab.cell.attempt import CellJob
+from mplab.cell.cell import Cell
+from mplab.cell.report import CellReport
+from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.format.events import Event, EventLog, read_events
 from mplab.format.manifest import CellRecord, GitRecord, HostRecord, Manifest, utc_now
 from mplab.format.plan import make_plan
-from mplab.lab.catalog import LINKS_DIR
+from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.outside import Answer, Outside
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.resolve import Catalog, load_experiment
+from mplab.userfiles.resolve import load_experiment
 from tests.fakes.lab import FakeLab
 from tests.fakes.scenario import FakeScenario
 
@@ -48,9 +50,9 @@ def any_scenario(scenario: FakeScenario) -> AnyScenario:
     return cast("AnyScenario", scenario)
 
 
-def catalog_with(scenario: FakeScenario) -> Catalog:
+def catalog_with(scenario: FakeScenario) -> LabCatalog:
     """Return what experiments may name here: every transport, one scenario."""
-    return Catalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
+    return LabCatalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
 
 
 @dataclass
@@ -88,8 +90,11 @@ class CellBench:
         self.directory = self.folder / f"cell-{len(list(self.folder.glob('cell-*')))}"
         self.directory.mkdir()
         self.steps.clear()
+        spec = make_plan(experiment).cells[0]
+        transport = experiment.transport(spec.transport)
         job = CellJob(
-            spec=make_plan(experiment).cells[0],
+            spec=spec,
+            transport=make_transport(transport.name, transport.options, self.lab.phone.interfaces, transport.files),
             experiment=experiment,
             scenario=any_scenario(self.scenario),
             directory=self.directory,

@@ -281,23 +281,3 @@ def test_a_run_is_found_by_a_part_of_its_name(mplab: Mplab, tmp_path: Path) -> N
     done = mplab("status", "20260103")
     assert done.returncode == 2
     assert "20260102T000000Z-tiny-012345" in done.stderr
-
-
-def test_a_run_whose_time_is_over_has_whole_blocks_and_can_be_gone_on_with(
-    mplab: Mplab, experiment: Callable[..., str], tmp_path: Path
-) -> None:
-    path = Path(experiment(repetitions=2))
-    path.write_text(path.read_text() + "max: 1 s\ntags: [short]\n")
-    done = mplab("run", str(path))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ended before 2 of 4 cells: block 2 takes about" in done.stderr
-    run = only_run(tmp_path)
-    first = list(cells(run))
-    assert len(first) == 2
-    report = (run / "report" / "index.html").read_text()
-    assert "The run ended before 2 cells of 4 planned, by its own rules: block 2" in report
-    done = mplab("resume", str(run), "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["outcomes"] == {"ok": 4, "invalid": 0, "failed": 0}
-    assert list(cells(run))[:2] == first
-    assert "by its own rules" not in (run / "report" / "index.html").read_text()

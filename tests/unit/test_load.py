@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mplab.base.load import HostLoad, Sample, between, judge_load, sample
+from mplab.base.load import HostLoad, Sample, between, judge_load, sample, steal_s
 from mplab.base.programs import CHECKOUT
-from mplab.base.steal import steal_s
 
 TICKS = os.sysconf("SC_CLK_TCK")
 QUIET = HostLoad(busy_percent=20.0, free_cpus=1.9, pressure_percent=4.0, steal_percent=0.0)
@@ -88,7 +87,7 @@ def test_an_overloaded_host_is_flagged(load: HostLoad, words: str) -> None:
 
 STOPPED = """
 import os, sys, time
-from mplab.cell import load
+from mplab.base import load
 load._STALL_S = 0.5
 with load.Stalls(lambda: "probe") as stalls:
     print("ready", flush=True)

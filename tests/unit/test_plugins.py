@@ -45,6 +45,7 @@ def test_an_entry_point_can_name_a_package_of_plugins(foreign: Foreign, registry
     assert registry.load("with-underscore", "DRIVER") == "underscore"
     assert registry["two"].load("MORE", "more") == 1
     assert registry["two"].folder() == folder
+    assert registry["two"].sources() == [folder]
     assert registry["two"].has("more")
     assert not registry["two"].has("nothing")
 
@@ -85,14 +86,33 @@ def test_an_object_that_the_module_lacks_is_named(foreign: Foreign, registry: Re
         registry.load("without", "DRIVER")
 
 
-@pytest.mark.parametrize("value", ["no_such_package", "no.such.package", "plugin_is_a_module"])
-def test_a_package_that_is_not_there_is_named(foreign: Foreign, registry: Registry, value: str) -> None:
+@pytest.mark.parametrize("value", ["no_such_package", "no.such.package", "plugin_is_a_module", "plugin_broken.inner"])
+def test_a_package_that_is_not_there_is_named_when_it_is_loaded(
+    foreign: Foreign, registry: Registry, value: str
+) -> None:
     module(foreign, "plugin_is_a_module", "")
+    module(foreign, "plugin_broken", "1 / 0\n")
     foreign.register(GROUP, "lost", value)
-    with pytest.raises(
-        LabNotReadyError, match=rf"{GROUP}: lost = '{value}' \(of lost 1\.0\): there is no such package"
-    ):
-        list(registry)
+    foreign.add(GROUP, "good", {"driver": "DRIVER = 1\n"})
+    assert list(registry) == ["good", "lost"]
+    assert registry.load("good", "DRIVER") == 1
+    with pytest.raises(LabNotReadyError, match=rf"toy lost: {value}\.driver \(of lost 1\.0\) cannot be imported: "):
+        registry.load("lost", "DRIVER")
+    if not value.startswith("plugin_is"):
+        assert registry["lost"].sources() == []
+
+
+def test_where_a_group_has_no_member_each_module_of_a_package_is_a_plugin(foreign: Foreign) -> None:
+    registry = Registry(GROUP, "toy", "")
+    path = foreign.module(GROUP, "one", "DRIVER = 'one'\n")
+    (path.parent / "the_other.py").write_text("DRIVER = 'other'\n")
+    (path.parent / "_helper.py").write_text("")
+    (path.parent / "inner").mkdir()
+    assert list(registry) == ["one", "the-other"]
+    assert registry.load("the-other", "DRIVER") == "other"
+    assert registry["one"].sources() == [path]
+    assert registry["one"].foreign
+    assert not SCENARIOS["download"].foreign
 
 
 def test_an_object_of_a_module_has_no_folder(foreign: Foreign, registry: Registry) -> None:

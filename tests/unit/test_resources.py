@@ -13,6 +13,7 @@ from mplab.base.lock import resource_lock
 from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.drivers.proxy.docker.borrow import exclusive
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 from mplab.drivers.shaper.held import held_machines
 from mplab.lab.catalog import catalog
@@ -99,7 +100,7 @@ def test_an_only_phone_needs_no_serial_number(uses: Uses, tmp_path: Path) -> Non
 def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str, tmp_path: Path) -> None:
     """Whoever has locked one of these names keeps the part of the run from being had, and no other part does."""
     lab = use_lab(bench, phone)
-    assert lab.proxy is not None
+    assert isinstance(lab.proxy, DockerProxyFile)
     proxy, machines = lab.proxy, {machine.name: machine for machine in lab.machines().values()}
 
     def blocked() -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from mplab.analysis.figures.catalog import LeftOut, catalog, draw, figures
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.figures.traces import LeftOut, draw, figures
 from mplab.analysis.files import csv_text, write_text
 from mplab.analysis.run import read_run
 from mplab.analysis.traces import Traces, traces_in, traces_of
@@ -26,9 +26,12 @@ def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[l
     """Draw the figures of these names, or all; the SVG files, and what was left out.
 
     Raises:
-        FigureError: there is no such figure.
+        FigureError: there is no such figure, or it cannot be used.
     """
-    written, left_out = [], []
+    written: list[Path] = []
+    left_out: list[LeftOut] = []
+    if not names:
+        left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
     for made in draw(traces, figures(names)):
         if isinstance(made, Drawing):
             path = folder / f"{made.stem.removeprefix('trace-').removeprefix('paper-')}.svg"

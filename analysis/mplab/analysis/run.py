@@ -2,17 +2,18 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
 from mplab.analysis.errors import NotARunError
 from mplab.analysis.files import parse_json
 from mplab.analysis.manifest import CellRecord, CellSpec, Manifest, Transport, is_cell_id
+from mplab.analysis.metric import Observation
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
@@ -23,6 +24,10 @@ _END_OF_TIME_S = 1e11
 
 _MOST_FOUND = 60
 """Characters of a wrong value in a message."""
+
+
+Event: TypeAlias = Observation
+"""One line of ``events.jsonl``, of the same form."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Cell:
         """Whether its values are averaged."""
         return self.outcome == "ok"
 
-    def observations(self) -> list[dict[str, Any]]:
+    def observations(self) -> list[Observation]:
         """The lines of ``scenario.jsonl``; none when there is no such file."""
         return list(read_lines(self.directory / "scenario.jsonl")) if self.directory else []
 
@@ -55,7 +60,7 @@ class Run:
 
     directory: Path
     manifest: Manifest
-    events: tuple[dict[str, Any], ...]
+    events: tuple[Event, ...]
     cells: tuple[Cell, ...]
     """Every planned cell in its order, and those found beside the plan."""
 
@@ -76,13 +81,13 @@ class Run:
         return bool(self._of_run) and self._of_run[-1]["event"] == "run_finished"
 
     @property
-    def cut(self) -> dict[str, Any] | None:
+    def cut(self) -> Event | None:
         """The event that says why the run ended before its plan was done, by the experiment's own rules; or None."""
         before = self._of_run[-2:-1] if self.finished else []
         return before[0] if before and before[0]["event"] == "run_cut" else None
 
     @cached_property
-    def _of_run(self) -> list[dict[str, Any]]:
+    def _of_run(self) -> list[Event]:
         """The events that are of the run as a whole."""
         return [e for e in self.events if str(e.get("event", "")).startswith("run_")]
 
@@ -110,7 +115,7 @@ class Run:
             ]
         return tuple(dict.fromkeys(found))
 
-    def events_named(self, name: str) -> list[dict[str, Any]]:
+    def events_named(self, name: str) -> list[Event]:
         """The events of one name, in order."""
         return [event for event in self.events if event.get("event") == name]
 
@@ -131,7 +136,7 @@ def read_run(directory: Path) -> Run:
     return Run(directory, manifest, events, tuple(_cells(directory, manifest)))
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[Event]:
     """The JSON objects of a JSON-lines file; what is not one (a line cut off) is left out."""
     if not path.is_file():
         return
@@ -145,7 +150,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def _is_event(record: Mapping[str, Any]) -> bool:
+def _is_event(record: Event) -> bool:
     time_s = record.get("t")
     return isinstance(record.get("event"), str) and isinstance(time_s, int | float) and 0 <= time_s < _END_OF_TIME_S
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, TypedDict
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.keeper import END_TIMEOUT_S
@@ -24,6 +24,13 @@ _PR_SET_PDEATHSIG = 1
 _PRIVATE_END_S = 5.0
 """The kernel ends what is in namespaces."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Inherited(TypedDict, total=False):
+    """What a process of `lab_process` inherits beyond the usual: arguments of it."""
+
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...]
 
 
 def in_lab() -> bool:

@@ -81,6 +81,11 @@ def sample(proc: Path = Path("/proc")) -> Sample:
     )
 
 
+def steal_s(proc: Path = Path("/proc")) -> float:
+    """How much time other virtual machines have taken from this one, all processors together, seconds."""
+    return int((proc / "stat").read_text().splitlines()[0].split()[1 + _STEAL]) / _TICKS
+
+
 def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
     """What happened between two samples on a host of `cpus` processors."""
     elapsed = max(after.t - before.t, 1e-6)

@@ -4,7 +4,8 @@ Each kind is one group of entry points (``mplab.scenarios``). An entry point is 
 
 * ``my-tunnel = "my_package.tunnel:TRANSPORT"``: the object is the plug-in, the entry point's name is its name.
 * ``mine = "my_package.transports"``: a package. Each sub-package with a module that is called as the group's ``member``
-  is one plug-in, and the sub-package's name is its name, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``.
+  is one plug-in, and the sub-package's name is its name, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``. In a
+  group without a ``member`` (``mplab.figures``) each module of the package is one plug-in.
 
 The product's own plug-ins are registered in the same way, in ``pyproject.toml``.
 """
@@ -14,6 +15,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -38,6 +40,11 @@ class Plugin:
     module: str
     attribute: str
     distribution: str
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another distribution than mplab registers it."""
+        return self.distribution.partition(" ")[0] != "mplab"
 
     def load(self, attribute: str, module: str = "") -> object:
         """Import an object of the plug-in.
@@ -70,11 +77,17 @@ class Plugin:
         Raises:
             LabNotReadyError: it is no package on a disk.
         """
-        spec = importlib.util.find_spec(self.module)
-        locations = list(spec.submodule_search_locations or ()) if spec is not None else []
-        if not locations:
+        folders = _folders(self.module)
+        if not folders:
             raise LabNotReadyError(f"{self.what} {self.name}: {self.module} (of {self.distribution}) is no package")
-        return Path(locations[0])
+        return folders[0]
+
+    def sources(self) -> list[Path]:
+        """Return the folders of the plug-in's package, or the file of its module; none when it is not there."""
+        spec = _find(self.module)
+        if spec is None:
+            return []
+        return [Path(location) for location in spec.submodule_search_locations or (spec.origin or "",) if location]
 
     def has(self, module: str) -> bool:
         """Tell whether there is a module of this name in the plug-in's package; nothing is imported."""
@@ -88,8 +101,9 @@ class Registry:
     Attributes:
         group: of entry points: ``mplab.scenarios``.
         what: one of them, for messages: ``scenario``.
-        member: the module that makes a sub-package of a registered package a plug-in: ``scenario``.
-        objects: what a plug-in in such a sub-package defines: module and attribute of each object.
+        member: the module that makes a sub-package of a registered package a plug-in: ``scenario``; "": each module of
+            a registered package is a plug-in, but those whose names begin with ``_``.
+        objects: what a plug-in in a registered package defines: module ("": its own) and attribute of each object.
     """
 
     group: str
@@ -165,18 +179,26 @@ class Registry:
         if point.attr:
             yield Plugin(point.name, self.what, point.module, point.attr, distribution)
             return
-        try:
-            spec = importlib.util.find_spec(point.module)
-        except ImportError:
-            spec = None
-        if spec is None or spec.submodule_search_locations is None:
-            raise LabNotReadyError(
-                f"{self.group}: {point.name} = {point.value!r} (of {distribution}): there is no such package"
-            )
-        for location in spec.submodule_search_locations:
-            for member in Path(location).glob(f"*/{self.member}.py"):
-                folder = member.parent.name
-                yield Plugin(folder.replace("_", "-"), self.what, f"{point.module}.{folder}", "", distribution)
+        folders = _folders(point.module)
+        if not folders:  # loading it says why
+            yield Plugin(point.name, self.what, point.module, "", distribution)
+        for folder in folders:
+            for path in folder.glob(f"*/{self.member}.py" if self.member else "[!_]*.py"):
+                own = path.parent.name if self.member else path.stem
+                yield Plugin(own.replace("_", "-"), self.what, f"{point.module}.{own}", "", distribution)
+
+
+def _folders(package: str) -> list[Path]:
+    """Return the folders of a package, which is not imported; none when there is no package of this name."""
+    spec = _find(package)
+    return [Path(location) for location in (spec.submodule_search_locations or ())] if spec is not None else []
+
+
+def _find(module: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(module)
+    except Exception:  # noqa: BLE001, RUF100 - the packages around it are imported, and may be broken
+        return None
 
 
 _DRIVER = (("driver", "DRIVER"),)
@@ -195,6 +217,6 @@ PHONES = Registry("mplab.phones", "phone", "driver", _DRIVER)
 """Kinds of phone, by the name that a lab file gives as ``driver``: ``DRIVER``."""
 PROXIES = Registry("mplab.proxies", "proxy", "driver", _DRIVER)
 """Kinds of proxy, by the name that a lab file gives as ``driver``: ``DRIVER``."""
-FIGURES = Registry("mplab.figures", "figure", "figure")
-"""Figures of the report."""
+FIGURES = Registry("mplab.figures", "figure", "", (("", "FIGURE"),))
+"""Figures of the report: ``FIGURE``."""
 REGISTRIES = (SCENARIOS, SERVICES, TRANSPORTS, SHAPERS, PHONES, PROXIES, FIGURES)

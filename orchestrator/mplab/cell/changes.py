@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import structlog
 
@@ -218,7 +218,7 @@ class ChangeSchedule:
         effect = self._changer.carry_out(moment)
         done_s = self._wall()
         self._note(moment, effect, wall_s, done_s)
-        fields: dict[str, Any] = {"late_s": round(late_s, 4), "took_s": round(self._monotonic() - begun_s, 4)}
+        fields: dict[str, object] = {"late_s": round(late_s, 4), "took_s": round(self._monotonic() - begun_s, 4)}
         if late_s > LATE_S:
             fields["late"] = True
             self.warnings.append(f"{_place(moment)}: {late_s:.1f} s late: the host was busy")
@@ -255,5 +255,5 @@ def _place(moment: Moment) -> str:
     return f"change at {moment.at_s:g} s ({moment.path}: {moment.text})"
 
 
-def _described(moment: Moment) -> dict[str, Any]:
+def _described(moment: Moment) -> dict[str, object]:
     return {"at_s": moment.at_s, "path": moment.path, "interface": moment.device, "what": moment.text}

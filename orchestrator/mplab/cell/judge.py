@@ -1,14 +1,58 @@
-"""Whether a cell was what was asked: pure judgements on what was measured."""
+"""Whether a cell was what was asked: pure judgements on what was measured. Nothing here reads a file or a device."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from mplab.cell.evidence import CellEvidence, Treatment
 from mplab.drivers.capture import CaptureResult
 from mplab.drivers.shaper import PathMeasurement
-from mplab.format.agentlog import LogRecord
+from mplab.format.agentlog import ActiveCheck, LogRecord
 from mplab.format.direction import Direction, GilbertElliott
 from mplab.format.path import PathCondition
 from mplab.userfiles.experiment import Tolerance
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of a cell.
+
+    Attributes:
+        reasons: why it is invalid; empty: it is ok.
+        warnings: what disturbed it; it counts all the same.
+    """
+
+    reasons: Sequence[str]
+    warnings: Sequence[str]
+
+
+def judge(evidence: CellEvidence, treatment: Treatment) -> Verdict:
+    """Judge a cell that went through all its steps."""
+    links, absent = evidence.changed["links"], evidence.disturbances.devices
+    reasons = [
+        *_judge_proxy(evidence.proxy_algorithms, treatment.congestion_control),
+        *treatment.transport.prove(evidence.of_transport(treatment.paths)),
+        *judge_emulation(links, absent=absent),
+        *evidence.parts,
+        *(judge_handed_over(evidence.agent_log) if treatment.handed_over else ()),
+    ]
+    return Verdict(reasons, [*judge_captures(evidence.captures), *judge_punctuality(links)])
+
+
+def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
+    """Why the test connection before the scenario is not what was asked; empty when it is."""
+    reasons = treatment.transport.check_active(active)
+    found = active.get("congestion_control", "")
+    if found != treatment.congestion_control:
+        words = found or "an unknown congestion control"
+        reasons.append(f"the agent's sockets use {words}, {treatment.congestion_control} was asked")
+    return reasons
+
+
+def _judge_proxy(used: Sequence[str], asked: str) -> list[str]:
+    if set(used) <= {asked}:
+        return []
+    return [f"the proxy's sockets used {', '.join(used)}, {asked} was asked"]
 
 
 def judge_links(

@@ -5,18 +5,25 @@ Each observation ``warning`` (``text``) is also remembered: it becomes one of th
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 WARNING = "warning"
 
 
 class ObservationLog:
-    """``scenario.jsonl`` of one cell; call it to record an event."""
+    """``scenario.jsonl`` of one cell; call it to record an event.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: of the file, which is not there yet.
+        clock: Unix time, s.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._path = path
+        self._clock = clock
         self._file: IO[str] | None = None
         self.warnings: list[str] = []
         """The texts of the observations ``warning``, each once."""
@@ -33,12 +40,12 @@ class ObservationLog:
         if self._file is not None:
             self._file.close()
 
-    def __call__(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
-        """Record `event` with the wall-clock time and `fields`."""
+    def __call__(self, event: str, **fields: object) -> None:
+        """Record `event` with the wall-clock time and `fields`, each a JSON value."""
         if self._file is None:
             raise RuntimeError(f"{self._path} is not open")
-        record = {"t": round(time.time(), 6), "event": event, **fields}
+        record = {"t": round(self._clock(), 6), "event": event, **fields}
         self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
         self._file.flush()
-        if event == WARNING and fields["text"] not in self.warnings:
-            self.warnings.append(fields["text"])
+        if event == WARNING and (text := str(fields["text"])) not in self.warnings:
+            self.warnings.append(text)

@@ -62,18 +62,28 @@ def figures(
 
 
 def _list(*, as_json: bool) -> None:
-    from mplab.analysis.figures.traces import figures as all_figures  # noqa: PLC0415 - as above
+    from mplab.analysis.figures.catalog import catalog  # noqa: PLC0415 - as above
 
-    known = all_figures()
+    found = catalog()
     if as_json:
         print_json(
             [
-                {"name": n.name, "title": n.figure.title, "after": n.figure.paper, "in_report": n.in_report}
-                for n in known
+                {
+                    "name": one.name,
+                    "title": one.figure.shape.title,
+                    "after": one.figure.shape.paper,
+                    "in_report": one.figure.in_report,
+                    "origin": one.origin,
+                }
+                for one in found.of_traces
             ]
         )
-        return
-    rows = table("figure", "shows", "after", "in report")
-    for named in known:
-        rows.add_row(named.name, named.figure.title, named.figure.paper, "yes" if named.in_report else "")
-    out.print(rows)
+    else:
+        foreign = any(one.origin for one in found.of_traces)
+        rows = table("figure", "shows", "after", "in report", *(["from"] if foreign else []))
+        for one in found.of_traces:
+            shape, shown = one.figure.shape, "yes" if one.figure.in_report else ""
+            rows.add_row(one.name, shape.title, shape.paper, shown, *([one.origin] if foreign else []))
+        out.print(rows)
+    for problem in found.unusable.values():
+        err.print(problem, style="yellow", markup=False, soft_wrap=True)

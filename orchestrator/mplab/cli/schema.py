@@ -74,7 +74,9 @@ def _all_phones(schema: dict[str, Any]) -> None:
         of_kind = _schema(phone_kind(name).settings)
         schema["$defs"] = of_kind.get("$defs", {}) | schema["$defs"]
         properties |= {key: entry for key, entry in of_kind["properties"].items() if key not in properties}
+    titles = (f"'{name}' is {phone_kind(name).title}" for name in PHONES)
     properties["driver"]["anyOf"][0]["enum"] = list(PHONES)
+    properties["driver"]["description"] = f"How runs use it: {'; '.join(titles)}. Without: shaped by hand."
     schema["$defs"] = dict(sorted(schema["$defs"].items()))
 
 

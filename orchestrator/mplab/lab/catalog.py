@@ -1,6 +1,7 @@
 """What an experiment file can name: the transports, scenarios and link conditions that are there."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from mplab.base.errors import LabNotReadyError
@@ -121,10 +122,22 @@ class _OnDemand(Mapping[str, AnyScenario]):
         return len(self._names)
 
 
+@dataclass(frozen=True)
+class LabCatalog(Catalog):
+    """A catalog whose scenarios can be run."""
+
+    scenarios: Mapping[str, AnyScenario]
+    android: Mapping[str, AnyScenario] = field(default_factory=dict)
+
+    def on(self, lab: LabUse) -> Mapping[str, AnyScenario]:
+        """Return the scenarios of a lab, as they are done with its phone."""
+        return self.android if lab.android else self.scenarios
+
+
 @cache
-def catalog() -> Catalog:
+def catalog() -> LabCatalog:
     """Everything that is there."""
-    return Catalog(
+    return LabCatalog(
         transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.userfiles.experiment import Experiment
@@ -16,11 +17,6 @@ def phone_resource(name: str, serial: str | None) -> str:
     return f"phone {serial or name}"
 
 
-def containers_resource(project: str, url: str) -> str:
-    """The containers of a compose project on an engine."""
-    return f"docker {project} at {url}"
-
-
 def resources_of(experiment: Experiment) -> tuple[str, ...]:
     """Everything that a run of `experiment` locks beside its own run directory, sorted.
 
@@ -28,14 +24,8 @@ def resources_of(experiment: Experiment) -> tuple[str, ...]:
     lab file and shapes itself is locked twice; the second name has its serial number, which nobody knows before it is
     there, and is left out: the first one excludes the same runs.
     """
-    return tuple(sorted({*_of_containers(experiment.lab), *_of_lab(experiment.lab)}))
-
-
-def _of_containers(use: LabUse) -> Iterator[str]:
-    if use.proxy is not None:
-        from mplab.drivers.proxy.docker.engine import engine_url  # noqa: PLC0415 - Docker's client is slow to import
-
-        yield containers_resource(use.proxy.project, engine_url(use.proxy.engine or ""))
+    use = experiment.lab
+    return tuple(sorted({*driver_of(use.proxy).resources(use.proxy), *_of_lab(use)}))
 
 
 def _of_lab(use: LabUse) -> Iterator[str]:

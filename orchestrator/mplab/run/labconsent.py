@@ -7,6 +7,7 @@ from pathlib import Path
 from mplab.base.errors import InputError
 from mplab.base.files import explained
 from mplab.base.state import state_directory
+from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import LabUse
@@ -19,8 +20,8 @@ def outside(lab: LabFile) -> Iterator[str]:
     for name, phone in lab.phones.items():
         if phone.kind is not None and (used := phone.kind.uses(name, phone)):
             yield used
-    if lab.proxy is not None:
-        yield f"starts containers with the Docker engine {lab.proxy.engine or 'of this host, or of $DOCKER_HOST'}"
+    if used := driver_of(lab.proxy).uses(lab.proxy):
+        yield used
 
 
 def remember_lab(use: LabUse) -> None:

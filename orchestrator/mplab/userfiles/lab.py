@@ -10,13 +10,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsA
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
-from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.machines import AttachedPath, Machine, Section, entry_type, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
 from mplab.userfiles.places import InterfaceName, Ip, Mac, MachineFile
+from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.proxyfile import entry_type as proxy_type
 from mplab.userfiles.yaml import Document, load_yaml
 
 ROOT_SHELL = "root-shell"
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     RouterEntry: TypeAlias = MachineFile
     ServerEntry: TypeAlias = MachineFile
     RootShell: TypeAlias = BaseModel
+    AnyProxyFile: TypeAlias = ProxyFile
 else:
     RouterEntry, ServerEntry = entry_type("routers"), entry_type("servers")
     RootShell = shaper_kind(ROOT_SHELL).settings
+    AnyProxyFile = proxy_type()
 
 
 class AttachmentFile(BaseModel):
@@ -86,13 +89,12 @@ class PhoneFile(BaseModel):
 
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
         None,
-        description="How runs use it: 'virtual' is the virtual phone, 'emulated' an emulated Android device, by adb, "
-        "'adb' one on a cable. Without: shaped by hand.",
+        description="Its kind. Without: shaped by hand.",
     )
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
     root_shell: RootShell | None = Field(
-        None, description="How a root shell is had on it; runs with 'driver: adb' need none."
+        None, description="How a root shell is had on it; runs with a phone on adb need none."
     )
 
     @property
@@ -140,7 +142,9 @@ class LabFile(BaseModel):
     phones: dict[Name, Annotated[SerializeAsAny[PhoneFile], BeforeValidator(_by_driver)]] = Field(
         default_factory=dict, description="The phones, by name."
     )
-    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
+    proxy: SerializeAsAny[AnyProxyFile] | None = Field(
+        None, description="Proxy and origin services, when they are not the virtual lab's."
+    )
 
     def machines(self) -> dict[str, Machine[BaseModel]]:
         """Every machine that shapes and has an entry, by name: routers, servers, phones with a `root_shell`."""

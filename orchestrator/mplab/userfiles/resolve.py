@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,7 +14,6 @@ from mplab.format.abilities import Abilities
 from mplab.format.names import parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.units import format_duration_s
-from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.appuse import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
 from mplab.userfiles.check import Checker, raise_lines
@@ -41,19 +40,37 @@ from mplab.userfiles.variables import fill, read_given
 from mplab.userfiles.yaml import KeyPath
 
 
+class ScenarioInfo(Protocol):
+    """What has to be known of a scenario to plan it."""
+
+    @property
+    def parameters(self) -> type[BaseModel]:
+        """The model of its parameters; strict."""
+
+    @property
+    def socks(self) -> bool:
+        """Whether what it runs can be told a SOCKS proxy."""
+
+    def time_limit_s(self, parameters: BaseModel, /) -> float:
+        """Return the longest time that a cell's scenario may take, seconds."""
+
+    def estimate_s(self, parameters: BaseModel, /) -> float:
+        """Return the usual time that a cell's scenario takes, seconds."""
+
+
 @dataclass(frozen=True)
 class Catalog:
     """What the names in an experiment file may stand for."""
 
     transports: Mapping[str, TransportInfo]
-    scenarios: Mapping[str, AnyScenario]
+    scenarios: Mapping[str, ScenarioInfo]
     links_dir: Path
     shapers: Mapping[str, Abilities] = field(default_factory=dict)
     """Kinds of shapers, and what each can do; nothing is refused for others."""
-    android: Mapping[str, AnyScenario] = field(default_factory=dict)
+    android: Mapping[str, ScenarioInfo] = field(default_factory=dict)
     """The scenarios that can be done on a phone on adb, as they are done there."""
 
-    def on(self, lab: LabUse) -> Mapping[str, AnyScenario]:
+    def on(self, lab: LabUse) -> Mapping[str, ScenarioInfo]:
         """The scenarios of a lab, as they are done with its phone."""
         return self.android if lab.android else self.scenarios
 
@@ -436,12 +453,12 @@ def _missing_internet(lab: LabUse, name: str) -> str:
     )
 
 
-def _takes_proxy(lab: LabUse, name: str, scenario: AnyScenario) -> bool:
+def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
     """Whether what a scenario runs, or its app in this lab, can be told a proxy."""
     app = chosen_app(name, lab.chosen_apps)
     return scenario.socks or (app is not None and app.proxy != "")
 
 
-def _taking_proxy(lab: LabUse, scenarios: Mapping[str, AnyScenario]) -> Iterator[str]:
+def _taking_proxy(lab: LabUse, scenarios: Mapping[str, ScenarioInfo]) -> Iterator[str]:
     """The names of those that phones without root can run."""
     return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 import pytest
 
-from mplab.analysis.figures import draw_all
+from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.plugins import load
 from mplab.analysis.result import Analysis

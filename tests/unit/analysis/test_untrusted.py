@@ -16,6 +16,8 @@ from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.columns import RESULT_TABLES
 from mplab.analysis.compare import compare
 from mplab.analysis.errors import AnalysisError, NotARunError, TablesError
+from mplab.analysis.figures.kinds import RunFigure
+from mplab.analysis.figures.style import Drawing
 from mplab.analysis.files import csv_text, inside, parse_json
 from mplab.analysis.frames import Results, load
 from mplab.analysis.index import NAME, query, update
@@ -162,10 +164,10 @@ def test_an_observation_of_any_size_is_analysed(synthetic: Builder, seconds: obj
 def test_a_figure_that_cannot_be_drawn_is_a_problem_of_the_report(
     synthetic: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: object) -> Iterator[object]:
+    def fail(_: object) -> Iterator[Drawing]:
         raise ValueError("no axis is that long")
 
-    monkeypatch.setattr("mplab.analysis.figures.cdf.draw", fail)
+    monkeypatch.setattr("mplab.analysis.figures.report.cdf.FIGURE", RunFigure(order=20, title="", draw=fail))
     builder = synthetic(repetitions=1, labels=["1 MB"])
     run = builder.build()
     analyze(run)

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mplab.base.errors import DeviceError, StepError
+from mplab.cell.steps import Step
 from tests.fakes.bench import CellBench, experiment_text
 from tests.fakes.lab import FakePart
 from tests.fakes.scenario import CheckingScenario
@@ -215,3 +217,19 @@ def test_the_time_limit_is_the_smaller_of_scenario_and_experiment(bench: CellBen
     bench.run(experiment_text(more="cell_timeout: 40 s\n"))
     bench.run(experiment_text(), cell_timeout_s=12.0)
     assert [seconds for seconds, _ in bench.lab.limit.asked] == [30.0, 12.0]
+
+
+def test_a_step_is_finished_also_when_its_evidence_cannot_be_collected() -> None:
+    done = []
+
+    class Broken(Step):
+        def collect(self) -> None:
+            raise DeviceError("phone", "no log")
+
+        def finish(self) -> None:
+            done.append("finished")
+
+    attempt: Any = None
+    with pytest.raises(DeviceError, match="no log"):
+        Broken(attempt).end()
+    assert done == ["finished"]

@@ -143,7 +143,9 @@ def test_a_shaper_that_sets_a_wrong_rate_is_probed_three_times(bench: CellBench)
     report = bench.run()
     assert report.outcome == "invalid"
     assert len(bench.lab.script.of("shaper.probe")) == 3
-    assert report.links["wlan0"]["measured"]["down_kbps"] == 10_000.0
+    measured = report.links["wlan0"].measured
+    assert measured is not None
+    assert measured.down_kbps == 10_000.0
 
 
 def test_a_probe_without_an_answer_fails_the_cell(bench: CellBench) -> None:

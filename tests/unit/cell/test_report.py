@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from mplab.cell.report import CellReport
 from mplab.format.captured import ConnectionRow, SubflowRow
-from mplab.format.manifest import CellRecord
+from mplab.format.manifest import CellRecord, CongestionControlRecord, LinkAsked, TransportProof
 from tests.fakes.bench import CellBench, RunBench, experiment_text
 
 
@@ -15,13 +16,19 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def down_kbps(report: CellReport) -> float | None:
+    measured = report.links["wlan0"].measured
+    return measured.down_kbps if measured is not None else None
+
+
 def test_links_are_kept_as_requested_and_as_measured(bench: CellBench) -> None:
     report = bench.run()
     assert set(report.links) == {"wlan0", "rmnet0"}
     wifi = report.links["wlan0"]
-    assert wifi["asked"] == {"down_kbps": 20_000.0, "up_kbps": 20_000.0, "rtt_ms": 20.0, "loss_percent": 0.0}
-    assert wifi["measured"]["rtt_ms_median"] == 20.0
-    assert wifi["where"] == "memory of wlan0"
+    assert wifi.asked == LinkAsked(down_kbps=20_000.0, up_kbps=20_000.0, rtt_ms=20.0, loss_percent=0.0)
+    assert wifi.measured is not None
+    assert wifi.measured.rtt_ms_median == 20.0
+    assert wifi.where == "memory of wlan0"
     probes = json.loads((bench.directory / "logs" / "probes.json").read_text())
     assert [probe["wlan0"]["down_kbps"] for probe in probes] == [20_000.0]
 
@@ -55,10 +62,10 @@ def test_traffic_of_each_interface_is_observed_last(bench: CellBench) -> None:
 def test_the_proof_holds_what_the_transport_counted(bench: CellBench) -> None:
     bench.lab.phone.moved |= {"MPTcpExt.MPCapableSYNTX": 2, "TcpExt.TCPTimeouts": 1}
     report = bench.run(experiment_text(transports="mptcp"))
-    assert report.proof["active"]["mptcp"] is True
-    assert report.proof["counters"] == {"MPTcpExt.MPCapableSYNTX": 2}
-    assert report.proof["subflows"]["rmnet0"] == {"established": 1, "bytes_up": 1000, "bytes_down": 1000}
-    assert report.proof["session"] == {}
+    assert report.proof.active["mptcp"] is True
+    assert report.proof.counters == {"MPTcpExt.MPCapableSYNTX": 2}
+    assert report.proof.subflows["rmnet0"] == {"established": 1, "bytes_up": 1000, "bytes_down": 1000}
+    assert report.proof.session == {}
 
 
 def test_a_connection_from_before_the_captures_is_no_evidence(bench: CellBench) -> None:
@@ -73,22 +80,22 @@ def test_a_connection_from_before_the_captures_is_no_evidence(bench: CellBench) 
     }
     assert own is None
     report = bench.run()
-    assert (report.outcome, set(report.proof["subflows"])) == ("ok", {"wlan0"})
+    assert (report.outcome, set(report.proof.subflows)) == ("ok", {"wlan0"})
 
 
 def test_captures_are_listed(bench: CellBench) -> None:
     report = bench.run()
-    assert [capture["file"] for capture in report.captures] == [
+    assert [capture.file for capture in report.captures] == [
         *("phone-wlan0.pcapng", "phone-rmnet0.pcapng", "proxy.pcapng"),
     ]
-    assert {capture["packets"] for capture in report.captures} == {7}
-    assert all(capture["headers_only"] for capture in report.captures)
+    assert {capture.packets for capture in report.captures} == {7}
+    assert all(capture.headers_only for capture in report.captures)
 
 
 def test_congestion_control_of_all_senders_is_kept(bench: CellBench) -> None:
     bench.lab.origin_algorithm = "reno"
     report = bench.run()
-    assert report.congestion_control == {"agent": "cubic", "origin": "reno", "proxy": "cubic"}
+    assert report.congestion_control == CongestionControlRecord(agent="cubic", origin="reno", proxy="cubic")
 
 
 def test_the_proxys_log_of_the_cell_is_kept(bench: CellBench) -> None:
@@ -100,10 +107,10 @@ def test_the_proxys_log_of_the_cell_is_kept(bench: CellBench) -> None:
 def test_load_of_the_host_is_kept(bench: CellBench) -> None:
     bench.lab.host.busy = 0.25
     host = bench.run().host
-    assert host["load_before"] == host["load_after"] == 0.25
-    assert host["cpu_busy_percent"] == 12.5
-    assert (host["busy_percent"], host["free_cpus"], host["overloaded"]) == (25.0, 1.5, False)
-    assert host["needed_cpus"] == 0.5
+    assert host.load_before == host.load_after == 0.25
+    assert host.cpu_busy_percent == 12.5
+    assert (host.busy_percent, host.free_cpus, host.overloaded) == (25.0, 1.5, False)
+    assert host.needed_cpus == 0.5
 
 
 def test_an_overloaded_host_is_flagged_also_when_the_scenario_fails(bench: CellBench) -> None:
@@ -111,7 +118,7 @@ def test_an_overloaded_host_is_flagged_also_when_the_scenario_fails(bench: CellB
     bench.lab.limit.expires = 1
     report = bench.run()
     assert report.outcome == "failed"
-    assert report.host["overloaded"] is True
+    assert report.host.overloaded is True
 
 
 def test_the_phone_says_who_it_is(bench: CellBench) -> None:
@@ -121,8 +128,9 @@ def test_the_phone_says_who_it_is(bench: CellBench) -> None:
 def test_a_cell_that_fails_early_reports_what_it_knows(bench: CellBench) -> None:
     bench.lab.shaper.rates += [0.1] * 3
     report = bench.run()
-    assert report.links["wlan0"]["measured"]["down_kbps"] == 2_000.0
-    assert (report.proof, report.captures, report.congestion_control) == ({}, [], {})
+    assert down_kbps(report) == 2_000.0
+    assert (report.proof, report.captures) == (TransportProof(), [])
+    assert report.congestion_control == CongestionControlRecord()
     assert report.phone["name"] == "phone"
 
 

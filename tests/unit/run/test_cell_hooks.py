@@ -1,11 +1,16 @@
 """Hooks around cells: when they are asked for, what they are told, what their failure costs."""
 
+import json
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from mplab.base.errors import InterruptedRunError, MplabError, StepError
-from tests.fakes.bench import RunBench
+from mplab.run.hooks import HookRunner
+from mplab.run.outside import Answer
+from tests.fakes.bench import FakeOutside, RunBench, catalog_with
 
 Planned = Callable[..., RunBench]
 
@@ -84,3 +89,37 @@ def test_a_process_outside_that_has_gone_ends_the_run(planned: Planned, name: st
     run.outside.answers[name] = [MplabError("the process outside of the lab has gone")]
     assert str(run.fails()) == "the process outside of the lab has gone"
     assert (run.cells, run.names()[-1]) == ({}, "run_interrupted")
+
+
+class Host(FakeOutside):
+    """The process outside, which runs the commands of hooks."""
+
+    def __init__(self, run: RunBench) -> None:
+        super().__init__()
+        experiment = run.directory.load_experiment(catalog_with(run.scenario))
+        self._runner = HookRunner(experiment.hooks, run.directory)
+
+    def ask(self, question: str, **about: Any) -> Answer:
+        super().ask(question, **about)
+        return self._runner.answer(about)
+
+
+ONCE = "import os; raise SystemExit(os.environ['MPLAB_ATTEMPT'] == '1')"
+"""Fails at the first attempt."""
+SAYS = "import os; print(os.environ['MPLAB_HOOK'], os.environ['MPLAB_OUTCOME'])"
+
+
+def test_commands_of_the_host_are_run_and_their_words_are_kept_with_the_attempt(planned: Planned) -> None:
+    python = [sys.executable, "-c"]
+    hooks = {"before_cell": [[*python, ONCE]], "after_cell": [[*python, SAYS]]}
+    run = planned(more=f"hooks: {json.dumps(hooks)}\n", retries=1)
+    run.outside = Host(run)
+    (cell,) = run.execute().values()
+    assert [attempt.outcome for attempt in cell.attempts] == ["failed", "ok"]
+    reason = cell.attempts[0].reason
+    assert reason.startswith("hook before_cell: ")
+    assert reason.endswith(": exit code 1")
+    folder = run.directory.cell_dir(cell.id)
+    for kept, said in ((folder / "attempts" / "1", "after_cell failed"), (folder, "after_cell ok")):
+        lines = (kept / "logs" / "hooks.log").read_text().splitlines()
+        assert [line for line in lines if not line.startswith("#")] == [said]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mplab.analysis.run import read_run
 from mplab.base.errors import MplabError, StepError
 from tests.fakes.bench import RunBench
 
@@ -38,8 +39,10 @@ def test_a_run_that_was_cut_goes_on(planned: Planned) -> None:
     run = planned(repetitions=2, more="max: 1 s\n")
     run.lab.script.at("scenario.run", lambda: run.lab.clock.jump(5.0))
     first = run.execute()
+    assert read_run(run.directory.path).cut is not None
     run.execute()
     assert run.outcomes == ["ok", "ok"]
+    assert read_run(run.directory.path).cut is None, "the report no longer says so"
     assert next(iter(run.cells.values())) == next(iter(first.values()))
 
 

@@ -15,7 +15,7 @@ from selenium.common.exceptions import WebDriverException
 
 from mplab.base.errors import DeviceError, LabNotReadyError, StepError
 from mplab.base.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
-from mplab.cell.cell import Cell
+from mplab.cell.context import open_browsers
 from mplab.drivers.ui import AppState
 from mplab.drivers.ui import factory as factory_module
 from mplab.drivers.ui.appium import AppiumServer
@@ -160,14 +160,14 @@ def test_phone_and_peer_leave_what_they_saw_in_folders_of_their_own(wrapper: Wra
     def opener(screenshots: Path, _keys: Path | None, **_where: Any) -> Any:
         return lambda **_options: nullcontext(CleanUi(broken_ui(wrapper, screenshots)[0]))
 
-    cell: Any = Cell.__new__(Cell)
-    cell._lab, cell._apps = SimpleNamespace(open_ui=opener), OpenApps()
-    cell._job = SimpleNamespace(
-        directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=SimpleNamespace(browser="chromium")
+    scenario = SimpleNamespace(browser="chromium")
+    job = SimpleNamespace(directory=tmp_path, experiment=SimpleNamespace(capture="headers"), scenario=scenario)
+    attempt: Any = SimpleNamespace(
+        lab=SimpleNamespace(open_ui=opener), job=job, apps=OpenApps(), observe=lambda _event, **_fields: None
     )
     for node, folder in (("phone", "screenshots"), ("peer", "screenshots-peer")):
         with (
-            cell._open_ui(node, lambda _event, **_fields: None)() as ui,
+            open_browsers(attempt, node)() as ui,
             pytest.raises(StepError, match=rf"\(see {folder}/step-01\.png\)$"),
         ):
             ui.open("https://x/")

@@ -41,10 +41,8 @@ class Pages(Service):
     name = "pages"
     title = "One page"
     network = "10.65.100.0/24"
-    rtt_ms = 4.0
     hosts: Mapping[str, str] = {"pages.lab": "10.65.100.1"}
-    ports: tuple[int, ...] = (8077,)
-    programs: tuple[Program, ...] = ()
+    ports = (8077,)
 
     def __init__(self, command: Sequence[str] = ()) -> None:
         self.command = command

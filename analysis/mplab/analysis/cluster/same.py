@@ -12,7 +12,7 @@ import mplab.base
 import mplab.format
 from mplab.analysis.decode import find_mptrace
 from mplab.analysis.errors import ProgramMissingError
-from mplab.base.plugins import SCENARIOS
+from mplab.base.plugins import FIGURES, SCENARIOS
 
 PACKAGES = (
     "mplab", "cloudpickle", "dask", "distributed", "fsspec", "jinja2", "lxml", "matplotlib", "msgpack", "numpy",
@@ -24,11 +24,12 @@ _CODE = {".py", ".j2", ".css", ".json", ".yaml"}
 
 def fingerprint() -> Mapping[str, str]:
     """Return what this process would analyse with: versions, and digests of code."""
-    return _fingerprint(tuple(SCENARIOS[name].folder() for name in SCENARIOS))
+    plugins = [*SCENARIOS.plugins.values(), *FIGURES.plugins.values()]
+    return _fingerprint(tuple(path for plugin in plugins for path in plugin.sources()))
 
 
 @cache
-def _fingerprint(scenarios: tuple[Path, ...]) -> Mapping[str, str]:
+def _fingerprint(plugins: tuple[Path, ...]) -> Mapping[str, str]:
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:
@@ -36,7 +37,7 @@ def _fingerprint(scenarios: tuple[Path, ...]) -> Mapping[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[name] = NONE
     found["analysis"] = _digest(Path(package.__path__[0]) for package in (mplab.analysis, mplab.base, mplab.format))
-    found["scenarios"] = _digest(scenarios)
+    found["plug-ins"] = _digest(plugins)
     try:
         found["mptrace"] = _short(find_mptrace().read_bytes())
     except ProgramMissingError:
@@ -51,12 +52,13 @@ def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {ours.get(name, NONE)}, there {theirs.get(name, NONE)}" for name in other)
 
 
-def _digest(folders: Iterable[Path]) -> str:
+def _digest(places: Iterable[Path]) -> str:
+    """Return a digest of all code in folders, and of files."""
     content = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
+    for place in places:
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.suffix in _CODE and path.is_file():
-                content.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+                content.update(f"{path.relative_to(place.parent).as_posix()}\0".encode())
                 content.update(hashlib.sha256(path.read_bytes()).digest())
     return content.hexdigest()[:12]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mplab.analysis.draw import write_figures
+from mplab.analysis.figures.catalog import LeftOut, draw, figures
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.figures.traces import LeftOut, Named, draw, figures
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.run import Cell, read_run
 from mplab.analysis.traces import Traces, traces_of
@@ -251,6 +251,6 @@ def test_a_figure_is_on_the_page_of_its_own_experiment_alone(
 
 def test_every_figure_after_nikravesh2016_has_an_experiment_of_its_name() -> None:
     experiments = {path.stem for path in (Path(__file__).parents[4] / "experiments").glob("*.yaml")}
-    of_papers: list[Named] = [named for named in figures() if named.of_paper]
+    of_papers = [named for named in figures() if named.figure.of_paper]
     assert len(of_papers) == 7
     assert {named.name for named in of_papers} <= experiments

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.figures import playback
+from mplab.analysis.figures.report import playback
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.plugins import load
 from mplab.analysis.result import Analysis

@@ -12,9 +12,9 @@ import pytest
 from mplab.analysis.decode import find_mptrace
 from mplab.analysis.draw import load, write_figures
 from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
+from mplab.analysis.figures.catalog import LeftOut, draw, figures
 from mplab.analysis.figures.shapes.connection import Connection
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.figures.traces import LeftOut, draw, figures
 from mplab.analysis.figures.traces.ack_sizes import values as ack_sizes
 from mplab.analysis.figures.traces.bytes_over_time import curves, sent_again
 from mplab.analysis.figures.traces.cellular_fraction import values as cellular_fraction
@@ -33,7 +33,7 @@ from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
-OF_TABLES = [named.name for named in figures() if not named.of_paper]
+OF_TABLES = [named.name for named in figures() if not named.figure.of_paper]
 LARGE_ONLY = {"rtt-difference", "switches", "throughput", "completion"}
 """Figures about connections larger than those of the synthetic run."""
 
@@ -102,7 +102,7 @@ def test_without_data_a_figure_is_left_out_with_its_reason(tmp_path: Path, kind:
 
 
 def test_the_report_takes_a_handful() -> None:
-    assert {named.name for named in figures() if named.in_report} == REPORT
+    assert {named.name for named in figures() if named.figure.in_report} == REPORT
 
 
 def test_an_unknown_figure_is_refused_with_those_that_there_are() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mplab.analysis.figures.waveform import COLUMNS, draw, envelope
+from mplab.analysis.figures.report.waveform import COLUMNS, draw, envelope
 from mplab.analysis.result import Analysis
 from mplab.analysis.run import read_run
 from mplab.analysis.sound import Melody, playback

@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from mplab.analysis.figures.papers.scored import by_label, compares
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.scored import by_label, compares
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.traces import Traces
 
-ORDER = 115
 METRIC = "bundle_time"
 
 
@@ -17,11 +17,15 @@ def values(traces: Traces) -> pl.DataFrame:
     return by_label(traces, METRIC)
 
 
-FIGURE = Classes(
-    title="Time for a bundle of short flows",
-    paper="nikravesh2016 fig. 15",
-    axis=Axis("From the first flow's start to the last one's end", "s"),
-    caption="After nikravesh2016 figure 15, from our downloads; the patterns are ours.",
-    values=values,
-    nothing="no bundle was downloaded",
+FIGURE = TraceFigure(
+    order=115,
+    of_paper=True,
+    shape=Classes(
+        title="Time for a bundle of short flows",
+        paper="nikravesh2016 fig. 15",
+        axis=Axis("From the first flow's start to the last one's end", "s"),
+        caption="After nikravesh2016 figure 15, from our downloads; the patterns are ours.",
+        values=values,
+        nothing="no bundle was downloaded",
+    ),
 )

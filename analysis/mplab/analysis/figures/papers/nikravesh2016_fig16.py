@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from mplab.analysis.figures.papers.scored import by_label, compares
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.scored import by_label, compares
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.traces import Traces
 
-ORDER = 116
 METRIC = "page_load_time"
 
 
@@ -17,11 +17,15 @@ def values(traces: Traces) -> pl.DataFrame:
     return by_label(traces, METRIC)
 
 
-FIGURE = Classes(
-    title="Page load time",
-    paper="nikravesh2016 fig. 16",
-    axis=Axis("Page load time", "s"),
-    caption="After nikravesh2016 figure 16, from our page loads; the sites are those of han2015 table 1.",
-    values=values,
-    nothing="no page was loaded",
+FIGURE = TraceFigure(
+    order=116,
+    of_paper=True,
+    shape=Classes(
+        title="Page load time",
+        paper="nikravesh2016 fig. 16",
+        axis=Axis("Page load time", "s"),
+        caption="After nikravesh2016 figure 16, from our page loads; the sites are those of han2015 table 1.",
+        values=values,
+        nothing="no page was loaded",
+    ),
 )

@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from mplab.analysis.figures.papers.scored import needs, schedules, several_classes
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.scored import needs, schedules, several_classes
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.traces import Traces
 
-ORDER = 117
 METRIC = "download_time"
 
 
@@ -19,11 +19,15 @@ def values(traces: Traces) -> pl.DataFrame:
     return several_classes(traces, METRIC, "it shows download times by size, and no scenario has two sizes or more")
 
 
-FIGURE = Classes(
-    title="Time to download one file, by scheduler",
-    paper="nikravesh2016 fig. 17",
-    axis=Axis("Download time", "s", "log"),
-    caption="After nikravesh2016 figure 17, from our downloads.",
-    values=values,
-    nothing="no file was downloaded",
+FIGURE = TraceFigure(
+    order=117,
+    of_paper=True,
+    shape=Classes(
+        title="Time to download one file, by scheduler",
+        paper="nikravesh2016 fig. 17",
+        axis=Axis("Download time", "s", "log"),
+        caption="After nikravesh2016 figure 17, from our downloads.",
+        values=values,
+        nothing="no file was downloaded",
+    ),
 )

@@ -2,13 +2,13 @@
 
 import polars as pl
 
-from mplab.analysis.figures.papers.scored import needs
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.scored import needs
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.stacks import Stacks
 from mplab.analysis.figures.style import INTERFACE_COLOURS
 from mplab.analysis.traces import Traces
 
-ORDER = 118
 PARTS = {"wifi_bytes": "wlan0", "cellular_bytes": "rmnet0"}
 KILO = 1000.0
 
@@ -23,13 +23,17 @@ def values(traces: Traces) -> pl.DataFrame:
     return found.select(facet.alias("facet"), "transport", part.alias("part"), "cell", pl.col("value") * KILO)
 
 
-FIGURE = Stacks(
-    title="Bytes on each interface, by app and policy",
-    paper="nikravesh2016 fig. 18",
-    axis=Axis("Frames with all headers, both directions", "bytes"),
-    caption="After nikravesh2016 figure 18, which has radio energy where this has bytes: WiFi + LTE, while the app is "
-    "used; mean of the cells.",
-    values=values,
-    look={"wlan0": ("WiFi", INTERFACE_COLOURS["wlan0"]), "rmnet0": ("LTE", INTERFACE_COLOURS["rmnet0"])},
-    nothing="no ok cell has counted the bytes of its interfaces",
+FIGURE = TraceFigure(
+    order=118,
+    of_paper=True,
+    shape=Stacks(
+        title="Bytes on each interface, by app and policy",
+        paper="nikravesh2016 fig. 18",
+        axis=Axis("Frames with all headers, both directions", "bytes"),
+        caption="After nikravesh2016 figure 18, which has radio energy where this has bytes: WiFi + LTE, while the app "
+        "is used; mean of the cells.",
+        values=values,
+        look={"wlan0": ("WiFi", INTERFACE_COLOURS["wlan0"]), "rmnet0": ("LTE", INTERFACE_COLOURS["rmnet0"])},
+        nothing="no ok cell has counted the bytes of its interfaces",
+    ),
 )

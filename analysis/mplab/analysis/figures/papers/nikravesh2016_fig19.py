@@ -2,13 +2,13 @@
 
 import polars as pl
 
-from mplab.analysis.figures.papers.scored import compares
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.scored import compares
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
 from mplab.analysis.manifest import Link
 from mplab.analysis.traces import Traces
 
-ORDER = 119
 METRICS = ("download_time", "bundle_time")
 
 
@@ -41,12 +41,16 @@ def _place(link: Link) -> str:
     return f"{link.name} · {text}" + (f" + {link.core_rtt_ms:g} ms" if link.core_rtt_ms else "")
 
 
-FIGURE = Classes(
-    title="Download times by the place of the proxy",
-    paper="nikravesh2016 fig. 19",
-    axis=Axis("Time", "s"),
-    caption="After nikravesh2016 figure 19, from our downloads; round trips over WiFi / LTE to the proxy.",
-    values=values,
-    nothing="nothing was downloaded",
-    one_scale=False,
+FIGURE = TraceFigure(
+    order=119,
+    of_paper=True,
+    shape=Classes(
+        title="Download times by the place of the proxy",
+        paper="nikravesh2016 fig. 19",
+        axis=Axis("Time", "s"),
+        caption="After nikravesh2016 figure 19, from our downloads; round trips over WiFi / LTE to the proxy.",
+        values=values,
+        nothing="nothing was downloaded",
+        one_scale=False,
+    ),
 )

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mplab.analysis.figures.papers.scored import needs
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.scored import needs
 from mplab.analysis.figures.shapes.classes import COLUMNS, Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.manifest import Transport
 from mplab.analysis.traces import Scored, Traces
 
-ORDER = 120
 METRIC = "download_time"
 
 
@@ -77,21 +77,25 @@ def _copied(cell: Scored) -> float | None:
     return copied / total if total else None
 
 
-FIGURE = Reinjection(
-    times=Classes(
-        title="Time to download one file, with reinjection and without",
-        paper="nikravesh2016 §5.4",
-        axis=Axis("Download time", "s"),
-        caption="After nikravesh2016 §5.4, from our downloads.",
-        values=times,
-        nothing="no file was downloaded",
-    ),
-    copies=Classes(
-        title="What reinjection costs",
-        paper="nikravesh2016 §5.4",
-        axis=Axis("Bytes that were copied to another path, of all", "share"),
-        caption="After nikravesh2016 §5.4 (about 1.5 %), from the logs of both sides; bytes of streams alone.",
-        values=copies,
-        nothing="no cell's record says what was copied",
+FIGURE = TraceFigure(
+    order=120,
+    of_paper=True,
+    shape=Reinjection(
+        times=Classes(
+            title="Time to download one file, with reinjection and without",
+            paper="nikravesh2016 §5.4",
+            axis=Axis("Download time", "s"),
+            caption="After nikravesh2016 §5.4, from our downloads.",
+            values=times,
+            nothing="no file was downloaded",
+        ),
+        copies=Classes(
+            title="What reinjection costs",
+            paper="nikravesh2016 §5.4",
+            axis=Axis("Bytes that were copied to another path, of all", "share"),
+            caption="After nikravesh2016 §5.4 (about 1.5 %), from the logs of both sides; bytes of streams alone.",
+            values=copies,
+            nothing="no cell's record says what was copied",
+        ),
     ),
 )

@@ -2,12 +2,12 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import SEVERAL
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import SEVERAL
 from mplab.analysis.traces import Traces
 
-ORDER = 30
 LEVELS = {"tcp": "TCP", "mptcp": "data"}
 
 
@@ -27,12 +27,15 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="Bytes per acknowledgement",
-    paper="baerts2015 fig. 5.4",
-    axis=Axis("Bytes acknowledged at once", "bytes", "log"),
-    share="Share of bytes",
-    caption="Acknowledgements of downloaded data, weighted by their bytes; connections with two subflows or more.",
-    values=values,
-    nothing="no connection with two subflows was acknowledged downloaded data",
+FIGURE = TraceFigure(
+    order=30,
+    shape=Cdf(
+        title="Bytes per acknowledgement",
+        paper="baerts2015 fig. 5.4",
+        axis=Axis("Bytes acknowledged at once", "bytes", "log"),
+        share="Share of bytes",
+        caption="Acknowledgements of downloaded data, weighted by their bytes; connections with two subflows or more.",
+        values=values,
+        nothing="no connection with two subflows was acknowledged downloaded data",
+    ),
 )

@@ -2,18 +2,21 @@
 
 import polars as pl
 
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 
-ORDER = 43
-FIGURE = Cdf(
-    title="Duration of bursts",
-    paper="",
-    axis=Axis("First to last segment on one subflow in a row", "s", "log"),
-    share="Share of bursts",
-    caption="Bursts of two segments or more; thinned bursts count for those they stand for.",
-    values=lambda traces: traces.pooled(
-        "bursts", pl.col("duration_s").alias("value"), "weight", pl.col("direction").alias("variant")
+FIGURE = TraceFigure(
+    order=43,
+    shape=Cdf(
+        title="Duration of bursts",
+        paper="",
+        axis=Axis("First to last segment on one subflow in a row", "s", "log"),
+        share="Share of bursts",
+        caption="Bursts of two segments or more; thinned bursts count for those they stand for.",
+        values=lambda traces: traces.pooled(
+            "bursts", pl.col("duration_s").alias("value"), "weight", pl.col("direction").alias("variant")
+        ),
+        nothing="no Multipath TCP connection sent two segments in a row",
     ),
-    nothing="no Multipath TCP connection sent two segments in a row",
 )

@@ -2,25 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mplab.analysis.changes import Handover, handovers
+from mplab.analysis.figures.connections import with_network
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
 from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows
-from mplab.analysis.figures.traces.connections import with_network
 from mplab.analysis.tables import PROXY, Tables
 from mplab.analysis.traces import Trace, Traces
 
-ORDER = 5
-REPORT = True
 COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s", "bytes")
 NS = 1e9
 MAX_STEPS = 300
@@ -34,8 +33,7 @@ TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
 
 def begin_ns(trace: Trace) -> int:
     """The first packet of the cell."""
-    begin: Any = trace.tables["connections"]["start_ns"].min()
-    return int(begin or 0)
+    return int(trace.tables["connections"].select(pl.col("start_ns").min()).item() or 0)
 
 
 def curves(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
@@ -183,7 +181,7 @@ class Story:
         end_s = self.last_s + self.zero_ns / NS
         return [found for found in handovers(self.trace.changes, end_s) if found.change.time_s < end_s]
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[object, ...]]:
         """Of the CSV: the curves, what was sent again, and the changes."""
         trace = self.trace
         place = (trace.name, trace.scenario, trace.link, trace.transport)
@@ -233,10 +231,10 @@ def colours_of(stories: Sequence[Story]) -> dict[str, str]:
     return network_colours([*carried, *(change.network for s in stories for change in s.trace.changes)])
 
 
-def legend(stories: Sequence[Story], colours: dict[str, str]) -> list[Any]:
+def legend(stories: Sequence[Story], colours: dict[str, str]) -> list[Artist]:
     """What the facets show."""
     shown = list(dict.fromkeys(network for story in stories for network in story.curves))
-    handles: list[Any] = [
+    handles: list[Artist] = [
         Line2D([], [], color=colours[name], linewidth=LINE_WIDTH, label=network_title(name)) for name in shown
     ]
     kinds = {kind for story in stories for kind in story.again["kind"].unique()}
@@ -293,11 +291,15 @@ class BytesOverTime:
         return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
 
 
-FIGURE = BytesOverTime(
-    title="Bytes per network over time",
-    paper="baerts2015 fig. 6.5, 6.8, 6.9, 6.10, 6.11",
-    caption=(
-        "New payload of both directions, in the first ok cell of each transport; crosses are data sent again, each "
-        "direction as its sender saw it; bands are times in which the path could not be used."
+FIGURE = TraceFigure(
+    order=5,
+    in_report=True,
+    shape=BytesOverTime(
+        title="Bytes per network over time",
+        paper="baerts2015 fig. 6.5, 6.8, 6.9, 6.10, 6.11",
+        caption=(
+            "New payload of both directions, in the first ok cell of each transport; crosses are data sent again, each "
+            "direction as its sender saw it; bands are times in which the path could not be used."
+        ),
     ),
 )

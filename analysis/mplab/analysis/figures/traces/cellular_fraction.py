@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import MPTCP
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.scatter import Scatter
-from mplab.analysis.figures.traces.connections import MPTCP
 from mplab.analysis.traces import CELLULAR, Traces
-
-ORDER = 50
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -24,12 +23,15 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Scatter(
-    title="Fraction of uploaded bytes on the cellular network",
-    paper="baerts2015 fig. 4.5, 4.7",
-    x=Axis("Bytes up", "bytes", "log"),
-    y=Axis("Fraction on cellular", "share"),
-    caption="A point is a Multipath TCP connection.",
-    values=values,
-    nothing="no Multipath TCP connection uploaded payload",
+FIGURE = TraceFigure(
+    order=50,
+    shape=Scatter(
+        title="Fraction of uploaded bytes on the cellular network",
+        paper="baerts2015 fig. 4.5, 4.7",
+        x=Axis("Bytes up", "bytes", "log"),
+        y=Axis("Fraction on cellular", "share"),
+        caption="A point is a Multipath TCP connection.",
+        values=values,
+        nothing="no Multipath TCP connection uploaded payload",
+    ),
 )

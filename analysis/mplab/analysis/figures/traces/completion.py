@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import BYTES, LONG_BYTES, OPENED
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import BYTES, LONG_BYTES, OPENED
 from mplab.analysis.traces import Traces
-
-ORDER = 61
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -20,10 +19,13 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Boxes(
-    title="Completion of connections of 1 MB or more",
-    paper="",
-    axis=Axis("First to last packet", "s", "log"),
-    values=values,
-    nothing="no connection whose beginning was captured carried 1 MB",
+FIGURE = TraceFigure(
+    order=61,
+    shape=Boxes(
+        title="Completion of connections of 1 MB or more",
+        paper="",
+        axis=Axis("First to last packet", "s", "log"),
+        values=values,
+        nothing="no connection whose beginning was captured carried 1 MB",
+    ),
 )

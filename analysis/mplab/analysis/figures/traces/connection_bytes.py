@@ -1,17 +1,20 @@
 """How much connections carry."""
 
+from mplab.analysis.figures.connections import APPLICATIONS, BYTES, OPENED
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import APPLICATIONS, BYTES, OPENED
 
-ORDER = 11
-FIGURE = Cdf(
-    title="Bytes of connections",
-    paper="baerts2015 fig. 5.2",
-    axis=Axis("Payload of both directions", "bytes", "log"),
-    share="Share of connections",
-    caption="Each byte once, of connections whose beginning was captured; connections without payload left out. "
-    + APPLICATIONS,
-    values=lambda traces: traces.applications.pooled("connections", BYTES.alias("value"), where=OPENED),
-    nothing="no connection carried payload",
+FIGURE = TraceFigure(
+    order=11,
+    shape=Cdf(
+        title="Bytes of connections",
+        paper="baerts2015 fig. 5.2",
+        axis=Axis("Payload of both directions", "bytes", "log"),
+        share="Share of connections",
+        caption="Each byte once, of connections whose beginning was captured; connections without payload left out. "
+        + APPLICATIONS,
+        values=lambda traces: traces.applications.pooled("connections", BYTES.alias("value"), where=OPENED),
+        nothing="no connection carried payload",
+    ),
 )

@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import MPTCP, SEVERAL, UNIQUE
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import MPTCP, SEVERAL, UNIQUE
 from mplab.analysis.traces import Traces
-
-ORDER = 41
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -25,12 +24,15 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="Bytes on the initial subflow",
-    paper="",
-    axis=Axis("Fraction of the payload of both directions", "share"),
-    share="Share of connections",
-    caption="Connections with two subflows or more.",
-    values=values,
-    nothing="no connection with two subflows carried payload",
+FIGURE = TraceFigure(
+    order=41,
+    shape=Cdf(
+        title="Bytes on the initial subflow",
+        paper="",
+        axis=Axis("Fraction of the payload of both directions", "share"),
+        share="Share of connections",
+        caption="Connections with two subflows or more.",
+        values=values,
+        nothing="no connection with two subflows carried payload",
+    ),
 )

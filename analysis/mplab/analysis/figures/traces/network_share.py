@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from mplab.analysis.figures.connections import UNIQUE
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.bars import Bars
 from mplab.analysis.figures.shapes.common import network_colours, network_title
-from mplab.analysis.figures.traces.connections import UNIQUE
-
-ORDER = 52
 
 
 def look(networks: Sequence[str]) -> Mapping[str, tuple[str, str]]:
@@ -18,12 +17,15 @@ def look(networks: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     return {name: (network_title(name), colours[name]) for name in ordered}
 
 
-FIGURE = Bars(
-    title="Bytes per network",
-    paper="",
-    axis_title="Share of unique payload, both directions",
-    caption="All connections of all ok cells together, so that large cells weigh more.",
-    values=lambda traces: traces.pooled("subflows", pl.col("network").alias("part"), UNIQUE.alias("amount")),
-    look=look,
-    nothing="no subflow carried payload",
+FIGURE = TraceFigure(
+    order=52,
+    shape=Bars(
+        title="Bytes per network",
+        paper="",
+        axis_title="Share of unique payload, both directions",
+        caption="All connections of all ok cells together, so that large cells weigh more.",
+        values=lambda traces: traces.pooled("subflows", pl.col("network").alias("part"), UNIQUE.alias("amount")),
+        look=look,
+        nothing="no subflow carried payload",
+    ),
 )

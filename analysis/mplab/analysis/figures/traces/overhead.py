@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import MPTCP, SEVERAL
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import MPTCP, SEVERAL
 from mplab.analysis.traces import Trace, Traces
-
-ORDER = 32
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -34,12 +33,16 @@ def _fractions(trace: Trace) -> pl.DataFrame:
     return pl.concat(found)
 
 
-FIGURE = Cdf(
-    title="Bytes sent again, by the bytes of the connection",
-    paper="baerts2015 fig. 4.10, 5.6, 5.8",
-    axis=Axis("Fraction of the bytes", "share"),
-    share="Share of connections",
-    caption="Connections with two subflows or more. Retransmitted: on the same subflow. Reinjected: on another one.",
-    values=values,
-    nothing="no connection with two subflows carried payload",
+FIGURE = TraceFigure(
+    order=32,
+    shape=Cdf(
+        title="Bytes sent again, by the bytes of the connection",
+        paper="baerts2015 fig. 4.10, 5.6, 5.8",
+        axis=Axis("Fraction of the bytes", "share"),
+        share="Share of connections",
+        caption="Connections with two subflows or more. Retransmitted: on the same subflow. "
+        "Reinjected: on another one.",
+        values=values,
+        nothing="no connection with two subflows carried payload",
+    ),
 )

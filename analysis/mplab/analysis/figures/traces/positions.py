@@ -2,12 +2,12 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import MPTCP, SEVERAL
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import MPTCP, SEVERAL
 from mplab.analysis.traces import Trace, Traces
 
-ORDER = 33
 NS = 1e9
 
 
@@ -29,12 +29,15 @@ def _fractions(trace: Trace) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="When data is sent again in the life of a connection",
-    paper="baerts2015 fig. 5.7, 5.9",
-    axis=Axis("Time since the connection began, by its duration", "share"),
-    share="Share of segments",
-    caption="Retransmissions and reinjections of connections with two subflows or more.",
-    values=values,
-    nothing="no connection with two subflows sent data again",
+FIGURE = TraceFigure(
+    order=33,
+    shape=Cdf(
+        title="When data is sent again in the life of a connection",
+        paper="baerts2015 fig. 5.7, 5.9",
+        axis=Axis("Time since the connection began, by its duration", "share"),
+        share="Share of segments",
+        caption="Retransmissions and reinjections of connections with two subflows or more.",
+        values=values,
+        nothing="no connection with two subflows sent data again",
+    ),
 )

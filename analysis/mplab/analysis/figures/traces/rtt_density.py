@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import as_a_whole
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import as_a_whole
 from mplab.analysis.traces import Traces
-
-ORDER = 22
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -22,13 +21,16 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="Round trips of uploaded data, as the application sees them",
-    paper="baerts2015 fig. 4.9",
-    axis=Axis("Round trip", "ms", "log"),
-    share="Share of samples per class",
-    caption="TCP: until the acknowledgement. MPTCP: until the data acknowledgement, reordering included.",
-    values=values,
-    nothing="no round trip of uploaded data was measured",
-    kind="density",
+FIGURE = TraceFigure(
+    order=22,
+    shape=Cdf(
+        title="Round trips of uploaded data, as the application sees them",
+        paper="baerts2015 fig. 4.9",
+        axis=Axis("Round trip", "ms", "log"),
+        share="Share of samples per class",
+        caption="TCP: until the acknowledgement. MPTCP: until the data acknowledgement, reordering included.",
+        values=values,
+        nothing="no round trip of uploaded data was measured",
+        kind="density",
+    ),
 )

@@ -2,11 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.traces import Traces
 
-ORDER = 23
 ENOUGH_SAMPLES = 3
 """A mean of fewer says little (the scripts behind the paper ask for as many)."""
 
@@ -31,12 +31,16 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="Mean round trips: slowest less fastest subflow",
-    paper="baerts2015 fig. 5.3",
-    axis=Axis("Difference", "ms", "log"),
-    share="Share of connections",
-    caption="Connections with two subflows or more on which three round trips of what the phone sent were measured.",
-    values=values,
-    nothing="no connection has two subflows with three round trips of what the phone sent",
+FIGURE = TraceFigure(
+    order=23,
+    shape=Cdf(
+        title="Mean round trips: slowest less fastest subflow",
+        paper="baerts2015 fig. 5.3",
+        axis=Axis("Difference", "ms", "log"),
+        share="Share of connections",
+        caption="Connections with two subflows or more on which three round trips of what the phone sent "
+        "were measured.",
+        values=values,
+        nothing="no connection has two subflows with three round trips of what the phone sent",
+    ),
 )

@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import with_network
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis, named_networks
-from mplab.analysis.figures.traces.connections import with_network
 from mplab.analysis.traces import Traces
-
-ORDER = 21
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -22,12 +21,15 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="Mean round trip of subflows",
-    paper="baerts2015 fig. 4.3, 4.4",
-    axis=Axis("Mean round trip", "ms", "log"),
-    share="Share of subflows",
-    caption="A step is a subflow (a TCP connection has one) that was acknowledged payload in this direction.",
-    values=values,
-    nothing="no round trip was measured",
+FIGURE = TraceFigure(
+    order=21,
+    shape=Cdf(
+        title="Mean round trip of subflows",
+        paper="baerts2015 fig. 4.3, 4.4",
+        axis=Axis("Mean round trip", "ms", "log"),
+        share="Share of subflows",
+        caption="A step is a subflow (a TCP connection has one) that was acknowledged payload in this direction.",
+        values=values,
+        nothing="no round trip was measured",
+    ),
 )

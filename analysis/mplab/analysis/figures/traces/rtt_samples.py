@@ -2,13 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import with_network
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis, named_networks
-from mplab.analysis.figures.traces.connections import with_network
 from mplab.analysis.traces import Traces
-
-ORDER = 20
-REPORT = True
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -23,12 +21,16 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Cdf(
-    title="Round trips",
-    paper="",
-    axis=Axis("Round trip from the phone to the proxy and back", "ms", "log"),
-    share="Share of samples",
-    caption="Samples of what the phone sent on every subflow; thinned samples count for those they stand for.",
-    values=values,
-    nothing="no round trip was measured",
+FIGURE = TraceFigure(
+    order=20,
+    in_report=True,
+    shape=Cdf(
+        title="Round trips",
+        paper="",
+        axis=Axis("Round trip from the phone to the proxy and back", "ms", "log"),
+        share="Share of samples",
+        caption="Samples of what the phone sent on every subflow; thinned samples count for those they stand for.",
+        values=values,
+        nothing="no round trip was measured",
+    ),
 )

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from mplab.analysis.figures.connections import MPTCP
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.bars import Bars
-from mplab.analysis.figures.traces.connections import MPTCP
 
-ORDER = 53
 MOST = 4
 COLOURS = ("#999999", "#56B4E9", "#0072B2", "#E69F00", "#D55E00", "#7A0177")
 
@@ -17,20 +17,23 @@ def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     return {part: (f"{part} subflows" if part != "1" else "1 subflow", COLOURS[i]) for i, part in enumerate(parts)}
 
 
-FIGURE = Bars(
-    title="Subflows per connection",
-    paper="baerts2015 table 5.1",
-    axis_title="Share of Multipath TCP connections",
-    caption="Established subflows in the whole life of a connection, not at the same time.",
-    values=lambda traces: traces.pooled(
-        "connections",
-        pl.when(pl.col("subflows") > MOST)
-        .then(pl.lit(f"over {MOST}"))
-        .otherwise(pl.col("subflows").cast(pl.String))
-        .alias("part"),
-        pl.lit(1).alias("amount"),
-        where=MPTCP,
+FIGURE = TraceFigure(
+    order=53,
+    shape=Bars(
+        title="Subflows per connection",
+        paper="baerts2015 table 5.1",
+        axis_title="Share of Multipath TCP connections",
+        caption="Established subflows in the whole life of a connection, not at the same time.",
+        values=lambda traces: traces.pooled(
+            "connections",
+            pl.when(pl.col("subflows") > MOST)
+            .then(pl.lit(f"over {MOST}"))
+            .otherwise(pl.col("subflows").cast(pl.String))
+            .alias("part"),
+            pl.lit(1).alias("amount"),
+            where=MPTCP,
+        ),
+        look=look,
+        nothing="there is no Multipath TCP connection",
     ),
-    look=look,
-    nothing="there is no Multipath TCP connection",
 )

@@ -4,11 +4,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.connection import Connection, OneConnection
 from mplab.analysis.figures.style import INK
 
-ORDER = 72
 EVENTS = {
     "syn": ("|", "SYN"),
     "mp-capable": ("s", "MP_CAPABLE"),
@@ -43,14 +43,18 @@ def paint(axes: Axes, connection: Connection, found: pl.DataFrame) -> list[Line2
     return [Line2D([], [], linestyle="none", marker=marker, color=INK, label=label) for marker, label in shown]
 
 
-FIGURE = OneConnection(
-    title="Opening of subflows",
-    paper="baerts2015 fig. 4.6",
-    time=Axis("Time since the connection began", "ms"),
-    caption="The largest Multipath TCP connection with two subflows: when each was asked for, established, first used.",
-    values=events,
-    paint=paint,
-    nothing="events",
-    height_in=lambda found: 1.1 + 0.4 * found["subflow_id"].n_unique(),
-    legend_columns=5,
+FIGURE = TraceFigure(
+    order=72,
+    shape=OneConnection(
+        title="Opening of subflows",
+        paper="baerts2015 fig. 4.6",
+        time=Axis("Time since the connection began", "ms"),
+        caption="The largest Multipath TCP connection with two subflows: when each was asked for, established, "
+        "first used.",
+        values=events,
+        paint=paint,
+        nothing="events",
+        height_in=lambda found: 1.1 + 0.4 * found["subflow_id"].n_unique(),
+        legend_columns=5,
+    ),
 )

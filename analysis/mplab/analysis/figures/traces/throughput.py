@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import LONG_BYTES, as_a_whole
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import LONG_BYTES, as_a_whole
 from mplab.analysis.traces import Traces
-
-ORDER = 60
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -22,10 +21,13 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Boxes(
-    title="Throughput of connections of 1 MB or more",
-    paper="baerts2015 fig. 4.8",
-    axis=Axis("Unique payload over the time of the transfer", "Mbit/s"),
-    values=values,
-    nothing="no connection carried 1 MB in one direction",
+FIGURE = TraceFigure(
+    order=60,
+    shape=Boxes(
+        title="Throughput of connections of 1 MB or more",
+        paper="baerts2015 fig. 4.8",
+        axis=Axis("Unique payload over the time of the transfer", "Mbit/s"),
+        values=values,
+        nothing="no connection carried 1 MB in one direction",
+    ),
 )

@@ -7,12 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
 from mplab.analysis.figures.style import LINE_WIDTH, QUIET
 
-ORDER = 70
-REPORT = True
 COLUMNS = ("subflow_id", "network", "direction", "kind", "time_s", "offset", "bytes", "weight")
 BYTES = Axis("Data sequence number", "bytes")
 
@@ -55,13 +54,17 @@ def paint(axes: Axes, connection: Connection, _: pl.DataFrame) -> list[Line2D]:
     return handles
 
 
-FIGURE = OneConnection(
-    title="Time-sequence diagram",
-    paper="baerts2015 ch. 5 (mptcptrace's time-sequence graphs)",
-    time=Axis("Time since the connection began", "s"),
-    caption="Data of the largest Multipath TCP connection with two subflows; crosses are data sent again.",
-    values=points,
-    paint=paint,
-    nothing="points",
-    height_in=lambda _: 3.6,
+FIGURE = TraceFigure(
+    order=70,
+    in_report=True,
+    shape=OneConnection(
+        title="Time-sequence diagram",
+        paper="baerts2015 ch. 5 (mptcptrace's time-sequence graphs)",
+        time=Axis("Time since the connection began", "s"),
+        caption="Data of the largest Multipath TCP connection with two subflows; crosses are data sent again.",
+        values=points,
+        paint=paint,
+        nothing="points",
+        height_in=lambda _: 3.6,
+    ),
 )

@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import UNIQUE
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.scatter import Scatter
-from mplab.analysis.figures.traces.connections import UNIQUE
 from mplab.analysis.traces import CELLULAR, WIFI, Traces
-
-ORDER = 51
 
 
 def values(traces: Traces) -> pl.DataFrame:
@@ -31,12 +30,16 @@ def values(traces: Traces) -> pl.DataFrame:
     )
 
 
-FIGURE = Scatter(
-    title="Bytes on WiFi and on the cellular network",
-    paper="",
-    x=Axis("WiFi", "bytes", "log"),
-    y=Axis("Cellular", "bytes", "log"),
-    caption="A point is a connection (with MPFlex, a session), both directions; no byte on a network is drawn as 1 B.",
-    values=values,
-    nothing="no connection carried payload over WiFi or the cellular network",
+FIGURE = TraceFigure(
+    order=51,
+    shape=Scatter(
+        title="Bytes on WiFi and on the cellular network",
+        paper="",
+        x=Axis("WiFi", "bytes", "log"),
+        y=Axis("Cellular", "bytes", "log"),
+        caption="A point is a connection (with MPFlex, a session), both directions; "
+        "no byte on a network is drawn as 1 B.",
+        values=values,
+        nothing="no connection carried payload over WiFi or the cellular network",
+    ),
 )

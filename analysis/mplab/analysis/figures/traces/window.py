@@ -4,11 +4,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
 from mplab.analysis.figures.style import LINE_WIDTH
 
-ORDER = 71
 FLIGHT, WINDOW = "#0072B2", "#009E73"
 SIZE = Axis("Bytes", "bytes")
 
@@ -53,13 +53,16 @@ def paint(axes: Axes, connection: Connection, curves: pl.DataFrame) -> list[Line
     return handles
 
 
-FIGURE = OneConnection(
-    title="Receive window and data in flight",
-    paper="baerts2015 fig. 5.11, 5.12, 5.13",
-    time=Axis("Time since the connection began", "s"),
-    caption="The largest Multipath TCP connection with two subflows; data in flight stops at the window.",
-    values=windows,
-    paint=paint,
-    nothing="window points",
-    height_in=lambda _: 3.0,
+FIGURE = TraceFigure(
+    order=71,
+    shape=OneConnection(
+        title="Receive window and data in flight",
+        paper="baerts2015 fig. 5.11, 5.12, 5.13",
+        time=Axis("Time since the connection began", "s"),
+        caption="The largest Multipath TCP connection with two subflows; data in flight stops at the window.",
+        values=windows,
+        paint=paint,
+        nothing="window points",
+        height_in=lambda _: 3.0,
+    ),
 )

@@ -2,12 +2,12 @@
 
 import polars as pl
 
+from mplab.analysis.figures.connections import BYTES
+from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.traces.connections import BYTES
 from mplab.analysis.traces import Traces
 
-ORDER = 62
 CLASSES = ((10_000, "below 10 kB"), (100_000, "10–100 kB"), (1_000_000, "100 kB–1 MB"), (10_000_000, "1–10 MB"))
 ABOVE = "10 MB or more"
 
@@ -33,10 +33,13 @@ def _class() -> pl.Expr:
     return found
 
 
-FIGURE = Boxes(
-    title="Largest announced receive window, by bytes of the connection",
-    paper="baerts2015 fig. 5.10",
-    axis=Axis("Receive window", "bytes", "log"),
-    values=values,
-    nothing="no window was announced after a SYN",
+FIGURE = TraceFigure(
+    order=62,
+    shape=Boxes(
+        title="Largest announced receive window, by bytes of the connection",
+        paper="baerts2015 fig. 5.10",
+        axis=Axis("Receive window", "bytes", "log"),
+        values=values,
+        nothing="no window was announced after a SYN",
+    ),
 )

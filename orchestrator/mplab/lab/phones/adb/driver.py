@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 class AdbPhones(PhoneDriver):
     """See `BenchLab`."""
 
+    title = "a real Android phone, on a cable or over TCP"
     settings = AdbPhoneFile
     real = True
     android = True
@@ -130,7 +131,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: Machine[BaseMod
 
 
 def _rooted_findings(phone: "AdbPhone", itself: Machine[BaseModel] | None) -> Iterator[Finding]:
-    """Check what needs root: transports, shaping on the phone itself."""
+    """Check what needs root: transports, and shaping on the phone itself."""
     from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import
 
     what = f"phone {phone.name}"

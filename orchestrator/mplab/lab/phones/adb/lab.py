@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import structlog
 
@@ -27,6 +27,7 @@ from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.phone.sound import SoundCard
+from mplab.drivers.proxy import ServerSettings, driver_of
 from mplab.drivers.shaper.attached import AttachedShaper
 from mplab.drivers.shaper.driver import phone_driver_of
 from mplab.drivers.shaper.held import held_machines, undo_directory
@@ -40,8 +41,6 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.base import BaseLab
-from mplab.lab.containers import FarServers
-from mplab.lab.handover import HandedOver
 from mplab.lab.resources import phone_resource
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import LabUse
@@ -53,7 +52,6 @@ class BenchLab(AndroidLab, BaseLab):
     """`Lab` around a real phone."""
 
     phone: AdbPhone
-    servers: FarServers
     shaper: AttachedShaper
     scratch: Path
 
@@ -79,15 +77,8 @@ class BenchLab(AndroidLab, BaseLab):
         self.shaper = self._hold_machines(lab, journal)
 
     def _start_servers(self) -> None:
-        self.servers = FarServers(
-            services=self._wanted,
-            directory=self.scratch,
-            logs=self._logs,
-            congestion_control=self.congestion_control,
-            endpoints=self.endpoints,
-            internet=self._use.internet,
-            given=HandedOver.received(),
-        )
+        settings = ServerSettings(self._wanted, self.scratch, self._logs, self.congestion_control, self.endpoints)
+        self.servers = driver_of(self._use.proxy).open(self._use.proxy, settings)
         self._stack.callback(self.servers.stop)
         self.servers.start({})
 
@@ -114,7 +105,7 @@ class BenchLab(AndroidLab, BaseLab):
             raise DeviceError(self.phone.label, problem)
         return super().set_up_transport(transport, logs=logs, undo=undo)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The phone as it says what it is; engine, images and configurations of the containers."""
         return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
 
@@ -142,10 +133,6 @@ class BenchLab(AndroidLab, BaseLab):
     def open_sound(self, log: Path) -> SoundCard:
         """Refused: a real phone has a sound card of its own."""
         raise StepError(f"{self.phone.label}: what a real phone plays cannot be recorded here")
-
-    def origin_congestion_control(self) -> str:
-        """What the origin's own sockets use (agent and proxy pin theirs)."""
-        return self.servers.proxy.origin_congestion_control()
 
     def _checks(self) -> list[Callable[[], None]]:
         return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]

@@ -57,6 +57,7 @@ class EmulatedPhoneFile(AndroidPhoneFile):
 class EmulatedPhones(PhoneDriver):
     """See `EmulatedLab`."""
 
+    title = "an emulated Android device, by adb"
     settings = EmulatedPhoneFile
     android = True
 

@@ -7,7 +7,6 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -17,6 +16,8 @@ from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
+from mplab.drivers.proxy import ServerSettings, driver_of
+from mplab.drivers.proxy.servers import Servers
 from mplab.drivers.shaper import Shaper
 from mplab.drivers.shaper.driver import BootedMachine, emulator_driver, inside_driver_of
 from mplab.drivers.shaper.protocol import Emulator
@@ -24,9 +25,7 @@ from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
-from mplab.lab.handover import HandedOver
 from mplab.lab.network import make_network
-from mplab.lab.servers import ProcessServers, Servers
 from mplab.lab.settings import LabSettings
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.machines import Machine
@@ -58,21 +57,13 @@ class VirtualLab(BaseLab):
         Path("/run/lock").mkdir(exist_ok=True)  # what is locked in here is this lab's own
         os.environ["TMPDIR"] = str(SCRATCH / "tmp")
         self._logs.mkdir(parents=True, exist_ok=True)
-        self.servers = self._choose_servers()
+        self.servers = self._open_servers()
 
-    def _choose_servers(self) -> Servers:
-        settings: dict[str, Any] = {
-            "services": self._wanted,
-            "directory": SCRATCH,
-            "logs": self._logs,
-            "congestion_control": self.congestion_control,
-            "endpoints": self.endpoints,
-        }
-        if self._use.proxy is None:
-            return ProcessServers(**settings)
-        from mplab.lab.containers import ContainerServers  # noqa: PLC0415 - slow to import
-
-        return ContainerServers(**settings, internet=self._use.internet, given=HandedOver.received())
+    def _open_servers(self) -> Servers:
+        settings = ServerSettings(
+            self._wanted, SCRATCH, self._logs, self.congestion_control, self.endpoints, interface=topology.PROXY_LAN
+        )
+        return driver_of(self._use.proxy).open(self._use.proxy, settings)
 
     def _make_network(self) -> None:
         routers = self._use.inside()
@@ -145,7 +136,7 @@ class VirtualLab(BaseLab):
         held = held_inside(self._use.phone, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
         return self._stack.enter_context(held)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The nodes; of each virtual router, kernel, tc and busybox."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
@@ -206,10 +197,6 @@ class VirtualLab(BaseLab):
     def _home(self) -> Path:
         home = SCRATCH / "home"
         return home if home.exists() else self.servers.make_home(home)
-
-    def origin_congestion_control(self) -> str:
-        """What the origin's own sockets use (agent and proxy pin theirs)."""
-        return self.nodes["origin"].run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def _checks(self) -> list[Callable[[], None]]:
         nodes = [node.check_alive for node in self.nodes.values()]

@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawing, panel_title
 from mplab.analysis.manifest import Transport
 from mplab.analysis.playback import METRICS, Clip, clips_of
 from mplab.analysis.result import Analysis
 from mplab.analysis.text import slug
 
-ORDER = 25
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")
 TITLE = "One test as it played"
 METRIC = "mean_bitrate"
@@ -151,3 +151,6 @@ def _draw_test(axes: Axes, test: Played, heights: Sequence[int]) -> None:
             linewidth=2 * LINE_WIDTH,
         )
     axes.grid(visible=True, color=GRID)
+
+
+FIGURE = RunFigure(order=25, title=TITLE, draw=draw)

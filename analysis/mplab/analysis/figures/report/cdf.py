@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import (
     LINE_WIDTH,
     MARKER_SIZE,
@@ -23,7 +24,6 @@ from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Group
 from mplab.analysis.text import slug
 
-ORDER = 20
 COLUMNS = ("scenario", "link", "metric", "unit", "labels", "transport", "value", "cumulative_share")
 Curve = tuple[Transport, list[float]]
 
@@ -126,3 +126,6 @@ def _handles(curves: dict[str, list[Curve]]) -> list[Line2D]:
         )
         for t in transports.values()
     ]
+
+
+FIGURE = RunFigure(order=20, title="Distribution of a metric, per transport", draw=draw)

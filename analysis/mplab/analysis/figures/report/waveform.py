@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.style import QUIET, Canvas, Drawing
 from mplab.analysis.figures.traces import bytes_over_time
@@ -26,7 +27,6 @@ from mplab.analysis.sound import Playback, listen
 from mplab.analysis.text import slug
 from mplab.analysis.traces import traces_of
 
-ORDER = 45
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
 POINTS = 600
 """A waveform is drawn as the least and the largest sample of so many equal parts."""
@@ -177,3 +177,6 @@ def _legend(heard: Sequence[Heard]) -> Iterator[Line2D | Patch]:
         yield Line2D([], [], color=SKIP, linestyle="--", linewidth=1.2, label="Skip")
     if any(row.requests_s and row.story for row in heard):
         yield Line2D([], [], linestyle="none", marker="v", color=REQUEST, markersize=5.0, label="Stream asked for")
+
+
+FIGURE = RunFigure(order=45, title="What was heard and carried", draw=draw)

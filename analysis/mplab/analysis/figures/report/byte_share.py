@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, Canvas, Drawing, interface_colour
 from mplab.analysis.manifest import interface_title
 from mplab.analysis.result import Analysis
 from mplab.analysis.shares import InterfaceShare
 from mplab.analysis.text import slug
 
-ORDER = 40
 COLUMNS = (
     "scenario",
     "link",
@@ -107,3 +107,6 @@ def _places(bars: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
         places[bar] = row
         row, before = row + 1, bar[0]
     return places
+
+
+FIGURE = RunFigure(order=40, title="Bytes per interface", draw=draw)

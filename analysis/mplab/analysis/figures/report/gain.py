@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, MARKER_SIZE, MAX_FACETS, QUIET, Canvas, Drawing, panel_title, percent_axis
 from mplab.analysis.order import Labels
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import slug
 
-ORDER = 10
 TITLE = "What multipath gains over the best single path"
 READING = "Right of the line multipath is better; an interval across it shows no difference."
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
@@ -129,3 +129,6 @@ def _name(analysis: Analysis, group: Group) -> str:
     if len(headlines) > 1:
         parts.append(group.metric.title.lower())
     return " · ".join(part for part in parts if part)
+
+
+FIGURE = RunFigure(order=10, title=TITLE, draw=draw)

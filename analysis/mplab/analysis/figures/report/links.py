@@ -7,12 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import BAND, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
 from mplab.analysis.links import QUANTITIES, Measurement, measurements, tolerance_of
 from mplab.analysis.manifest import INTERFACE_TITLES
 from mplab.analysis.result import Analysis
 
-ORDER = 50
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
 TITLE = "Links: measured against asked"
 POINT_SPREAD = 0.25
@@ -102,3 +102,6 @@ def _points(axes: Axes, row: int, points: list[Measurement]) -> None:
             alpha=0.75 if point.outcome == "ok" else 1.0,
             zorder=3,
         )
+
+
+FIGURE = RunFigure(order=50, title=TITLE, draw=draw)

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import (
     FACET_COLUMNS,
     LINE_WIDTH,
@@ -24,7 +25,6 @@ from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Group
 from mplab.analysis.text import slug
 
-ORDER = 30
 COLUMNS = ("scenario", "link", "metric", "unit", "labels", "transport", "cell", "repetition", "value")
 POINT_SPREAD = 0.22
 ROW_SPREAD = 0.5
@@ -132,3 +132,6 @@ def _rows(panel: Sequence[Group], stem: str) -> str:
             [Line2D([], [], color=t.colour, marker=t.marker, linewidth=LINE_WIDTH, label=t.title) for t in transports]
         )
         return canvas.svg(stem)
+
+
+FIGURE = RunFigure(order=30, title="Every value of a metric, per transport", draw=draw)

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.result import Analysis
 from mplab.analysis.run import Run
 
-ORDER = 60
 COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")
 TITLE = "When each cell ran"
 LOOKS: dict[str, tuple[str, str]] = {
@@ -131,3 +131,6 @@ def _svg(bars: list[Bar]) -> str:
 
 def _count(outcome: str, bars: list[Bar]) -> str:
     return f"{outcome} ({sum(bar.outcome == outcome for bar in bars)})"
+
+
+FIGURE = RunFigure(order=60, title=TITLE, draw=draw)

@@ -1,0 +1,144 @@
+"""Loads the registered figures, and draws those of a report or those that `mplab figures` is asked for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from mplab.analysis.decode import Problem
+from mplab.analysis.errors import FigureError
+from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
+from mplab.analysis.figures.shapes.common import NoDataError
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.result import Analysis
+from mplab.analysis.text import did_you_mean
+from mplab.analysis.traces import Traces, traces_of
+from mplab.base.errors import LabNotReadyError
+from mplab.base.plugins import FIGURES
+
+OBJECT = "FIGURE"
+Kind_co = TypeVar("Kind_co", bound=Figure, covariant=True)
+
+
+@dataclass(frozen=True)
+class Named(Generic[Kind_co]):
+    """A registered figure.
+
+    Attributes:
+        name: of the plug-in.
+        figure: what its module declares.
+        origin: the distribution that registers it: ``mplab 0.1.0``; "" for one of mplab's own.
+    """
+
+    name: str
+    figure: Kind_co
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All registered figures, each kind in the order of the report; those that cannot be used, with the problem."""
+
+    of_run: Sequence[Named[RunFigure]]
+    of_traces: Sequence[Named[TraceFigure]]
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A figure that was not drawn, and why; ``failed``: drawing it ended with an error, or it cannot be loaded."""
+
+    name: str
+    reason: str
+    failed: bool = False
+
+
+def catalog() -> Catalog:
+    """Load every registered figure.
+
+    Raises:
+        InputError: two distributions register the same name.
+    """
+    of_run: list[Named[RunFigure]] = []
+    of_traces: list[Named[TraceFigure]] = []
+    unusable: dict[str, str] = {}
+    for name, plugin in FIGURES.plugins.items():
+        origin = plugin.distribution if plugin.foreign else ""
+        try:
+            figure = FIGURES.load(name, OBJECT)
+        except LabNotReadyError as error:
+            unusable[name] = str(error)
+            continue
+        if isinstance(figure, RunFigure):
+            of_run.append(Named(name, figure, origin))
+        elif isinstance(figure, TraceFigure):
+            of_traces.append(Named(name, figure, origin))
+        else:
+            kinds = "neither a RunFigure nor a TraceFigure of mplab.analysis.figures.kinds"
+            unusable[name] = f"figure {name}: {plugin.module} (of {plugin.distribution}): {OBJECT} is {kinds}"
+    return Catalog(sorted(of_run, key=_place), sorted(of_traces, key=_place), unusable)
+
+
+def draw_all(analysis: Analysis) -> Iterator[Drawing | Problem]:
+    """Draw the report's figures that this analysis has data for, in their order; a `Problem` for each that failed.
+
+    Raises:
+        InputError: two distributions register the same name.
+    """
+    found = catalog()
+    for problem in found.unusable.values():
+        yield Problem("report", problem)
+    for named in found.of_run:
+        try:
+            yield from named.figure.draw(analysis)
+        except Exception as error:  # noqa: BLE001, RUF100 - one figure's mistake must not hide the others
+            yield _problem(_failed(named.name, error))
+    experiment = analysis.run.manifest.experiment.name
+    shown = [named for named in found.of_traces if named.figure.is_shown(named.name, experiment)]
+    for made in draw(traces_of(analysis.run), shown):
+        if isinstance(made, Drawing):
+            yield made
+        elif made.failed:
+            yield _problem(made)
+
+
+def figures(names: Sequence[str] = ()) -> list[Named[TraceFigure]]:
+    """Return the figures of these names, or all that `mplab figures` draws, in the order of the report.
+
+    Raises:
+        FigureError: there is no such figure, or it cannot be used; the message names those that there are.
+        InputError: two distributions register the same name.
+    """
+    found = catalog()
+    known = {named.name: named for named in found.of_traces}
+    for name in names:
+        if name in found.unusable:
+            raise FigureError(found.unusable[name])
+        if name not in known:
+            raise FigureError(f"no figure is called {name!r}.{did_you_mean(name, known)} Figures: {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def draw(traces: Traces, chosen: Sequence[Named[TraceFigure]]) -> Iterator[Drawing | LeftOut]:
+    """Yield each figure's drawings, or why it has none."""
+    for named in chosen:
+        try:
+            if lacking := named.figure.lacks(traces):
+                yield LeftOut(named.name, lacking)
+            else:
+                yield from named.figure.shape.draw(named.name, traces)
+        except NoDataError as reason:
+            yield LeftOut(named.name, str(reason))
+        except Exception as error:  # noqa: BLE001, RUF100 - as in `draw_all`
+            yield _failed(named.name, error)
+
+
+def _failed(name: str, error: Exception) -> LeftOut:
+    return LeftOut(name, f"{type(error).__name__}: {error}", failed=True)
+
+
+def _problem(missing: LeftOut) -> Problem:
+    return Problem("report", f"figure {missing.name} cannot be drawn: {missing.reason}")
+
+
+def _place(named: Named[Figure]) -> tuple[int, str]:
+    return named.figure.order, named.name

@@ -1,0 +1,1 @@
+"""Figures from the statistics of a run, on the page of every run that has their data."""

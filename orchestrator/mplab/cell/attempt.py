@@ -1,0 +1,100 @@
+"""One attempt at a cell: the lab it is in, what is requested, what its steps share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mplab.base.undo import UndoStack
+from mplab.cell.evidence import CellEvidence, Treatment
+from mplab.cell.instruments import Instruments
+from mplab.cell.observe import ObservationLog
+from mplab.cell.report import CellReport
+from mplab.drivers.transport import Transport
+from mplab.drivers.ui.evidence import OpenApps
+from mplab.format.plan import CellSpec
+from mplab.lab.protocol import Lab
+from mplab.scenarios.base import AnyScenario
+from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.experiment import Experiment, ScenarioUse
+from mplab.userfiles.link import LinkCondition
+
+
+@dataclass(frozen=True)
+class CellJob:
+    """What one attempt at a cell needs to know.
+
+    Attributes:
+        spec: the cell.
+        experiment: what it belongs to.
+        scenario: what is run.
+        transport: how the phone's TCP travels.
+        app: the Android app that it is done with, or None.
+        directory: where everything is written.
+        attempt: from 1.
+        on_step: told the name of each step as it begins.
+    """
+
+    spec: CellSpec
+    experiment: Experiment
+    scenario: AnyScenario
+    transport: Transport
+    directory: Path
+    attempt: int
+    on_step: Callable[[str], object]
+    app: AndroidApp | None = None
+
+    @property
+    def logs(self) -> Path:
+        """Folder for the logs of the cell; made when it is first needed."""
+        folder = self.directory / "logs"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @property
+    def use(self) -> ScenarioUse:
+        """The scenario's label, parameters and limits."""
+        return self.experiment.scenario(self.spec.scenario)
+
+    @property
+    def link(self) -> LinkCondition:
+        """The requested link condition."""
+        return self.experiment.link(self.spec.link)
+
+
+@dataclass
+class Attempt:
+    """What the steps of an attempt share.
+
+    Attributes:
+        lab: is up.
+        job: what is to be done.
+        instruments: what it is measured with.
+        undo: where every change registers its undo before it is made.
+        apps: that are open.
+        treatment: what is requested.
+        observe: ``scenario.jsonl``.
+        watch: raise DeviceError when parts of the lab, or the agent, have ended.
+        report: filled in on the way.
+        evidence: of an attempt that went through all its steps; else None.
+    """
+
+    lab: Lab
+    job: CellJob
+    instruments: Instruments
+    undo: UndoStack = field(default_factory=UndoStack)
+    apps: OpenApps = field(default_factory=OpenApps)
+    evidence: CellEvidence | None = None
+
+    def __post_init__(self) -> None:
+        """Begin with an empty report."""
+        job = self.job
+        self.treatment = Treatment(
+            transport=job.transport,
+            paths=job.link.paths(),
+            congestion_control=job.experiment.congestion_control,
+            handed_over=bool(self.lab.endpoints.app_proxy),
+        )
+        self.observe = ObservationLog(job.directory / "scenario.jsonl", clock=self.instruments.wall)
+        self.watch = [self.lab.check_alive]
+        self.report = CellReport(job.spec, job.attempt, datetime.now(UTC))

@@ -1,0 +1,105 @@
+"""What was requested of a cell, and what was measured in it: all that its verdict depends on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mplab.base.outages import Disturbances
+from mplab.drivers.capture import CaptureResult
+from mplab.drivers.phone.counters import difference
+from mplab.drivers.transport import Evidence as TransportEvidence
+from mplab.drivers.transport import Transport
+from mplab.format.agentlog import ActiveCheck, LogRecord
+from mplab.format.captured import CapturedTables, ConnectionRow, SubflowRow
+from mplab.format.path import PathCondition
+
+Counters = Mapping[str, Mapping[str, int]]
+"""Node (``phone``, ``proxy``, ``links``) → counter → value."""
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What the experiment requests of a cell.
+
+    Attributes:
+        transport: with its options.
+        paths: interface → link condition.
+        congestion_control: of every sender.
+        handed_over: apps are given the agent's address; nothing else leads to the agent.
+    """
+
+    transport: Transport
+    paths: Mapping[str, PathCondition]
+    congestion_control: str
+    handed_over: bool = False
+
+
+@dataclass(frozen=True)
+class CellEvidence:
+    """What was measured in a cell that went through all its steps.
+
+    Attributes:
+        active: the test connection before the scenario.
+        changed: how much each counter has grown; see `Counters`.
+        captures: each capture.
+        captured: the phone's interfaces were captured.
+        connections, subflows: of the phone's captures, without what began before them.
+        agent_log, proxy_log: records of the cell.
+        disturbances: what the experiment did to the paths meanwhile.
+        parts: why steps of the lab find the cell invalid.
+    """
+
+    active: ActiveCheck
+    changed: Counters
+    captures: Sequence[CaptureResult] = ()
+    captured: bool = False
+    connections: Sequence[ConnectionRow] = ()
+    subflows: Sequence[SubflowRow] = ()
+    agent_log: Sequence[LogRecord] = ()
+    proxy_log: Sequence[LogRecord] = ()
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    parts: Sequence[str] = ()
+
+    def of_transport(self, paths: Mapping[str, PathCondition]) -> TransportEvidence:
+        """Return what a transport needs to prove itself under the requested link conditions."""
+        return TransportEvidence(
+            active=self.active,
+            phone_counters=self.changed["phone"],
+            connections=self.connections,
+            subflows=self.subflows,
+            captured=self.captured,
+            log=self.agent_log,
+            lossy=[interface for interface, path in paths.items() if path.round_trip_loss_percent],
+            disturbances=self.disturbances,
+        )
+
+    @property
+    def proxy_algorithms(self) -> list[str]:
+        """Congestion control that the proxy's sockets used, sorted."""
+        records = (record for record in self.proxy_log if record["event"] == "connection")
+        return sorted({name for record in records if (name := record.get("congestion_control", ""))})
+
+
+def begun_in(tables: CapturedTables) -> tuple[list[ConnectionRow], list[SubflowRow]]:
+    """Return the connections whose SYN was captured, and their subflows.
+
+    The last packets of the test connection before the cell are in the captures, too.
+    """
+    connections = [row for row in tables["connections"] if row["syn_seen"]]
+    ids = {row["connection_id"] for row in connections}
+    return connections, [row for row in tables["subflows"] if row["connection_id"] in ids]
+
+
+def grown(before: Counters, after: Counters) -> Counters:
+    """Return the counters that changed, by how much."""
+    return {node: difference(before[node], after[node]) for node in before}
+
+
+def keep_counters(directory: Path, before: Counters, after: Counters) -> None:
+    """Write ``counters/NODE-before.json`` and ``counters/NODE-after.json`` of a cell."""
+    folder = directory / "counters"
+    folder.mkdir()
+    for when, counters in (("before", before), ("after", after)):
+        for node, values in counters.items():
+            (folder / f"{node}-{when}.json").write_text(json.dumps(values, indent=0, sort_keys=True))

@@ -1,0 +1,72 @@
+"""The report of one attempt at a cell, which becomes its ``cell.json``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mplab.format.manifest import (
+    AttemptRecord,
+    CaptureRecord,
+    CellHost,
+    CellRecord,
+    CongestionControlRecord,
+    LinkProof,
+    Outcome,
+    TransportProof,
+)
+from mplab.format.plan import CellSpec
+
+
+@dataclass
+class CellReport:
+    """Filled in by the steps of a cell, as far as the cell gets; see `CellRecord` for the fields."""
+
+    spec: CellSpec
+    attempt: int
+    started: datetime
+    outcome: Outcome = "failed"
+    reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    timings_s: dict[str, float] = field(default_factory=dict)
+    links: dict[str, LinkProof] = field(default_factory=dict)
+    proof: TransportProof = field(default_factory=TransportProof)
+    captures: list[CaptureRecord] = field(default_factory=list)
+    congestion_control: CongestionControlRecord = field(default_factory=CongestionControlRecord)
+    host: CellHost = field(default_factory=CellHost)
+    phone: dict[str, str | Sequence[str]] = field(default_factory=dict)
+    clock_offset_ms: float = 0.0
+
+    @property
+    def duration_s(self) -> float:
+        """Time of all steps."""
+        return sum(self.timings_s.values())
+
+    @property
+    def reason(self) -> str:
+        """All reasons in one line."""
+        return "; ".join(self.reasons)
+
+    def as_attempt(self) -> AttemptRecord:
+        """Return what ``cell.json`` keeps of an attempt."""
+        return AttemptRecord(attempt=self.attempt, outcome=self.outcome, reason=self.reason)
+
+    def record(self, attempts: Sequence[AttemptRecord]) -> CellRecord:
+        """Return the content of ``cell.json``; `attempts` are all attempts at the cell, this one included."""
+        return CellRecord(
+            id=self.spec.id,
+            spec=self.spec,
+            outcome=self.outcome,
+            reasons=tuple(self.reasons),
+            warnings=tuple(self.warnings),
+            attempt=self.attempt,
+            attempts=tuple(attempts),
+            started=self.started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            timings_s=self.timings_s,
+            links=self.links,
+            proof=self.proof,
+            captures=tuple(self.captures),
+            congestion_control=self.congestion_control,
+            host=self.host,
+            clock_offset_ms=self.clock_offset_ms,
+            phone=self.phone,
+        )

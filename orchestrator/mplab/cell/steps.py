@@ -1,0 +1,515 @@
+"""The steps of a cell, in the order of `steps_of`.
+
+`mplab.cell.cell` starts them in this order and ends them in reverse order. Names are those of ``cell_step`` events and
+of ``timings_s``.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from mplab.base import load
+from mplab.base.errors import InvalidCellError
+from mplab.base.undo import UndoStack
+from mplab.cell.attempt import Attempt
+from mplab.cell.changes import Changer, ChangeSchedule
+from mplab.cell.context import make_context
+from mplab.cell.evidence import CellEvidence, Counters, begun_in, grown, keep_counters
+from mplab.cell.judge import judge_active, judge_links
+from mplab.cell.traces import NO_TRACE, count_subflows, traffic
+from mplab.drivers.capture import CaptureResult, Captures
+from mplab.drivers.phone.names import by_our_names
+from mplab.drivers.services import LogMark
+from mplab.drivers.shaper import PathMeasurement
+from mplab.drivers.transport.agent import Agent
+from mplab.format.agentlog import ActiveCheck
+from mplab.format.manifest import (
+    CaptureRecord,
+    CongestionControlRecord,
+    LinkAsked,
+    LinkMeasured,
+    LinkProof,
+    TransportProof,
+)
+from mplab.format.path import PathCondition
+from mplab.lab.protocol import CellPart
+from mplab.scenarios.base import AnyScenario, Context, Session
+
+_PROBE_ATTEMPTS = 3
+_CLEAN_UP = "clean up"
+
+
+@dataclass
+class Step:
+    """A step of one attempt at a cell.
+
+    Attributes:
+        name: of its start; "": the start is neither reported nor timed.
+        end_name: of `collect` and `finish`; "": they are neither reported nor timed.
+    """
+
+    name = ""
+    end_name = ""
+
+    attempt: Attempt
+
+    def start(self) -> None:
+        """Do the step. Raises CellError: the cell ends here."""
+
+    def collect(self) -> None:
+        """Collect what was measured. Called only if every step has gone well. Raises CellError."""
+
+    def finish(self) -> None:
+        """Release what `start` took. Called once for each `start`, also when that has raised. Raises CellError."""
+
+    def end(self) -> None:
+        """Collect and finish. Raises CellError."""
+        try:
+            self.collect()
+        finally:
+            self.finish()
+
+
+def steps_of(attempt: Attempt) -> list[Step]:
+    """Return the steps of an attempt, in the order of their starts."""
+    parts = attempt.lab.cell_parts(attempt.job)
+    before_app = [PartStart(attempt, part) for part in parts if part.moment == "app"]
+    in_captures = [PartStart(attempt, part) for part in parts if part.moment == "captures"]
+    session, transport, changes = KeepSession(attempt), SetUpTransport(attempt), _changes_of(attempt)
+    proof, captures, counters = Prove(attempt, transport), Capture(attempt), CountBefore(attempt)
+    return [
+        Evidence(
+            attempt,
+            parts=parts,
+            transport=transport,
+            proof=proof,
+            captures=captures,
+            counters=counters,
+            changes=changes,
+        ),
+        Observe(attempt),
+        *(step for start in before_app for step in (PartEnd(attempt, start), start)),
+        session,
+        Services(attempt),
+        *([Check(attempt, session)] if attempt.job.scenario.checks else []),
+        Prepare(attempt, session),
+        Shape(attempt),
+        Probe(attempt),
+        transport,
+        proof,
+        *(PartEnd(attempt, start) for start in in_captures),  # captures end before the parts that began in them
+        captures,
+        *in_captures,
+        RunAgent(attempt, transport),  # in the captures from its SYN on
+        counters,
+        RunScenario(attempt, session, changes),
+        CountAfter(attempt, transport, counters),
+    ]
+
+
+@dataclass
+class Observe(Step):
+    """Open ``scenario.jsonl``; ask the phone who it is."""
+
+    end_name = _CLEAN_UP
+
+    def start(self) -> None:
+        """Open the file."""
+        self.attempt.report.phone |= asdict(self.attempt.lab.phone.identity())
+        self.attempt.observe.__enter__()
+
+    def finish(self) -> None:
+        """Close the file; take the scenario's warnings over."""
+        self.attempt.report.warnings += self.attempt.observe.warnings
+        self.attempt.observe.__exit__(None, None, None)
+
+
+@dataclass
+class PartStart(Step):
+    """Start a step of the lab."""
+
+    part: CellPart
+    started: bool = False
+
+    def __post_init__(self) -> None:
+        """Take its name over."""
+        self.name = self.part.name
+
+    def start(self) -> None:
+        """Start it."""
+        self.started = True
+        self.part.start(self.attempt.report, self.attempt.observe)
+
+
+@dataclass
+class PartEnd(Step):
+    """Finish a step of the lab, if it was started; its place in the list is where that happens."""
+
+    end_name = _CLEAN_UP
+
+    begun: PartStart
+
+    def finish(self) -> None:
+        """Finish it."""
+        if self.begun.started:
+            self.begun.part.finish()
+
+
+@dataclass
+class KeepSession(Step):
+    """Hold the scenario's session, which `Prepare` opens: it ends when the logs of the services are in the cell."""
+
+    end_name = _CLEAN_UP
+
+    context: Context = field(init=False)
+    session: Session[BaseModel] = field(init=False)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def start(self) -> None:
+        """Make the context of the scenario."""
+        scratch = self.attempt.lab.scratch / "cell"
+        self.attempt.undo.register("scratch folder", lambda: shutil.rmtree(scratch, ignore_errors=True))
+        scratch.mkdir(exist_ok=True)
+        self.context = make_context(self.attempt, scratch)
+
+    def open(self, scenario: AnyScenario) -> None:
+        """Open the session."""
+        opening = scenario.open(self.context, self.attempt.job.use.parameters)
+        self.session = self._stack.enter_context(opening)
+
+    def finish(self) -> None:
+        """Close the session."""
+        self._stack.close()
+
+
+@dataclass
+class Services(Step):
+    """Check the services that the scenario uses; keep what they and the origin log during the cell."""
+
+    name = "services"
+    end_name = _CLEAN_UP
+
+    _marks: Sequence[LogMark] = ()
+
+    def start(self) -> None:
+        """Check them; mark the ends of the logs."""
+        lab, names = self.attempt.lab, self.attempt.job.scenario.services
+        lab.services.check(names)
+        self._marks = [lab.services.mark(names), LogMark.of(lab.origin_logs())]
+
+    def finish(self) -> None:
+        """Keep the logs from the marks on."""
+        for mark in self._marks:
+            mark.keep(self.attempt.job.logs)
+
+
+@dataclass
+class Check(Step):
+    """The scenario's own check: the cell's transport over open links, with an agent of its own."""
+
+    name = "check"
+
+    session: KeepSession
+
+    def start(self) -> None:
+        """Check; the transport is taken back at once."""
+        attempt, job, context = self.attempt, self.attempt.job, self.session.context
+        logs = job.logs / "check"
+        logs.mkdir()
+        with UndoStack() as undo:
+            attempt.lab.set_up_transport(job.transport, logs=logs, undo=undo).start()
+            with attempt.instruments.limit(context.time_limit_s, f"{job.use.label}: check"):
+                job.scenario.check(context, job.use.parameters)
+
+
+@dataclass
+class Prepare(Step):
+    """Prepare the app: enter the session."""
+
+    name = "prepare"
+
+    session: KeepSession
+
+    def start(self) -> None:
+        """Open the session."""
+        with self.attempt.apps.kept_on_failure():
+            self.session.open(self.attempt.job.scenario)
+
+
+@dataclass
+class Shape(Step):
+    """Put the paths under the requested link condition."""
+
+    name = "shape"
+
+    def start(self) -> None:
+        """Shape them."""
+        shaper = self.attempt.lab.shaper
+        self.attempt.undo.register("links", shaper.clear)
+        apply_links(self.attempt)
+        self.attempt.report.warnings += shaper.warnings()
+
+
+def apply_links(attempt: Attempt) -> None:
+    """Apply the link condition; the sequence of losses begins at the seed of the cell."""
+    link = attempt.job.link
+    attempt.lab.shaper.apply(attempt.treatment.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
+
+
+@dataclass
+class Probe(Step):
+    """Measure the paths. A measurement that is off is repeated: another program may have disturbed it."""
+
+    name = "probe"
+
+    def start(self) -> None:
+        """Raise InvalidCellError when the paths are not as requested."""
+        attempt, job, report = self.attempt, self.attempt.job, self.attempt.report
+        shaper, paths = attempt.lab.shaper, attempt.treatment.paths
+        probes = []
+        for _ in range(_PROBE_ATTEMPTS):
+            measured = shaper.probe(paths)
+            probes.append({interface: asdict(found) for interface, found in measured.items()})
+            reasons = judge_links(paths, measured, job.experiment.tolerance)
+            if not reasons:
+                break
+        report.links = {
+            interface: _link_proof(path, measured[interface], shaper.where(interface))
+            for interface, path in paths.items()
+        }
+        (job.logs / "probes.json").write_text(json.dumps(probes, indent=1))
+        if reasons:
+            raise InvalidCellError(*reasons)
+        if len(probes) > 1:
+            report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
+        # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
+        apply_links(attempt)
+
+
+def _link_proof(path: PathCondition, measured: PathMeasurement, where: str) -> LinkProof:
+    asked = LinkAsked(
+        down_kbps=path.down_kbps or 0.0,
+        up_kbps=path.up_kbps or 0.0,
+        rtt_ms=path.rtt_ms,
+        loss_percent=path.round_trip_loss_percent,
+    )
+    return LinkProof(asked=asked, measured=LinkMeasured(**asdict(measured)), where=where)
+
+
+@dataclass
+class SetUpTransport(Step):
+    """Prepare phone and proxy for the transport, and the agent, which is not started yet."""
+
+    name = "transport"
+
+    agent: Agent = field(init=False)
+
+    def start(self) -> None:
+        """Set it up."""
+        attempt = self.attempt
+        self.agent = attempt.lab.set_up_transport(attempt.job.transport, logs=attempt.job.logs, undo=attempt.undo)
+        attempt.watch.append(self.agent.check_alive)
+
+
+@dataclass
+class Prove(Step):
+    """Open a test connection: it must be what was requested."""
+
+    name = "prove"
+
+    transport: SetUpTransport
+    active: ActiveCheck = field(init=False)
+
+    def start(self) -> None:
+        """Raise InvalidCellError when it is not."""
+        attempt, report = self.attempt, self.attempt.report
+        self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
+        report.proof = TransportProof(active=dict(self.active))
+        report.congestion_control = CongestionControlRecord(
+            agent=self.active.get("congestion_control", ""), origin=attempt.lab.origin_congestion_control()
+        )
+        if reasons := judge_active(self.active, attempt.treatment):
+            raise InvalidCellError(*reasons)
+
+
+@dataclass
+class Capture(Step):
+    """Capture at all points of the lab."""
+
+    name = "capture"
+    end_name = "stop captures"
+
+    results: Sequence[CaptureResult] = ()
+    _captures: Captures | None = None
+
+    def start(self) -> None:
+        """Start the captures."""
+        attempt, job = self.attempt, self.attempt.job
+        self._captures = Captures(attempt.lab.capture_points(), job.experiment.capture, job.directory)
+        attempt.undo.register("captures", self._captures.stop)  # those that `finish` could not stop
+        self._captures.start()
+
+    def finish(self) -> None:
+        """Stop them."""
+        if self._captures is not None:
+            self.results = self._captures.stop()
+
+
+@dataclass
+class RunAgent(Step):
+    """Run the agent on the phone."""
+
+    name = "agent"
+    end_name = "stop"
+
+    transport: SetUpTransport
+
+    def start(self) -> None:
+        """Start it."""
+        self.transport.agent.start()
+
+    def finish(self) -> None:
+        """Stop it."""
+        self.transport.agent.stop()
+
+
+@dataclass
+class CountBefore(Step):
+    """Read the counters, and mark the end of the proxy's log, before the scenario."""
+
+    before: Counters = field(init=False)
+    after: Counters = field(init=False)
+    proxy_mark: int = 0
+
+    def start(self) -> None:
+        """Read them."""
+        self.before = read_counters(self.attempt)
+        self.proxy_mark = self.attempt.lab.proxy.log_end()
+
+
+@dataclass
+class CountAfter(Step):
+    """Read the counters after the scenario."""
+
+    transport: SetUpTransport
+    counters: CountBefore
+
+    def start(self) -> None:
+        """Read them; the agent must have lived until now."""
+        attempt = self.attempt
+        before, after = self.counters.before, read_counters(attempt)
+        self.counters.after = after
+        interfaces = attempt.lab.phone.interfaces
+        attempt.observe("traffic", interfaces=traffic(before["phone"], after["phone"], interfaces))
+        self.transport.agent.check_alive()
+
+
+def read_counters(attempt: Attempt) -> Counters:
+    """Return the counters of phone, proxy and links now."""
+    lab = attempt.lab
+    return {"phone": lab.phone.counters(), "proxy": lab.proxy.counters(), "links": lab.shaper.counters()}
+
+
+def _changes_of(attempt: Attempt) -> ChangeSchedule:
+    """Return the changes of the link condition, which begin with the scenario."""
+    lab, instruments = attempt.lab, attempt.instruments
+    changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.treatment.paths, undo=attempt.undo)
+    return ChangeSchedule(
+        attempt.job.link.changes, changer, attempt.observe, monotonic=instruments.monotonic, wall=instruments.wall
+    )
+
+
+@dataclass
+class RunScenario(Step):
+    """What the user does, while the link condition changes and the load of the host is measured."""
+
+    name = "scenario"
+
+    session: KeepSession
+    changes: ChangeSchedule
+
+    def start(self) -> None:
+        """Run the session within its time limit."""
+        attempt, session = self.attempt, self.session
+        limit = attempt.instruments.limit(session.context.time_limit_s, attempt.job.use.label)
+        with self.changes, self._host_load(), attempt.apps.kept_on_failure(), limit:
+            session.session.run()
+
+    @contextmanager
+    def _host_load(self) -> Iterator[None]:
+        """Record how busy the host is meanwhile; warn when that is too much for the scenario."""
+        instruments, report = self.attempt.instruments, self.attempt.report
+        needed, cpus = self.attempt.job.scenario.cpus, instruments.cpus
+        before = instruments.load()
+        try:
+            yield
+        finally:
+            found = load.between(before, instruments.load(), cpus=cpus)
+            problems = load.judge_load(found, min(needed, cpus))
+            facts = {**asdict(found), "needed_cpus": needed, "overloaded": bool(problems)}
+            report.host = report.host.model_copy(update=facts)
+            report.warnings += problems
+
+
+@dataclass
+class Evidence(Step):
+    """Collect what the verdict depends on, when all else is over; the lab must still be alive."""
+
+    end_name = "evidence"
+
+    parts: Sequence[CellPart]
+    transport: SetUpTransport
+    proof: Prove
+    captures: Capture
+    counters: CountBefore
+    changes: ChangeSchedule
+
+    def collect(self) -> None:
+        """Collect it, and fill in the report."""
+        attempt, lab, report = self.attempt, self.attempt.lab, self.attempt.report
+        counters = self.counters
+        keep_counters(attempt.job.directory, counters.before, counters.after)
+        proxy_log = [by_our_names(record, lab.phone.devices) for record in lab.proxy.logs_since(counters.proxy_mark)]
+        (attempt.job.logs / "proxy.jsonl").write_text("".join(json.dumps(record) + "\n" for record in proxy_log))
+        agent_log = self.transport.agent.records()
+        changed = grown(counters.before, counters.after)
+        captured = self._phone_captures()
+        connections, subflows = begun_in(attempt.instruments.read_trace(captured) if captured else NO_TRACE)
+        evidence = attempt.evidence = CellEvidence(
+            active=self.proof.active,
+            changed=changed,
+            captures=self.captures.results,
+            captured=bool(captured),
+            connections=connections,
+            subflows=subflows,
+            agent_log=agent_log,
+            proxy_log=proxy_log,
+            disturbances=self.changes.disturbances,
+            parts=[reason for part in self.parts for reason in part.judge()],
+        )
+        transport = attempt.job.transport
+        report.warnings += self.changes.warnings
+        report.captures = [CaptureRecord(**asdict(result)) for result in self.captures.results]
+        report.congestion_control = report.congestion_control.model_copy(
+            update={"proxy": ", ".join(evidence.proxy_algorithms)}
+        )
+        proof = {
+            "active": self.proof.active,
+            "counters": transport.count(changed["phone"]),
+            "subflows": count_subflows(subflows),
+            "session": transport.summarise(agent_log, proxy_log),
+        }
+        report.proof = TransportProof.model_validate(proof)
+        lab.check_alive()
+        lab.services.check(attempt.job.scenario.services)
+
+    def _phone_captures(self) -> list[Path]:
+        """Return the capture files of the phone's interfaces."""
+        files = {result.file for result in self.captures.results}
+        names = (f"phone-{interface}.pcapng" for interface in self.attempt.lab.phone.interfaces)
+        return [self.attempt.job.directory / name for name in names if name in files]

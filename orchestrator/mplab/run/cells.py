@@ -1,0 +1,158 @@
+"""One cell of a run: its attempts with their hooks, and the lab that is restored between them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mplab.base.errors import CellError, LabNotReadyError
+from mplab.cell.attempt import CellJob
+from mplab.cell.cell import Cell
+from mplab.cell.instruments import Instruments
+from mplab.cell.report import CellReport
+from mplab.drivers.transport import make_transport
+from mplab.format.events import EventLog
+from mplab.format.manifest import AttemptRecord, CellRecord
+from mplab.format.plan import CellSpec
+from mplab.lab.catalog import LabCatalog, android_app
+from mplab.lab.protocol import Lab
+from mplab.run.hooks import ask_hook
+from mplab.run.outside import Outside
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles.experiment import Experiment
+
+_MOST_LOSSES = 3
+"""Attempts at one cell in a row in which programs of the lab may end."""
+
+
+@dataclass(frozen=True)
+class CellRunner:
+    """Runs the cells of one run, one after the other.
+
+    Attributes:
+        directory: of the run.
+        experiment: of the run.
+        catalog: has the scenarios.
+        outside: runs hooks.
+        instruments: measure the cells.
+        lab: is up.
+        events: of the run.
+    """
+
+    directory: RunDirectory
+    experiment: Experiment
+    catalog: LabCatalog
+    outside: Outside
+    instruments: Instruments
+    lab: Lab
+    events: EventLog
+
+    def run(self, spec: CellSpec) -> CellRecord:
+        """Run a cell, with its retries; what was written to its ``cell.json``.
+
+        Raises:
+            LabNotReadyError: the lab cannot be restored; the cell stays open.
+        """
+        attempts: list[AttemptRecord] = self.directory.earlier_attempts(spec.id)
+        retries, losses = self.experiment.retries, 0
+        restored = self._restore(spec)
+        while True:
+            directory, number = self.directory.begin_attempt(spec.id)
+            self.events.append("cell_started", cell=spec.id, attempt=number)
+            report = self._attempt(spec, directory, number)
+            report.warnings = restored + report.warnings
+            attempts.append(report.as_attempt())
+            if report.outcome == "ok":
+                break
+            lost = self._restore(spec)
+            if rung := self.lab.recover(report.reason):
+                self.events.append("phone_recovered", cell=spec.id, attempt=number, by=rung)
+            if lost:  # it is no result of its cell, and costs no retry
+                restored += lost
+                losses += 1
+                if losses == _MOST_LOSSES:
+                    raise _gave_up(spec, losses, report.reason)
+            elif retries == 0:
+                break
+            else:
+                retries, losses = retries - 1, 0
+            self.events.append("cell_retried", cell=spec.id, attempt=number, reason=report.reason)
+        record = report.record(attempts)
+        self.directory.finish_cell(record)
+        tell_finished(self.events, record)
+        return record
+
+    def _restore(self, spec: CellSpec) -> list[str]:
+        """Start programs of the lab again that have ended; one sentence for each.
+
+        Raises:
+            LabNotReadyError: the lab cannot be restored; the cell stays open.
+        """
+        try:
+            restored = self.lab.revive()
+        except (CellError, LabNotReadyError) as error:
+            raise LabNotReadyError(
+                f"the lab cannot be restored before {spec.id}: {error}. The cells that are left stay open: "
+                "'mplab resume' runs them in a new lab"
+            ) from error
+        if restored:
+            self.events.append("lab_restored", cell=spec.id, programs=restored)
+        return restored
+
+    def _attempt(self, spec: CellSpec, directory: Path, number: int) -> CellReport:
+        experiment, events = self.experiment, self.events
+        name = experiment.scenario(spec.scenario).name
+        transport = experiment.transport(spec.transport)
+        job = CellJob(
+            spec=spec,
+            experiment=experiment,
+            scenario=self.catalog.on(experiment.lab)[name],
+            transport=make_transport(transport.name, transport.options, self.lab.phone.interfaces, transport.files),
+            app=android_app(experiment.lab, name),
+            directory=directory,
+            attempt=number,
+            on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),
+        )
+        run = Cell(self.lab, job, self.instruments).run
+        return self._hooked(job, run) if experiment.hooks.of_cells else run()
+
+    def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:
+        """An attempt between its hooks; those after it are run however it ends."""
+        timings: dict[str, float] = {}
+        outcome, problem = "interrupted", ""
+        try:
+            problem = self._hook("before_cell", job, timings)
+            report = CellReport(job.spec, job.attempt, datetime.now(UTC), reasons=[problem]) if problem else run()
+            outcome = report.outcome
+        finally:
+            after = self._hook("after_cell", job, timings, outcome)
+        report.timings_s |= timings
+        report.warnings += [after] if after else []
+        return report
+
+    def _hook(self, name: str, job: CellJob, timings: dict[str, float], outcome: str = "") -> str:
+        job.on_step(name)
+        clock = self.instruments.monotonic
+        began = clock()
+        try:
+            return ask_hook(self.outside, name, cell=job.spec.id, attempt=job.attempt, outcome=outcome)
+        finally:
+            timings[name] = round(clock() - began, 4)
+
+
+def tell_finished(events: EventLog, record: CellRecord) -> None:
+    """Append the event ``cell_finished`` of a complete cell."""
+    events.append(
+        "cell_finished",
+        cell=record.id,
+        outcome=record.outcome,
+        reasons=list(record.reasons),
+        duration_s=round(sum(record.timings_s.values()), 3),
+    )
+
+
+def _gave_up(spec: CellSpec, losses: int, reason: str) -> LabNotReadyError:
+    return LabNotReadyError(
+        f"{spec.id}: programs of the lab ended in {losses} attempts in a row: {reason}. The cell stays "
+        "open: remove the cause (the logs of the programs are in logs/ of the run), then 'mplab resume'"
+    )
