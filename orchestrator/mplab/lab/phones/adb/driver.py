@@ -136,7 +136,7 @@ def _rooted_findings(phone: "AdbPhone", itself: Machine[BaseModel] | None) -> It
 
     what = f"phone {phone.name}"
     yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-    for transport, driver in DRIVERS.items():
+    for transport, driver in DRIVERS.importable().items():
         if reason := driver.check_phone(partial(read_kernel, phone)):
             yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
     if itself is not None:
