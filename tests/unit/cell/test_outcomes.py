@@ -165,7 +165,7 @@ WARNED: dict[str, tuple[Arrange, str]] = {
     "shaper": (lambda b: b.lab.shaper.caveats.append("router wifi: no ethtool"), "router wifi: no ethtool"),
     "stall": (
         lambda b: b.lab.script.at("scenario.run", lambda: b.lab.clock.jump(60.0)),
-        "mplab did not run for 59",
+        "mplab did not run for 59.5 s (",
     ),
 }
 
