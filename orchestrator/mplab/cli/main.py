@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mplab.analysis.errors import AnalysisError
-from mplab.base import logs
+from mplab.base import logs, plugintrace
 from mplab.base.errors import HAS_PLACE, MplabError
 from mplab.cli.later import add_later
 from mplab.cli.output import err
@@ -69,6 +69,10 @@ VERBS = {
         "mplab.cli.reproduce:reproduce",
         "Check a bundle, make its report again from raw data, then run its experiment again and compare the results.",
     ),
+    "plugins": (
+        "mplab.cli.plugins:plugins",
+        "List scenarios, transports, shapers, phones, proxies, services and figures, with their origin.",
+    ),
     "transports": ("mplab.cli.lists:transports", "List the transports, and whether this host can run them."),
     "nightly": ("mplab.cli.nightly:app", "Campaigns: several experiments, night after night, over all phones."),
     "results": ("mplab.cli.results:app", "All runs of a folder as tables: an index, queries in SQL, exports."),
@@ -102,8 +106,18 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    trace_plugins: Annotated[
+        bool,
+        typer.Option(
+            "--trace-plugins",
+            envvar=plugintrace.VARIABLE,
+            help="Write every call of a plug-in to standard error; what runs inside a lab writes to the run's logs.",
+        ),
+    ] = False,
 ) -> None:
-    pass
+    if trace_plugins:
+        os.environ[plugintrace.VARIABLE] = "1"
+        plugintrace.start_if_asked()
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

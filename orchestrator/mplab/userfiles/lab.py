@@ -1,6 +1,7 @@
 """Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
@@ -173,16 +174,21 @@ class LabFile(BaseModel):
         return machine if machine.paths else None
 
     def _machine(self, kind: str, section: Section, name: str, settings: BaseModel) -> Machine[BaseModel]:
-        own = settings.shaped_interface if isinstance(settings, MachineFile) else ""
+        machine = Machine(kind, section, name, settings)
         paths = tuple(
             AttachedPath(
-                phone, interface, place.interface or own, place.mac or "", place.ip or "", place.at is not None
+                phone,
+                interface,
+                place.interface or machine.shaped_interface,
+                place.mac or "",
+                place.ip or "",
+                at_phone=place.at is not None,
             )
             for phone, file in self.phones.items()
             for interface, place in file.attachments().items()
             if place.place(phone) == name and place.section == section
         )
-        return Machine(kind, section, name, settings, paths)
+        return replace(machine, paths=paths)
 
 
 def load_lab(path: Path) -> LabFile:
