@@ -10,10 +10,12 @@ from mplab.cell.attempt import CellJob
 from mplab.cell.cell import Cell
 from mplab.cell.report import CellReport
 from mplab.drivers.transport import DRIVERS, make_transport
+from mplab.format.cell import CellRecord
 from mplab.format.events import Event, EventLog, read_events
-from mplab.format.manifest import CellRecord, GitRecord, HostRecord, Manifest, utc_now
-from mplab.format.plan import make_plan
+from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
+from mplab.format.record import utc_now
 from mplab.lab.catalog import LINKS_DIR, LabCatalog
+from mplab.run.blocks import make_plan
 from mplab.run.outside import Answer, Outside
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
@@ -149,11 +151,11 @@ class RunBench:
         with EventLog(directory.events_file) as events:
             events.append("run_planned", **plan.to_json())
         directory.write_manifest(
-            Manifest.of(
+            Manifest(
                 run_id=directory.run_id,
-                experiment=experiment,
+                experiment=experiment.record(),
                 plan=plan,
-                lab=experiment.lab.to_json(),
+                lab=LabRecord.model_validate(experiment.lab.to_json()),
                 host=HostRecord(kernel="6.0", cpus=2, memory_bytes=1, distribution="", mptcp={}),
                 versions={},
                 git=GitRecord(commit=None, dirty=False),

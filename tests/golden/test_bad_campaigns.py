@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mplab.campaign.file import load_campaign
-from mplab.format.plan import make_plan
+from mplab.run.blocks import make_plan
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import find_lab
 from mplab.userfiles.resolve import Catalog, load_experiment

@@ -13,8 +13,8 @@ from mplab.base.programs import LINKEM
 from mplab.cell.judge import judge_links
 from mplab.drivers.shaper.probe import parse_probe
 from mplab.drivers.shaper.protocol import PathMeasurement
+from mplab.format.experiment import Tolerance
 from mplab.format.path import PathCondition
-from mplab.userfiles.experiment import Tolerance
 
 OPEN = PathCondition.of(None, None, 0.0)
 TOLERANCE = Tolerance(rtt_percent=10.0, rate_percent=10.0)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mplab.format.plan import make_plan
+from mplab.format.experiment import Ending, IntervalRule, parse_time_of_day
+from mplab.run.blocks import make_plan
 from mplab.run.ending import Cut, EndingWatch, Told
 from mplab.run.progress import RunProgress
-from mplab.userfiles.ending import Ending, EnoughRule, parse_time_of_day
 from tests.unit.test_plan import experiment
 
 BEGUN = datetime(2026, 3, 1, 22, 30).astimezone()
@@ -97,7 +97,7 @@ def looked(ending: Ending, enough_after: int, *, first: int = 0) -> tuple[list[i
 
 
 def test_a_run_that_has_told_enough_ends_between_blocks() -> None:
-    ending = Ending(interval=EnoughRule("time", 5.0, "medians", 3, (), ()))
+    ending = Ending(interval=IntervalRule("time", 5.0, "medians", 3, (), ()))
     asked, done, cut = looked(ending, enough_after=4)
     assert (asked, done) == ([3, 4], 8), "from the third block on, between blocks alone"
     assert cut is not None
@@ -112,7 +112,7 @@ def events(cut: bool) -> list[dict[str, Any]]:
     plan = make_plan(replace(experiment(scenarios=1, transports=1, links=1, repetitions=2)))
     first, second = plan.cells
     ended = [{"event": "run_cut", "reason": "time", "cells": [second.id]}] if cut else []
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"event": "run_planned", **plan.to_json()},
         {"event": "run_started"},
         {"event": "cell_finished", "cell": first.id, "outcome": "ok"},

@@ -16,9 +16,10 @@ import pytest
 
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.format.events import read_events
+from mplab.format.experiment import Argv, Hooks
 from mplab.run.hooks import HookRunner, allow, check_allowed, check_programs
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.hooks import Argv, Hooks, parse_command
+from mplab.userfiles.hooks import parse_command
 
 CELL = "0001-web-mptcp-baseline-r1"
 SAY = "import os, sys; print(*(os.environ.get('MPLAB_' + n) for n in 'HOOK RUN CELL ATTEMPT OUTCOME'.split()), sep='|')"
@@ -117,7 +118,7 @@ BEGINS = """
 import pathlib, sys
 from mplab.run.hooks import HookRunner
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.hooks import Hooks
+from mplab.format.experiment import Hooks
 wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
 hooks = Hooks(before_run=(wait,), after_run=(("sh", "-c", "echo $MPLAB_OUTCOME"),))
 HookRunner(hooks, RunDirectory(pathlib.Path(sys.argv[1]))).__enter__()

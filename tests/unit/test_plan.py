@@ -1,7 +1,7 @@
 """The plan: randomised complete blocks, the same for everybody who has the same file."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mplab.base.errors import LabNotReadyError
+from mplab.format.experiment import FACTORS, Cells, Factor, Matrix, Tolerance
+from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
-from mplab.format.plan import CELL_OVERHEAD_S, EstimateTracker, Plan, cell_seed, make_plan
-from mplab.userfiles.experiment import Experiment, ScenarioUse, Tolerance, TransportUse
+from mplab.format.plan import Plan
+from mplab.run.blocks import CELL_OVERHEAD_S, EstimateTracker, cell_seed, make_plan
+from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import VIRTUAL, LabUse
-from mplab.userfiles.link import LinkCondition
-from mplab.userfiles.matrix import FACTORS, Cells, Factor, Matrix
 
 
 class Parameters(BaseModel):
@@ -171,7 +172,7 @@ def test_skipped_transports_are_left_out_with_the_reason() -> None:
     asked = replace(experiment(), transports=both)
     plan = make_plan(asked, skipped={"mptcp": "no net.mptcp in this kernel", "quic": "not asked for"})
     assert {cell.transport for cell in plan.cells} == {"sptcp-wifi"}
-    assert [item.to_json() for item in plan.skipped] == [
+    assert [asdict(item) for item in plan.skipped] == [
         {"transport": "mptcp", "reason": "no net.mptcp in this kernel"},
         {"transport": "mptcp-lte", "reason": "no net.mptcp in this kernel"},
     ]
@@ -191,7 +192,7 @@ def test_the_estimate_adds_up_scenarios_and_overhead() -> None:
 
 
 def test_the_plan_as_json() -> None:
-    found = make_plan(ONE).to_json()
+    found: Any = make_plan(ONE).to_json()
     assert set(found) == {"cells", "estimate_s", "skipped"}
     assert list(found["cells"][0]) == [
         *("id", "index", "block", "scenario", "transport", "link", "repetition", "seed", "hash"),

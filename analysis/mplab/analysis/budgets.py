@@ -8,10 +8,10 @@ import numpy as np
 
 from mplab.analysis.effects import Interval, median_interval, seed_of
 from mplab.analysis.errors import BudgetError
-from mplab.analysis.manifest import Budget, Limit
 from mplab.analysis.metric import Metric
 from mplab.analysis.quantities import in_unit, units_like
 from mplab.analysis.statistics import Group
+from mplab.format.experiment import Budget, Limit
 
 Verdict: TypeAlias = Literal["kept", "broken", "not judged"]
 

@@ -6,9 +6,9 @@ from statistics import median
 from typing import Literal
 
 from mplab.analysis.effects import Interval, gain, gain_interval, seed_of
-from mplab.analysis.manifest import Claim
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Group, Series
+from mplab.format.experiment import Claim
 
 Verdict = Literal["as claimed", "more", "less", "not seen"]
 

@@ -12,12 +12,12 @@ from mplab.analysis.correction import benjamini_hochberg, holm
 from mplab.analysis.effects import CONFIDENCE, Interval, Sample, cliffs_delta
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.frames import SEPARATOR, Results
-from mplab.analysis.manifest import Experiment
 from mplab.analysis.metric import Metric
 from mplab.analysis.order import label_sort_key
 from mplab.analysis.power import LEVEL, needed_each
 from mplab.analysis.run import Run
 from mplab.analysis.unpaired import rank_sum_test, shift, shift_interval
+from mplab.format.experiment import Experiment
 
 Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen", "too few", "gone", "new"]
 Correction: TypeAlias = Literal["holm", "bh", "none"]
@@ -280,7 +280,7 @@ def _asked(experiment: Experiment) -> dict[str, object]:
     for transport in experiment.transports:
         found[f"transport {transport.label}"] = (transport.name, _plain(transport.options))
     for link in experiment.links:
-        found[f"link {link.name}"] = (_plain(link.paths), link.changes, link.core_rtt_ms)
+        found[f"link {link.name}"] = link.determinants()
     return found
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from mplab.analysis.contrast import Contrast
 from mplab.analysis.effects import Interval, magnitude
-from mplab.analysis.manifest import Transport
 from mplab.analysis.power import METHOD
 from mplab.analysis.statistics import Group
 from mplab.analysis.text import DASH, signed, signed_share, spread
+from mplab.format.experiment import Transport
 
 CONTRASTS_COLUMNS = (
     "scenario",

@@ -14,30 +14,15 @@ import numpy as np
 
 from mplab.analysis.decode import make_tables
 from mplab.analysis.effects import Interval
-from mplab.analysis.manifest import Record
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import metrics_of, plugins_of
 from mplab.analysis.plugins import Plugin
 from mplab.analysis.run import Run
 from mplab.analysis.scores import CellScores, has_scores, read_cell_scores, score_cell
 from mplab.analysis.statistics import Group, Series, summarise
+from mplab.format.experiment import IntervalRule
 
 DIFFERENCES, MEDIANS = "differences", "medians"
-
-
-class IntervalRule(Record):
-    """When it is enough, as in the manifest: ``experiment.ending.interval``; scenarios and links: empty is all."""
-
-    metric: str
-    within_percent: float
-    of: str = DIFFERENCES
-    after: int = 6
-    scenarios: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-
-    def is_about(self, scenario: str, link: str) -> bool:
-        """Whether it looks at a scenario (by its label) under a link condition."""
-        return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from mplab.analysis.text import UNPRINTABLE, printable
 
 Json: TypeAlias = object
-"""What JSON can hold: it has no better name in Python's types."""
+"""Content of a JSON text: it must be checked before it is used."""
 
 SIGNIFICANT_DIGITS = 9
 """Digits kept of a computed float: far below what a clock can tell, far above rounding noise."""

@@ -1,6 +1,6 @@
 """Runs as polars frames: everything that is known of one run, or of all runs in a folder."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -129,7 +129,6 @@ def started(run: Run) -> tuple[str, str]:
 def run_row(run: Run) -> Row:
     """The row of ``runs``."""
     manifest, counts = run.manifest, run.counts
-    lab = manifest.lab.get("kind") if isinstance(manifest.lab, Mapping) else manifest.lab
     return {
         "run_id": manifest.run_id,
         "path": str(run.directory),
@@ -139,11 +138,11 @@ def run_row(run: Run) -> Row:
         "duration_s": run.duration_s,
         "seed": manifest.experiment.seed,
         "repetitions": manifest.experiment.repetitions,
-        "lab": None if lab is None else str(lab),
+        "lab": manifest.lab.kind or None,
         "mplab": _text(manifest.versions.get("mplab")),
-        "kernel": _text(manifest.host.get("kernel")),
-        "commit": _text(manifest.git.get("commit")),
-        "dirty": _truth(manifest.git.get("dirty")),
+        "kernel": manifest.host.kernel or None,
+        "commit": manifest.git.commit,
+        "dirty": manifest.git.dirty,
         "finished": run.finished,
         "complete": run.complete,
         **{outcome: counts[outcome] for outcome in ("ok", "invalid", "failed", "partial", "missing")},
@@ -165,7 +164,7 @@ def cell_rows(run: Run) -> Iterator[Row]:
             "attempt": record.attempt if record else None,
             "started": _time(record.started) if record else None,
             "duration_s": sum(record.timings_s.values()) if record else None,
-            "overloaded": _truth(record.host.get("overloaded")) if record else None,
+            "overloaded": record.host.overloaded if record else None,
         }
 
 

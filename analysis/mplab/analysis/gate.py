@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 from mplab.analysis.budgets import Kept, Measured, is_about, judge_limits
 from mplab.analysis.compare import Change, ComparedRuns
 from mplab.analysis.frames import SEPARATOR
-from mplab.analysis.manifest import Budget
 from mplab.analysis.text import MINUS, percent
 from mplab.analysis.trend import History
+from mplab.format.experiment import Budget
 
 State: TypeAlias = Literal["passed", "failed", "not judged"]
 

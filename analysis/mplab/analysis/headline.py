@@ -8,10 +8,10 @@ import numpy as np
 
 from mplab.analysis.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE
 from mplab.analysis.figures.style import MAX_FACETS
-from mplab.analysis.manifest import Transport
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Group, Series
 from mplab.analysis.text import percent, plural, quantity, signed_share
+from mplab.format.experiment import Transport
 
 TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to compare with"
 

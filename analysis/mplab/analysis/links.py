@@ -2,15 +2,11 @@
 
 from dataclasses import dataclass
 
-from mplab.analysis.manifest import tolerances
 from mplab.analysis.run import Run
+from mplab.format.cell import LinkProof
 
-QUANTITIES = (
-    ("down_kbps", "down_kbps", "Download rate", "rate"),
-    ("up_kbps", "up_kbps", "Upload rate", "rate"),
-    ("rtt_ms", "rtt_ms_median", "Round-trip time", "rtt"),
-)
-"""Key under ``asked``, key under ``measured``, title, tolerance that applies."""
+QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip time", "rtt"))
+"""Title, tolerance that applies."""
 
 
 @dataclass(frozen=True)
@@ -40,24 +36,15 @@ def measurements(run: Run) -> list[Measurement]:
         if cell.record is None or cell.spec is None:
             continue
         for interface, sides in cell.record.links.items():
-            for asked_key, measured_key, title, kind in QUANTITIES:
-                wanted, got = sides.asked.get(asked_key), sides.measured.get(measured_key)
-                if isinstance(wanted, int | float) and wanted > 0 and isinstance(got, int | float):
+            for title, kind, wanted, got in _quantities(sides):
+                if wanted and wanted > 0 and got is not None:
                     found.append(
                         Measurement(
-                            cell.id,
-                            cell.outcome,
-                            cell.spec.link,
-                            interface,
-                            title,
-                            kind,
-                            float(wanted),
-                            float(got),
-                            sides.where,
+                            cell.id, cell.outcome, cell.spec.link, interface, title, kind, wanted, got, sides.where
                         )
                     )
     links = [link.name for link in run.manifest.experiment.links]
-    titles = [title for _, _, title, _ in QUANTITIES]
+    titles = [title for title, _ in QUANTITIES]
     return sorted(
         found,
         key=lambda m: (
@@ -71,6 +58,18 @@ def measurements(run: Run) -> list[Measurement]:
     )
 
 
-def tolerance_of(run: Run, kind: str) -> float | None:
-    """The accepted deviation as a fraction; None when the manifest does not say."""
-    return tolerances(run.manifest.experiment).get(kind)
+def tolerance_of(run: Run, kind: str) -> float:
+    """The accepted deviation of ``rtt`` or ``rate`` as a fraction. Raises KeyError."""
+    tolerance = run.manifest.experiment.tolerance
+    return {"rtt": tolerance.rtt_percent, "rate": tolerance.rate_percent}[kind] / 100
+
+
+def _quantities(sides: LinkProof) -> list[tuple[str, str, float | None, float | None]]:
+    """Title, tolerance, requested and measured value of each of `QUANTITIES`."""
+    asked, measured = sides.asked, sides.measured
+    values = (
+        (asked.down_kbps, measured.down_kbps),
+        (asked.up_kbps, measured.up_kbps),
+        (asked.rtt_ms, measured.rtt_ms_median),
+    )
+    return [(*quantity, *pair) for quantity, pair in zip(QUANTITIES, values, strict=True)]

@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from mplab.analysis.errors import NotAnalysedError, TablesError
 from mplab.analysis.files import parse_json
-from mplab.analysis.manifest import Name, Record, Whole
 from mplab.analysis.run import first_problem
+from mplab.format.record import Record, RecordName, Whole
 
 FORMAT = 1
 Ends = tuple[float, float] | None
@@ -31,7 +31,7 @@ class SummaryComparison(_Part):
 class SummarySeries(_Part):
     """What one transport reached."""
 
-    transport: Name
+    transport: RecordName
     cells: Whole = 0
     n: Whole
     median: float | None = None
@@ -64,8 +64,8 @@ class SummaryContrast(_Part):
 class SummaryGroup(_Part):
     """One metric with its labels, in one scenario under one link condition."""
 
-    scenario: Name
-    link: Name
+    scenario: RecordName
+    link: RecordName
     metric: str
     unit: str
     title: str = ""

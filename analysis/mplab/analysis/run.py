@@ -12,8 +12,11 @@ from pydantic import ValidationError
 
 from mplab.analysis.errors import NotARunError
 from mplab.analysis.files import parse_json
-from mplab.analysis.manifest import CellRecord, CellSpec, Manifest, Transport, is_cell_id
 from mplab.analysis.metric import Observation
+from mplab.format.cell import CellRecord, is_cell_id
+from mplab.format.experiment import Transport
+from mplab.format.manifest import Manifest
+from mplab.format.plan import CellSpec
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
@@ -67,7 +70,7 @@ class Run:
     @cached_property
     def transports(self) -> tuple[Transport, ...]:
         """The transports that have planned cells, in the experiment's order."""
-        return self.manifest.transports()
+        return self.manifest.transports
 
     @property
     def counts(self) -> dict[str, int]:

@@ -10,11 +10,11 @@ from pydantic import Field, ValidationError
 from mplab.analysis.decode import Problem
 from mplab.analysis.errors import TablesError
 from mplab.analysis.files import parse_json, rounded_float, write_json
-from mplab.analysis.manifest import Record
 from mplab.analysis.metric import Value, describe_limits
 from mplab.analysis.plugins import Plugin
 from mplab.analysis.run import Cell, first_problem
 from mplab.analysis.tables import read_tables
+from mplab.format.record import Record
 
 FORMAT = 1
 _FILE = "scores.json"

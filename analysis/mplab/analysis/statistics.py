@@ -19,11 +19,11 @@ from mplab.analysis.effects import (
     mann_whitney_p,
     seed_of,
 )
-from mplab.analysis.manifest import Transport
 from mplab.analysis.metric import Metric
 from mplab.analysis.order import Labels, LabelsKey, label_sort_key
 from mplab.analysis.run import Run
 from mplab.analysis.scores import CellScores
+from mplab.format.experiment import Transport
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from mplab.analysis.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import number, percent
+from mplab.format.record import json_of
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def summary_rows(summary: Summary) -> list[SummaryRow]:
 
 def _claim(outcome: Outcome) -> dict[str, object]:
     return {
-        **outcome.claim.model_dump(mode="json"),
+        **json_of(outcome.claim),
         "found": [
             {
                 "scenario": finding.group.scenario,

@@ -9,12 +9,15 @@ import polars as pl
 
 from mplab.analysis.changes import Change, read_changes
 from mplab.analysis.errors import FigureError
-from mplab.analysis.manifest import MARKERS, PALETTE, CellRecord, Link, Transport
 from mplab.analysis.order import label_sort_key
 from mplab.analysis.run import Cell, Run
 from mplab.analysis.scores import read_cell_scores
 from mplab.analysis.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.text import did_you_mean
+from mplab.format.cell import CellRecord
+from mplab.format.experiment import Transport
+from mplab.format.link import LinkCondition
+from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
 
 _MOST_NAMED = 12
 """Cells that a message lists."""
@@ -78,7 +81,7 @@ class Traces:
 
     traces: tuple[Trace, ...]
     transports: tuple[Transport, ...]
-    links: tuple[Link, ...] = ()
+    links: tuple[LinkCondition, ...] = ()
     scored: tuple[Scored, ...] = ()
     """In the order of the experiment."""
 
@@ -153,7 +156,7 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
                 f"{run.directory}: no ok cell is called {name!r}.{did_you_mean(name, known)} "
                 f"Ok cells ({len(known)}): {', '.join(shown) or 'none'}"
             )
-    sessions = {transport.label for transport in run.transports if transport.session}
+    sessions = {transport.label for transport in run.transports if transport.sessions}
     wanted = [cell for cell in usable if not cells or cell.id in cells]
     chosen = [trace for cell in wanted if (trace := _trace(cell, sessions)) is not None]
     scored = [
@@ -173,7 +176,7 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
 def traces_in(folder: Path) -> Traces:
     """The traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
     name = folder.resolve().name
-    looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS[0])
+    looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS_OF_FIGURES[0])
     return Traces((Trace(name, "", "", name, Tables(folder)),), (looks,))
 
 

@@ -9,9 +9,10 @@ from markupsafe import Markup
 
 from mplab.analysis.changepoint import LEVEL
 from mplab.analysis.htmlpage import page_css, page_environment
-from mplab.analysis.manifest import PALETTE, Transport
 from mplab.analysis.text import number, percent
 from mplab.analysis.trend import History
+from mplab.format.experiment import Transport
+from mplab.format.palette import PALETTE
 
 _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
 

@@ -13,12 +13,13 @@ from mplab.analysis.contrasts import ContrastRow, contrast_rows, p_text
 from mplab.analysis.effects import MIN_FOR_INTERVAL, Interval
 from mplab.analysis.headline import signed_g
 from mplab.analysis.links import Measurement, measurements, tolerance_of
-from mplab.analysis.manifest import Transport, interface_title
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.result import Analysis
 from mplab.analysis.run import Cell, Run
 from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
+from mplab.format.experiment import Transport
+from mplab.format.link import interface_title
 
 MAX_COMMIT = 12
 BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither": ""}
@@ -162,26 +163,22 @@ def link_rows(run: Run) -> list[LinkRow]:
 def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
     """Tables of name and value: the run, the host, the versions."""
     manifest, experiment = run.manifest, run.manifest.experiment
-    commit = str(manifest.git.get("commit") or "unknown")[:MAX_COMMIT]
-    dirty = manifest.git.get("dirty")
+    commit = (manifest.git.commit or "unknown")[:MAX_COMMIT]
     the_run = [
         ("Run", manifest.run_id),
         ("Experiment", experiment.name),
         ("Started", manifest.started),
         ("Duration", duration(run.duration_s)),
-        ("Estimated", duration(manifest.plan.estimate_s)),
+        ("Estimated", duration(manifest.plan.estimate_s or None)),
         ("Seed", str(experiment.seed)),
         ("Repetitions", str(experiment.repetitions)),
-        ("Congestion control", ", ".join(_controls(run)) or str(experiment.congestion_control or DASH)),
-        ("Capture", str(experiment.capture or DASH)),
+        ("Congestion control", ", ".join(_controls(run)) or experiment.congestion_control),
+        ("Capture", experiment.capture),
         ("Retries", str(experiment.retries)),
         ("Tolerance", _tolerances(run)),
-        ("Source", commit + (" with local changes" if dirty else "")),
+        ("Source", commit + (" with local changes" if manifest.git.dirty else "")),
     ]
-    host = [("Lab", manifest.lab if isinstance(manifest.lab, str) else DASH)] if manifest.lab else []
-    if isinstance(manifest.lab, Mapping):
-        host = list(_flat(manifest.lab, "lab"))
-    host += list(_flat(manifest.host))
+    host = [*_flat(manifest.lab.content(), "lab"), *_flat(manifest.host.content())]
     return [("The run", the_run), ("The host", host), ("Versions", list(_flat(manifest.versions)))]
 
 
@@ -258,7 +255,7 @@ def warnings(analysis: Analysis) -> list[str]:
     found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
     found += _without_root(run)
     found += _other_controls(run)
-    overloaded = sum(bool(cell.record and cell.record.host.get("overloaded")) for cell in run.cells if cell.ok)
+    overloaded = sum(bool(cell.record and cell.record.host.overloaded) for cell in run.cells if cell.ok)
     if overloaded:
         found.append(
             f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, counted all the same: "
@@ -344,7 +341,7 @@ def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
     unit = "ms" if first.kind == "rtt" else "kbit/s"
     values = [m.measured for m in found]
     tolerance = tolerance_of(run, first.kind)
-    inside = sum(tolerance is None or abs(m.deviation) <= tolerance for m in found)
+    inside = sum(abs(m.deviation) <= tolerance for m in found)
     return LinkRow(
         link=first.link,
         interface=interface_title(first.interface),
@@ -352,7 +349,7 @@ def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
         asked=number(first.asked),
         median=number(float(np.median(values))),
         extremes=f"{number(min(values))} … {number(max(values))}",
-        within=f"{inside} of {len(found)}" if tolerance is not None else DASH,
+        within=f"{inside} of {len(found)}",
         good=inside == len(found),
     )
 
@@ -361,8 +358,8 @@ def _controls(run: Run) -> list[str]:
     found: dict[str, set[str]] = {}
     for cell in run.cells:
         if cell.record is not None:
-            for node, name in cell.record.congestion_control.items():
-                found.setdefault(str(node), set()).add(str(name))
+            for node, name in cell.record.congestion_control.known().items():
+                found.setdefault(node, set()).add(name)
     names = sorted({name for values in found.values() for name in values})
     if len(names) == 1:
         return [f"{names[0]} ({listed(list(found))})"]
@@ -375,18 +372,16 @@ def _other_controls(run: Run) -> list[str]:
     counts: Counter[tuple[str, str]] = Counter()
     for cell in run.cells:
         if cell.ok and cell.record is not None:
-            counts.update((str(node), str(name)) for node, name in cell.record.congestion_control.items())
+            counts.update(cell.record.congestion_control.known().items())
     return [
         f"The {node} used {name} congestion control in {plural(count, 'ok cell')}; {requested} was requested."
         for (node, name), count in sorted(counts.items())
-        if requested and name and name != requested
+        if name and name != requested
     ]
 
 
 def _tolerances(run: Run) -> str:
-    parts = [(kind, tolerance_of(run, kind)) for kind in ("rtt", "rate")]
-    known = [f"{kind.upper() if kind == 'rtt' else kind} ±{percent(t)}" for kind, t in parts if t is not None]
-    return ", ".join(known) or DASH
+    return f"RTT ±{percent(tolerance_of(run, 'rtt'))}, rate ±{percent(tolerance_of(run, 'rate'))}"
 
 
 def _flat(content: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:

@@ -13,12 +13,13 @@ from mplab.base.suggest import show
 from mplab.campaign.notify import NotifyFile, check_notify
 from mplab.campaign.retention import RetentionFile
 from mplab.campaign.state import Job
+from mplab.format.experiment import Ending
 from mplab.format.names import Name, is_name
 from mplab.format.plan import Plan
 from mplab.format.units import DurationS, SizeBytes
 from mplab.lab.resources import resources_of
 from mplab.userfiles.check import MAPPING, TEXT, Checker, raise_lines
-from mplab.userfiles.ending import Ending, TimeOfDay
+from mplab.userfiles.ending import TimeOfDay
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.labuse import VIRTUAL_NAME, NoSuchLabError
@@ -28,7 +29,7 @@ from mplab.userfiles.yaml import load_yaml
 FORMAT = 1
 _GB = 10**9
 
-Load = Callable[[Path, str, str, Mapping[str, Any]], Experiment]
+Load = Callable[[Path, str, str, Mapping[str, object]], Experiment]
 """An experiment file, a lab file ("": what it names), a phone ("": the lab's only one), variables → the experiment."""
 MakePlan = Callable[[Experiment], Plan]
 
@@ -155,7 +156,7 @@ class Campaign:
         """What ends it before everything is done."""
         return Ending(max_s=self.file.max, until=self.file.until)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For programs: the file with all defaults."""
         return self.file.model_dump(mode="json", exclude={"mplab_campaign"})
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from random import Random
 from types import FrameType
-from typing import Any
 
 from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.base.lock import is_locked, resource_lock
@@ -21,8 +20,8 @@ from mplab.campaign.running import RunningTry, progress_of
 from mplab.campaign.state import CampaignState, CampaignTracker, Job, JobStatus
 from mplab.campaign.worker import MPLAB, Worker
 from mplab.format.events import EventLog, EventTail
+from mplab.format.experiment import Ending
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.userfiles.ending import Ending
 
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
 _POLL_S = 0.5
@@ -130,7 +129,7 @@ class Scheduler:
         self._on_state(self.state)
         return bool(self._running or self._comparing or next(self._waiting(), None))
 
-    def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+    def _append(self, event: str, **fields: object) -> None:
         """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
         until = time.monotonic() + self._file.stall
         while True:

@@ -12,12 +12,12 @@ from mplab.cell.observe import ObservationLog
 from mplab.cell.report import CellReport
 from mplab.drivers.transport import Transport
 from mplab.drivers.ui.evidence import OpenApps
+from mplab.format.link import LinkCondition
 from mplab.format.plan import CellSpec
 from mplab.lab.protocol import Lab
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment, ScenarioUse
-from mplab.userfiles.link import LinkCondition
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.interface import PhoneInterface
 from mplab.drivers.shaper import Shaper
+from mplab.format.link import Moment
 from mplab.format.path import PathCondition
 from mplab.scenarios.base.protocol import Observer
-from mplab.userfiles.changes import Moment
 
 LATE_S = 0.1
 """A change that begins so much behind its time is flagged."""

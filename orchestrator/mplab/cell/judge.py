@@ -9,8 +9,8 @@ from mplab.drivers.capture import CaptureResult
 from mplab.drivers.shaper import PathMeasurement
 from mplab.format.agentlog import ActiveCheck, LogRecord
 from mplab.format.direction import Direction, GilbertElliott
+from mplab.format.experiment import Tolerance
 from mplab.format.path import PathCondition
-from mplab.userfiles.experiment import Tolerance
 
 
 @dataclass(frozen=True)

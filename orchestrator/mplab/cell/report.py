@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mplab.format.manifest import (
+from mplab.format.cell import (
     AttemptRecord,
     CaptureRecord,
     CellHost,
@@ -68,5 +68,5 @@ class CellReport:
             congestion_control=self.congestion_control,
             host=self.host,
             clock_offset_ms=self.clock_offset_ms,
-            phone=self.phone,
+            phone={name: fact if isinstance(fact, str) else [*fact] for name, fact in self.phone.items()},
         )

@@ -28,14 +28,7 @@ from mplab.drivers.services import LogMark
 from mplab.drivers.shaper import PathMeasurement
 from mplab.drivers.transport.agent import Agent
 from mplab.format.agentlog import ActiveCheck
-from mplab.format.manifest import (
-    CaptureRecord,
-    CongestionControlRecord,
-    LinkAsked,
-    LinkMeasured,
-    LinkProof,
-    TransportProof,
-)
+from mplab.format.cell import CaptureRecord, CongestionControlRecord, LinkAsked, LinkMeasured, LinkProof, TransportProof
 from mplab.format.path import PathCondition
 from mplab.lab.protocol import CellPart
 from mplab.scenarios.base import AnyScenario, Context, Session
@@ -329,7 +322,7 @@ class Prove(Step):
         """Raise InvalidCellError when it is not."""
         attempt, report = self.attempt, self.attempt.report
         self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
-        report.proof = TransportProof(active=dict(self.active))
+        report.proof = TransportProof.model_validate({"active": self.active})
         report.congestion_control = CongestionControlRecord(
             agent=self.active.get("congestion_control", ""), origin=attempt.lab.origin_congestion_control()
         )
@@ -498,13 +491,14 @@ class Evidence(Step):
         report.congestion_control = report.congestion_control.model_copy(
             update={"proxy": ", ".join(evidence.proxy_algorithms)}
         )
-        proof = {
-            "active": self.proof.active,
-            "counters": transport.count(changed["phone"]),
-            "subflows": count_subflows(subflows),
-            "session": transport.summarise(agent_log, proxy_log),
-        }
-        report.proof = TransportProof.model_validate(proof)
+        report.proof = TransportProof.model_validate(
+            {
+                "active": self.proof.active,
+                "session": transport.summarise(agent_log, proxy_log),
+                "counters": transport.count(changed["phone"]),
+                "subflows": count_subflows(subflows),
+            }
+        )
         lab.check_alive()
         lab.services.check(attempt.job.scenario.services)
 

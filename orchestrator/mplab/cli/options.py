@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,11 +11,12 @@ from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
 from mplab.drivers.transport import names as transport_names
+from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.labuse import VIRTUAL, LabUse
-from mplab.userfiles.link import LinkCondition, link_names, load_link, read_link_file
+from mplab.userfiles.link import link_names, load_link, read_link_file
 from mplab.userfiles.machines import abilities
 from mplab.userfiles.yaml import load_yaml
 
@@ -117,7 +118,7 @@ def one_link(given: str) -> LinkCondition:
     return first
 
 
-def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
+def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
     """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
 
     Raises:

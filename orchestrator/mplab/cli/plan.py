@@ -2,6 +2,7 @@
 
 from mplab.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
+from mplab.format.record import json_of
 from mplab.lab.resources import resources_of
 from mplab.run import planning
 from mplab.run.planning import PlannedRun
@@ -29,7 +30,7 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
     uses = resources_of(experiment)
     if as_json:
         described = {
-            "experiment": experiment.to_json(),
+            "experiment": json_of(experiment.record()),
             "lab": experiment.lab.to_json(),
             "plan": planned.plan.to_json(),
         }

@@ -24,10 +24,13 @@ from mplab.userfiles.phone import phone_kind
 from mplab.userfiles.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
+Schema = dict[str, Any]
+"""A JSON Schema, which has no schema here."""
+
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def experiment_schema() -> dict[str, Any]:
+def experiment_schema() -> Schema:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
     schema = _schema(
         ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
@@ -42,7 +45,7 @@ def experiment_schema() -> dict[str, Any]:
     return schema
 
 
-def link_schema() -> dict[str, Any]:
+def link_schema() -> Schema:
     """Of a link condition's file."""
     schema = _schema(LinkFile, *_OF_PATHS)
     _paths_partly(schema)
@@ -50,7 +53,7 @@ def link_schema() -> dict[str, Any]:
     return schema
 
 
-def lab_schema() -> dict[str, Any]:
+def lab_schema() -> Schema:
     """Of a lab file. That a phone's router is one of the routers is not in it."""
     fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
     entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
@@ -67,7 +70,7 @@ _OF_SHAPERS = ("routers", "servers", "root_shell")
 """Keys of a lab file below which the drivers of shapers say what may stand."""
 
 
-def _all_phones(schema: dict[str, Any]) -> None:
+def _all_phones(schema: Schema) -> None:
     """A phone may have the keys of every kind; which go with its driver is not in it."""
     properties = schema["$defs"][PhoneFile.__name__]["properties"]
     for name in PHONES:
@@ -80,18 +83,18 @@ def _all_phones(schema: dict[str, Any]) -> None:
     schema["$defs"] = dict(sorted(schema["$defs"].items()))
 
 
-def campaign_schema() -> dict[str, Any]:
+def campaign_schema() -> Schema:
     """Of a campaign file."""
     return _schema(CampaignFile, ExperimentEntry, BreakerFile, CompareFile)
 
 
-def _no_other_names(schema: dict[str, Any]) -> None:
+def _no_other_names(schema: Schema) -> None:
     for entry in schema["properties"].values():
         if "patternProperties" in entry:
             entry["additionalProperties"] = False
 
 
-def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
+def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
     schema = {"$schema": _DIALECT, **model.model_json_schema()}
     for part in (model, *inner):
         properties = schema["properties"] if part is model else schema["$defs"][part.__name__]["properties"]
@@ -103,7 +106,7 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
     return schema
 
 
-def _paths_partly(schema: dict[str, Any]) -> None:
+def _paths_partly(schema: Schema) -> None:
     """Of a path, only what is said where it is not whole."""
     for part in (ChangeFile, DirectionFile):
         for entry in schema["$defs"][part.__name__]["properties"].values():
@@ -113,7 +116,7 @@ def _paths_partly(schema: dict[str, Any]) -> None:
     del path["required"], path["properties"]["rtt"]["default"]  # see _complete_unless_extended
 
 
-def _complete_unless_extended(link: dict[str, Any]) -> None:
+def _complete_unless_extended(link: Schema) -> None:
     """A condition needs both paths whole, but not one that inherits, nor a key that a sweep gives."""
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
@@ -129,7 +132,7 @@ _VARIABLE = "Variable"
 _ABOUT = ("title", "description", "default", "examples")
 
 
-def _with_variables(schema: dict[str, Any]) -> None:
+def _with_variables(schema: Schema) -> None:
     """A variable may stand for every value that is no free text."""
     for owner in (schema, *schema["$defs"].values()):
         entries = owner.get("properties", {})
@@ -139,7 +142,7 @@ def _with_variables(schema: dict[str, Any]) -> None:
     schema["$defs"][_VARIABLE] = uses
 
 
-def _or_variable(entry: dict[str, Any]) -> dict[str, Any]:
+def _or_variable(entry: Schema) -> Schema:
     values = {word: value for word, value in entry.items() if word not in _ABOUT}
     if not values or "const" in values or (values.get("type") == "string" and not {"pattern", "enum"} & values.keys()):
         return entry
@@ -148,7 +151,7 @@ def _or_variable(entry: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [*options, {"$ref": f"#/$defs/{_VARIABLE}"}], **about}
 
 
-def _described(entry: dict[str, Any]) -> dict[str, Any]:
+def _described(entry: Schema) -> Schema:
     return {"description": entry["description"]}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from mplab.format.direction import WAYS, Direction, Discipline
+from mplab.format.link import LinkCondition
 from mplab.format.units import format_duration_ms, format_rate, format_size
-from mplab.userfiles.link import LinkCondition
 
 
 @dataclass(frozen=True)

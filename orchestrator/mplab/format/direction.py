@@ -1,10 +1,13 @@
 """The condition of one direction of a path: what happens to the packets that travel that way."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from mplab.format.trace import Trace
+from pydantic import JsonValue, model_serializer, model_validator
+from pydantic.dataclasses import dataclass
+
+from mplab.format.record import CONFIG
+from mplab.format.trace import RecordedTrace
 from mplab.format.units import format_duration_ms, format_percent, format_rate, format_size
 
 DEFAULT_QUEUE_BYTES = 150_000
@@ -21,7 +24,7 @@ CONTROLLED: tuple[Discipline, ...] = ("codel", "fq_codel")
 """Disciplines with a target and an interval (RFC 8289, RFC 8290)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class Queue:
     """The queue before a link: so many bytes or packets, and how it is kept short.
 
@@ -36,9 +39,19 @@ class Queue:
     target_ms: float = 5.0
     interval_ms: float = 100.0
 
-    def to_json(self) -> dict[str, Any]:
+    @model_validator(mode="before")
+    @classmethod
+    def _from_json(cls, given: object) -> object:
+        """Take what `to_json` gave, too."""
+        if not isinstance(given, dict):
+            return given
+        units = {unit: given[unit] for unit in ("bytes", "packets") if unit in given}
+        return {**given, **{key: value for unit in units for key, value in (("unit", unit), ("length", units[unit]))}}
+
+    @model_serializer
+    def to_json(self) -> dict[str, JsonValue]:
         """``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, "interval_ms": 100}``."""
-        described: dict[str, Any] = {self.unit: self.length}
+        described: dict[str, JsonValue] = {self.unit: self.length}
         if self.discipline != "drop-tail":
             described["discipline"] = self.discipline
         if self.discipline in CONTROLLED:
@@ -56,7 +69,7 @@ class Queue:
         return ", ".join(words)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class GilbertElliott:
     """Losses in bursts: a good and a bad state, each with its own share of losses (Elliott 1963).
 
@@ -70,7 +83,7 @@ class GilbertElliott:
     good_loss_percent: float = 0.0
     bad_loss_percent: float = 100.0
 
-    def to_json(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, JsonValue]:
         """As `linkem` takes it."""
         return {
             "p_percent": self.p_percent,
@@ -104,7 +117,7 @@ Loss = float | GilbertElliott
 """Percent of the packets at random, or a model of bursts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class Direction:
     """What holds for the packets of one direction."""
 
@@ -119,29 +132,40 @@ class Direction:
     """Packets that skip the delay, and so overtake others."""
     duplicate_percent: float = 0.0
     queue: Queue = Queue()
-    trace: Trace | None = None
+    trace: RecordedTrace | None = None
 
     @property
     def loss_percent(self) -> float:
         """The share lost in the long run."""
         return self.loss.mean_percent if isinstance(self.loss, GilbertElliott) else self.loss
 
-    def to_json(self) -> dict[str, Any]:
+    @model_validator(mode="before")
+    @classmethod
+    def _from_json(cls, given: object) -> object:
+        """Take what `to_json` gave, too."""
+        if not isinstance(given, dict):
+            return given
+        names = (("distribution", "jitter_distribution"), ("loss", "loss_percent"), ("loss", "loss_model"))
+        taken = {**given, **{name: given[key] for name, key in names if given.get(key) is not None}}
+        return {**taken, "rate_kbps": given.get("rate_kbps") or None}
+
+    @model_serializer
+    def to_json(self) -> dict[str, JsonValue]:
         """As in manifest.json: what has been there always, and what else is set; a trace by name and content."""
         described = self._described()
         if self.trace is not None:
-            described["trace"] = {"name": self.trace.name, "sha256": self.trace.profile().sha256}
+            described["trace"] = self.trace.to_json()
         return described
 
-    def to_linkem(self) -> dict[str, Any]:
+    def to_linkem(self) -> dict[str, JsonValue]:
         """As ``linkem`` takes it (docs/linkem.md); `rate_kbps` 0 is unlimited."""
         described = self._described()
         if self.trace is not None:
             described["trace"] = str(self.trace.file.resolve())
         return described
 
-    def _described(self) -> dict[str, Any]:
-        described: dict[str, Any] = {}
+    def _described(self) -> dict[str, JsonValue]:
+        described: dict[str, JsonValue] = {}
         if self.trace is None:
             described["rate_kbps"] = self.rate_kbps or 0.0
         described |= {"delay_ms": self.delay_ms, "jitter_ms": self.jitter_ms}
@@ -151,9 +175,10 @@ class Direction:
             described["loss_model"] = self.loss.to_json()
         else:
             described["loss_percent"] = self.loss
-        for name in ("reorder_percent", "duplicate_percent"):
-            if value := getattr(self, name):
-                described[name] = value
+        if self.reorder_percent:
+            described["reorder_percent"] = self.reorder_percent
+        if self.duplicate_percent:
+            described["duplicate_percent"] = self.duplicate_percent
         return {**described, "queue": self.queue.to_json()}
 
     def text(self, key: str) -> str:

@@ -1,10 +1,16 @@
-"""Colours and markers for variants of one transport."""
+"""Colours and markers of transports in figures."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 
 COLOURS = ("#882255", "#44aa99", "#ddcc77", "#332288", "#999933", "#aa4499", "#117733", "#cc6677")
 """Of Paul Tol's colour-blind safe "muted" scheme."""
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+"""Okabe & Ito's colours, which people with any colour vision can tell apart (black and yellow left out)."""
+
+MARKERS_OF_FIGURES = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
+"""All Matplotlib markers that figures use."""
 
 MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 """Matplotlib markers that hold without colour."""

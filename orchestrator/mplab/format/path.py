@@ -1,20 +1,23 @@
 """The condition of one path: both directions between phone and proxy."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
+from pydantic.dataclasses import dataclass
+
 from mplab.format.direction import WAYS, Direction, Queue, Way
+from mplab.format.record import CONFIG
 from mplab.format.units import format_duration_ms
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class PathCondition:
     """A path between phone and proxy."""
 
-    down: Direction
+    down: Direction = Direction()
     """Towards the phone."""
-    up: Direction
+    up: Direction = Direction()
     """From the phone."""
 
     @classmethod

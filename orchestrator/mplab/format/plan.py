@@ -1,247 +1,59 @@
-"""The plan: which cells, in which order, and how long they will take."""
+"""The plan of a run: its cells in their order."""
 
-import hashlib
-import json
-import statistics
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from random import Random
-from typing import Any
+import dataclasses
+from typing import Annotated, Literal
 
-from mplab.base.errors import LabNotReadyError
-from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
-from mplab.userfiles.link import LinkCondition
+from pydantic import BeforeValidator, JsonValue
+from pydantic.dataclasses import dataclass
 
-CELL_OVERHEAD_S = 3.0
-"""Around the scenario: shape, probe, start and prove the transport, captures, undo."""
+from mplab.format.record import CONFIG, CellId, RecordName, Whole, json_of
+from mplab.format.upgrades import label_of
 
-_SMALLEST_INDEX_WIDTH = 4
-
-_Combination = tuple[ScenarioUse, TransportUse, LinkCondition]
+RecordLabel = Annotated[RecordName, BeforeValidator(label_of)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
 class CellSpec:
     """One cell: what is run once. Scenario and transport are named by their labels."""
 
-    id: str
+    id: CellId
     """``0007-web-mptcp-baseline-r2``."""
-    index: int
+    index: Whole = 0
     """Place in the order of the run, from 1."""
-    block: int
+    block: Whole = 0
     """From 1; block r holds repetition r of every combination."""
-    scenario: str
-    transport: str
-    link: str
-    repetition: int
+    scenario: RecordLabel
+    transport: RecordLabel
+    link: RecordLabel
+    repetition: Whole = 0
     """From 1."""
-    seed: int
+    seed: Whole = 0
     """Of all chance in the cell, 0…2^32-1; the same for all transports: they are compared like for like."""
-    hash: str
-    """SHA-256, hex, of everything that determines the cell."""
+    hash: str = ""
+    """SHA-256, hex, of everything that determines the cell; "": of an mplab that did not hash it."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """As in events.jsonl and manifest.json."""
-        return asdict(self)
+        return dataclasses.asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class SkippedTransport:
     """A transport that this lab cannot run."""
 
-    transport: str
+    transport: RecordLabel | Literal[""] = ""
     """Its label."""
-    reason: str
-
-    def to_json(self) -> dict[str, str]:
-        """As in events.jsonl and manifest.json."""
-        return asdict(self)
+    reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class Plan:
     """The cells of a run, in order."""
 
-    cells: tuple[CellSpec, ...]
-    estimate_s: float
+    cells: tuple[CellSpec, ...] = ()
+    estimate_s: float = 0.0
     skipped: tuple[SkippedTransport, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """``plan`` in manifest.json."""
-        return {
-            "cells": [cell.to_json() for cell in self.cells],
-            "estimate_s": self.estimate_s,
-            "skipped": [skipped.to_json() for skipped in self.skipped],
-        }
-
-
-def make_plan(experiment: Experiment, *, skipped: Mapping[str, str] | None = None) -> Plan:
-    """The cells of `experiment` in randomised complete blocks.
-
-    The order depends on the seed alone. More repetitions add blocks at the end and change no earlier one.
-
-    Args:
-        experiment: what was asked.
-        skipped: transports that the lab cannot run, by name or label, with the reason; may name others.
-
-    Raises:
-        LabNotReadyError: every transport is skipped, or no combination is left without those that are.
-    """
-    reasons = _reasons(experiment.transports, skipped or {})
-    transports = [use for use in experiment.transports if use.label not in reasons]
-    left_out = tuple(SkippedTransport(label, reason) for label, reason in reasons.items())
-    if not transports:
-        listed = "; ".join(f"{item.transport}: {item.reason}" for item in left_out)
-        raise LabNotReadyError(f"no transport of experiment '{experiment.name}' can run in this lab: {listed}")
-    combinations: list[_Combination] = [
-        (scenario, transport, link)
-        for scenario in experiment.scenarios
-        for transport in transports
-        for link in experiment.links
-        if experiment.matrix.has((scenario.label, transport.label, link.name))
-    ]
-    if not combinations:
-        listed = ", ".join(f"{item.transport} ({item.reason})" for item in left_out)
-        raise LabNotReadyError(f"experiment '{experiment.name}' has no cell that can run in this lab without {listed}")
-    width = max(_SMALLEST_INDEX_WIDTH, len(str(len(combinations) * experiment.repetitions)))
-    rng = Random(experiment.seed)  # noqa: S311 - an order that can be repeated, not a secret
-    cells: list[CellSpec] = []
-    for repetition in range(1, experiment.repetitions + 1):
-        block = list(combinations)
-        rng.shuffle(block)
-        block = _grouped(block, experiment.grouped_by)
-        for scenario, transport, link in block:
-            index = f"{len(cells) + 1:0{width}}"
-            cells.append(_cell(experiment, (scenario, transport, link), repetition, index))
-    per_block_s = sum(scenario.estimate_s + CELL_OVERHEAD_S for scenario, _, _ in combinations)
-    return Plan(tuple(cells), per_block_s * experiment.repetitions, left_out)
-
-
-_LABEL: Mapping[str, Callable[[_Combination], str]] = {
-    "scenario": lambda combination: combination[0].label,
-    "transport": lambda combination: combination[1].label,
-    "link": lambda combination: combination[2].name,
-}
-
-
-def _grouped(block: list[_Combination], factors: Iterable[str]) -> list[_Combination]:
-    """A shuffled block with what has the same level of a factor together, in the order in which levels came first."""
-    ranks = []
-    for factor in factors:
-        levels = dict.fromkeys(map(_LABEL[factor], block))
-        ranks.append((_LABEL[factor], {level: rank for rank, level in enumerate(levels)}))
-    return sorted(block, key=lambda combination: [rank[label(combination)] for label, rank in ranks])
-
-
-def _reasons(transports: Iterable[TransportUse], skipped: Mapping[str, str]) -> dict[str, str]:
-    reasons = {}
-    for use in transports:
-        reason = skipped.get(use.label, skipped.get(use.name))
-        if reason is not None:
-            reasons[use.label] = reason
-    return reasons
-
-
-def _cell(experiment: Experiment, combination: _Combination, repetition: int, index: str) -> CellSpec:
-    scenario, transport, link = combination
-    seed = cell_seed(experiment.seed, scenario.label, link.name, repetition)
-    return CellSpec(
-        id=f"{index}-{scenario.label}-{transport.label}-{link.name}-r{repetition}",
-        index=int(index),
-        block=repetition,
-        scenario=scenario.label,
-        transport=transport.label,
-        link=link.name,
-        repetition=repetition,
-        seed=seed,
-        hash=_digest(_determinants(experiment, scenario, transport, link, seed)).hex(),
-    )
-
-
-def cell_seed(experiment_seed: int, scenario_label: str, link_name: str, repetition: int) -> int:
-    """The seed of a cell, 0…2^32-1: the same for every transport."""
-    return int.from_bytes(_digest([experiment_seed, scenario_label, link_name, repetition])[:4], "big")
-
-
-def _determinants(
-    experiment: Experiment, scenario: ScenarioUse, transport: TransportUse, link: LinkCondition, seed: int
-) -> dict[str, Any]:
-    """What a cell's result may depend on; titles, labels, colours and time limits are not among it."""
-    contents = {**scenario.files, **transport.files}
-    files = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
-    return {
-        **({"files": files} if files else {}),
-        "scenario": {"name": scenario.name, "parameters": scenario.to_json()["parameters"]},
-        "transport": {"name": transport.name, "options": transport.to_json()["options"]},
-        "link": _link_determinants(link),
-        "lab": experiment.lab.determinants(),
-        "congestion_control": experiment.congestion_control,
-        "tolerance": experiment.tolerance.to_json(),
-        "capture": experiment.capture,
-        "seed": seed,
-    }
-
-
-def _link_determinants(link: LinkCondition) -> dict[str, Any]:
-    described = link.to_json()
-    more = {name: described[name] for name in ("core_rtt_ms", "changes") if name in described}
-    return {**described["paths"], **more}
-
-
-def _digest(value: object) -> bytes:
-    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(canonical.encode()).digest()
-
-
-class EstimateTracker:
-    """Refines the time that a run still needs from the cells that have finished.
-
-    A cell to come is taken to need the median of the finished cells of its scenario and transport; without
-    any, of its scenario; without any, what the plan says of a cell on average.
-    """
-
-    def __init__(self, cells: Iterable[CellSpec], estimate_s: float) -> None:
-        """`estimate_s` is the plan's estimate for all `cells`, seconds."""
-        self._cells = {cell.id: cell for cell in cells}
-        self._average_s = estimate_s / len(self._cells) if self._cells else 0.0
-        self._open: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for cell in self._cells.values():
-            self._open[cell.scenario, cell.transport].add(cell.id)
-        self._durations_s: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-
-    def finished(self, cell_id: str, duration_s: float) -> None:
-        """A cell took `duration_s`; unknown cells are ignored."""
-        cell = self._cells.get(cell_id)
-        if cell is not None:
-            kind = cell.scenario, cell.transport
-            self._open[kind].discard(cell_id)
-            self._durations_s[kind][cell_id] = duration_s
-
-    def reopened(self, cell_id: str) -> None:
-        """A finished cell is run again; unknown cells are ignored."""
-        cell = self._cells.get(cell_id)
-        if cell is not None:
-            kind = cell.scenario, cell.transport
-            self._open[kind].add(cell_id)
-            self._durations_s[kind].pop(cell_id, None)
-
-    def expected_s(self, cells: Iterable[CellSpec]) -> float:
-        """Time that some cells will take, seconds."""
-        return sum(self._expected_s((cell.scenario, cell.transport)) for cell in cells)
-
-    def remaining_s(self) -> float:
-        """Time for all cells that have not finished, seconds."""
-        return sum(len(ids) * self._expected_s(kind) for kind, ids in self._open.items() if ids)
-
-    def _expected_s(self, kind: tuple[str, str]) -> float:
-        own = self._durations_s.get(kind)
-        if own:
-            return statistics.median(own.values())
-        scenario = [
-            duration_s
-            for (name, _), durations in self._durations_s.items()
-            if name == kind[0]
-            for duration_s in durations.values()
-        ]
-        return statistics.median(scenario) if scenario else self._average_s
+    def to_json(self) -> dict[str, JsonValue]:
+        """``plan`` in manifest.json, and what the event ``run_planned`` says."""
+        return json_of(self)

@@ -5,6 +5,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, JsonValue, StringConstraints
 
 from mplab.base.suggest import show, unknown
 
@@ -43,6 +46,9 @@ class Trace:
     """A trace by its file: a whole number of milliseconds a line, none less than the one before, for ever again."""
 
     file: Path
+    """In a record: its name only."""
+    sha256: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """Of the file, hex, as a record has it; "": see `profile`."""
 
     @property
     def name(self) -> str:
@@ -57,6 +63,10 @@ class Trace:
         """What is in it. Raises ValueError: not such a file."""
         return _read(self.file)[1]
 
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return ``{name, sha256}``, as in manifest.json. Raises ValueError: not such a file."""
+        return {"name": self.name, "sha256": self.sha256 or self.profile().sha256}
+
     def check(self) -> None:
         """Raise ValueError, which names what there is, when there is no such trace or it is wrong."""
         if not is_trace_name(self.name) or not self.file.is_file():
@@ -64,6 +74,17 @@ class Trace:
             names = [file.name for file in folder.iterdir() if _is_trace(file)] if folder.is_dir() else []
             raise ValueError(f"{unknown('trace', self.name, names)} (files in {folder})")
         self.profile()
+
+
+def _from_json(found: object) -> object:
+    """Take what `Trace.to_json` gave, too."""
+    if isinstance(found, dict) and "name" in found:
+        return {**found, "file": parse_trace_name(found["name"])}
+    return found
+
+
+RecordedTrace = Annotated[Trace, BeforeValidator(_from_json)]
+"""A trace in a record: ``{name, sha256}``."""
 
 
 def is_trace_name(text: str) -> bool:

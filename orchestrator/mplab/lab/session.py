@@ -12,12 +12,13 @@ from typing import Self
 from mplab.base.undo import UndoStack
 from mplab.drivers.services import load_service
 from mplab.drivers.transport import transport_named
+from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR
 from mplab.lab.make import make_lab
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.check import Checker
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
-from mplab.userfiles.link import LinkCondition, load_link, read_inline_link
+from mplab.userfiles.link import load_link, read_inline_link
 from mplab.userfiles.yaml import parse_yaml
 
 

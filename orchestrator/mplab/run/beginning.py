@@ -11,7 +11,8 @@ from mplab.base.files import GO_ON
 from mplab.base.lock import check_free, resource_lock
 from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog
-from mplab.format.manifest import Manifest, utc_now
+from mplab.format.manifest import LabRecord, Manifest
+from mplab.format.record import utc_now
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import prepared
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
@@ -94,13 +95,13 @@ def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, 
     allow(experiment.hooks)
     remember_lab(experiment.lab)
     directory.write_manifest(
-        Manifest.of(
+        Manifest(
             run_id=directory.run_id,
-            experiment=experiment,
+            experiment=experiment.record(),
             plan=planned.plan,
-            lab=dict(lab),
+            lab=LabRecord.model_validate(lab),
             host=host.describe_host(),
-            versions=host.describe_versions(programs_of_run(experiment)),
+            versions={**host.describe_versions(programs_of_run(experiment))},
             git=host.describe_git(),
             started=utc_now(),
         )

@@ -11,8 +11,8 @@ from mplab.cell.cell import Cell
 from mplab.cell.instruments import Instruments
 from mplab.cell.report import CellReport
 from mplab.drivers.transport import make_transport
+from mplab.format.cell import AttemptRecord, CellRecord
 from mplab.format.events import EventLog
-from mplab.format.manifest import AttemptRecord, CellRecord
 from mplab.format.plan import CellSpec
 from mplab.lab.catalog import LabCatalog, android_app
 from mplab.lab.protocol import Lab

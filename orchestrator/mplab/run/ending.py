@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mplab.format.plan import CellSpec, EstimateTracker, Plan
-from mplab.userfiles.ending import Ending
+from mplab.format.experiment import Ending
+from mplab.format.plan import CellSpec, Plan
+from mplab.run.blocks import EstimateTracker
 
 ENOUGH = "enough"
 """What the process outside is asked: has the run told enough?"""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from mplab.format.experiment import IntervalRule
 from mplab.run.outside import Answer, Handler
-from mplab.userfiles.ending import EnoughRule
 
 
-def teller(run: Path, rule: EnoughRule | None) -> Handler:
+def teller(run: Path, rule: IntervalRule | None) -> Handler:
     """Return what answers the run in a directory; complete cells without scores are scored meanwhile."""
 
     def answer(_asked: Mapping[str, object]) -> Answer:

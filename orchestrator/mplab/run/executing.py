@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mplab.format.cell import Outcome
 from mplab.format.events import read_events
-from mplab.format.manifest import Outcome
 from mplab.run import hosting, ready
 from mplab.run.beginning import begin, held
 from mplab.run.junit import write_junit

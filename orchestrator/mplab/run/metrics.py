@@ -6,13 +6,12 @@ Imports the analysis, which is slow: the other modules of this package import th
 from pathlib import Path
 
 from mplab.analysis.budgets import check_budget
-from mplab.analysis.enough import IntervalRule, check_rule, look
-from mplab.analysis.manifest import Budget
+from mplab.analysis.enough import check_rule, look
 from mplab.analysis.pipeline import metrics_of
 from mplab.analysis.run import read_run
+from mplab.format.experiment import IntervalRule
 from mplab.run.outside import Answer
 from mplab.userfiles.check import raise_lines
-from mplab.userfiles.ending import EnoughRule
 from mplab.userfiles.experiment import Experiment
 
 
@@ -23,16 +22,14 @@ def check_metrics(experiment: Experiment) -> None:
         InputError: no scenario has such a metric, or it has another unit or other labels; one line for each.
     """
     metrics = metrics_of({use.label: use.name for use in experiment.scenarios})
-    found = [
-        (budget.place, check_budget(Budget.model_validate(budget.to_json()), metrics)) for budget in experiment.budgets
-    ]
+    found = [(budget.place, check_budget(budget, metrics)) for budget in experiment.budgets]
     rule = experiment.ending.interval
     if rule is not None:
-        found.append((rule.place, check_rule(IntervalRule.model_validate(rule.to_json()), metrics)))
+        found.append((rule.place, check_rule(rule, metrics)))
     raise_lines([f"{place}: {problem}" for place, problem in found if problem])
 
 
-def intervals_of(run: Path, rule: EnoughRule) -> Answer:
+def intervals_of(run: Path, rule: IntervalRule) -> Answer:
     """Score the complete cells of a run and answer whether its intervals are narrow enough. Raises AnalysisError."""
-    found = look(read_run(run), IntervalRule.model_validate(rule.to_json()))
+    found = look(read_run(run), rule)
     return {"enough": found.enough, "text": found.text, "numbers": found.to_json()}

@@ -7,9 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mplab.drivers.transport import DRIVERS
-from mplab.format.plan import CellSpec, Plan, make_plan
+from mplab.format.plan import CellSpec, Plan
 from mplab.lab.catalog import catalog
 from mplab.lab.needs import missing_on_phone
+from mplab.run.blocks import make_plan
 from mplab.run.learnt import learn
 from mplab.run.run_directory import RUNS, RunDirectory
 from mplab.userfiles.check import raise_lines

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mplab.format.cell import Outcome
 from mplab.format.events import Event
-from mplab.format.manifest import Outcome
-from mplab.format.plan import CellSpec, EstimateTracker
+from mplab.format.plan import CellSpec
+from mplab.run.blocks import EstimateTracker
 
 RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
 

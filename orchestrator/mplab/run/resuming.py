@@ -84,7 +84,7 @@ def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
 
 def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
     """Files that a run depends on whose content is no longer what it was."""
-    then, now = manifest.experiment.files or {}, experiment.to_json()["files"]
+    then, now = manifest.experiment.files or {}, experiment.record().files or {}
     return sorted(path for path in then if now.get(path) != then[path])
 
 
@@ -92,7 +92,7 @@ def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     """Raise InputError when this mplab would plan other cells than the run's manifest has."""
     manifest = directory.read_manifest()
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
-    if {cell.id: cell.hash for cell in manifest.to_plan().cells} != planned:
+    if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
         changed = changed_files(manifest, experiment)
         what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
         raise InputError(
@@ -156,7 +156,7 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
     """Return the damaged cells of the plan, which must be made again, after a warning for each."""
     found = directory.damaged_cells()
-    planned = [cell.id for cell in directory.read_manifest().to_plan().cells if cell.id in found]
+    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
     for cell in planned:
         watch.warning(f"{found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'")
     return planned
@@ -164,7 +164,7 @@ def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
     """What is left of a run's plan."""
-    made = directory.read_manifest().to_plan()
+    made = directory.read_manifest().plan
     kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
     left = tuple(cell for cell in made.cells if cell.id not in kept)
     return replace(made, cells=left, estimate_s=made.estimate_s * len(left) / len(made.cells))

@@ -62,7 +62,7 @@ class Run:
         self._directory = RunDirectory.open(path)
         self._catalog = catalog
         self._experiment = self._directory.load_experiment(catalog)
-        self._plan = self._directory.read_manifest().to_plan()
+        self._plan = self._directory.read_manifest().plan
         self._stopping = False
         self._outside = outside
         self._open_lab = open_lab
@@ -138,7 +138,8 @@ class Run:
         began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
-            told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
+            numbers = answer["numbers"]
+            told = Told(bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {})
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
             told = Told(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import InputError, MplabError
 from mplab.base.files import explained, sync, sync_tree, write_new
-from mplab.format.manifest import AttemptRecord, CellRecord, Manifest, read_record, write_record
+from mplab.format.cell import AttemptRecord, CellRecord
+from mplab.format.manifest import Manifest
+from mplab.format.record import read_record, write_record
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.resolve import Catalog, load_experiment
@@ -108,7 +109,7 @@ class RunDirectory:
         return self.path / "experiment"
 
     def load_experiment(
-        self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, Any] | None = None
+        self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, object] | None = None
     ) -> Experiment:
         """The experiment of the run, from what is in its directory alone.
 
@@ -132,7 +133,7 @@ class RunDirectory:
         """The lab that the run is made in, and its phone. Raises InputError."""
         if not self.lab_file.is_file():
             return VIRTUAL
-        return use_lab(self.lab_file, str(self.read_manifest().lab.get("phone", "")))
+        return use_lab(self.lab_file, self.read_manifest().lab.phone)
 
     @property
     def manifest_file(self) -> Path:

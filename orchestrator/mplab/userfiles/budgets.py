@@ -1,33 +1,18 @@
 """Budgets of an experiment file: what a metric must keep to, for `mplab run` and `mplab compare` to end well."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show, unknown
+from mplab.format.experiment import Budget, Limit, Statistic
 from mplab.format.units import Percent
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import KeyPath
 
-Statistic = Literal["median", "mean", "p75", "p90", "p95", "worst"]
-
 _LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][A-Za-z/%]*)?", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A number in the unit that the file has; "" for a number alone."""
-
-    value: float
-    unit: str
-
-    @property
-    def text(self) -> str:
-        """As a file would say it."""
-        return f"{self.value:g} {self.unit}".rstrip()
 
 
 def parse_limit(found: object) -> Limit:
@@ -44,7 +29,7 @@ def parse_limit(found: object) -> Limit:
 
 
 LimitText = Annotated[
-    Any,  # a Limit
+    Limit,
     BeforeValidator(parse_limit),
     PlainSerializer(lambda limit: limit and limit.text, when_used="json"),
     WithJsonSchema({"type": ["string", "number"], "examples": ["2 s", "5 Mbit/s", 4.1]}),
@@ -85,29 +70,6 @@ _BUDGET_SCHEMA: dict[str, Any] = {
 
 BudgetsByMetric = Annotated[dict[str, Any], WithJsonSchema(_BUDGET_SCHEMA)]
 """Metric → a budget, or a list of them; each is read by itself, so that its mistakes are named where they stand."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What one metric must keep to; ``place`` is its file and line."""
-
-    metric: str
-    place: str
-    transport: str = ""
-    """Label; "": all."""
-    scenarios: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-    labels: Mapping[str, str] | None = None
-    statistic: Statistic = "median"
-    at_most: Limit | None = None
-    at_least: Limit | None = None
-    no_worse_than_percent: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json."""
-        content = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        del content["place"]
-        return {**content, "labels": dict(self.labels or {})}
 
 
 def read_budgets(

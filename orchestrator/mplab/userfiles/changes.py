@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from mplab.base.paths import INTERFACES
 from mplab.format.direction import WAYS, Distribution, Queue, Way
+from mplab.format.link import Moment, PathName
 from mplab.format.path import PathCondition
 from mplab.format.units import DurationMs, DurationS, Percent, format_duration_ms, format_duration_s
 from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
@@ -23,8 +23,6 @@ MAX_MOMENTS = 10_000
 LONGEST_S = 3600.0
 DEFAULT_GONE_S = 3.0
 """How long no access point is heard between two that are not linked: scanning, association, DHCP."""
-
-PathName = Literal["wifi", "lte"]
 
 _VALUES = ("down", "up", *PATH_KEYS)
 _GRADUAL = ("down", "up", "rtt", "loss", "jitter", "reorder", "duplicate")
@@ -141,49 +139,6 @@ class ChangeFile(BaseModel):
             return [self.at]
         count = int((self.until - self.at) / self.every + 1e-9) + 1
         return [round(self.at + place * self.every, 6) for place in range(count)]
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What happens to one path at one time."""
-
-    at_s: float
-    """Since the scenario began."""
-    path: PathName
-    condition: PathCondition
-    """What the path is under from now on (while its radio is on)."""
-    reshaped: bool = False
-    """`condition` differs from the one before."""
-    interface: Literal["down", "up", ""] = ""
-    radio: Literal["off", "on", ""] = ""
-    access_point: Literal["lost", "new", ""] = ""
-    default_route: bool = False
-    multipath: Literal["on", "off", "backup", ""] = ""
-    text: str = ""
-    """For people: ``interface down``, ``loss 3 %``."""
-
-    @property
-    def device(self) -> str:
-        """The phone's interface."""
-        return INTERFACES[self.path]
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json: what is not said does not change."""
-        said = {
-            "interface": self.interface,
-            "radio": self.radio,
-            "access_point": self.access_point,
-            "route": "default" if self.default_route else "",
-            "multipath": self.multipath,
-        }
-        ways: dict[str, Any] = {way: self.condition.way(way).to_json() for way in WAYS} if self.reshaped else {}
-        return {
-            "at_s": self.at_s,
-            "device": self.device,
-            "text": self.text,
-            **{name: value for name, value in said.items() if value},
-            **ways,
-        }
 
 
 @dataclass(frozen=True)

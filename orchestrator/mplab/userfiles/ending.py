@@ -1,25 +1,13 @@
 """When a run ends before its plan does: its time is over, or too much goes wrong."""
 
-from dataclasses import asdict, dataclass
-from datetime import datetime, time, timedelta
-from typing import Annotated, Any, Literal
+from datetime import time
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from mplab.base.suggest import show
+from mplab.format.experiment import IntervalRule, parse_time_of_day
 from mplab.format.units import Percent
 from mplab.userfiles.yaml import Document
-
-_DAY = timedelta(days=1)
-
-
-def parse_time_of_day(found: object) -> time:
-    """``"06:00"``. Raises ValueError."""
-    try:
-        return datetime.strptime(str(found), "%H:%M").time()  # noqa: DTZ007 - of any day, this host's
-    except ValueError:
-        raise ValueError(f'{show(found)}: a time of day is needed, like "06:00"') from None
-
 
 TimeOfDay = Annotated[
     time,
@@ -52,64 +40,9 @@ class StopFile(BaseModel):
     interval: IntervalFile | None = Field(None, description="Intervals that are narrow enough.")
 
 
-@dataclass(frozen=True)
-class EnoughRule:
-    """When a run has told enough; ``place`` is its file and line. Scenarios and links: empty is all."""
-
-    metric: str
-    within_percent: float
-    of: str
-    after: int
-    scenarios: tuple[str, ...]
-    links: tuple[str, ...]
-    place: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json."""
-        content = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        del content["place"]
-        return content
-
-
-def enough_rule(file: IntervalFile | None, document: Document) -> EnoughRule | None:
+def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule | None:
     """As a document says, with its place there."""
     if file is None:
         return None
     place = document.place(("stop", "interval"))
-    return EnoughRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
-
-
-@dataclass(frozen=True)
-class Ending:
-    """What ends a run before its plan is done.
-
-    Attributes:
-        max_s: so long it may take, from each start on, seconds.
-        until: by then it is to have ended, by this host's clock.
-        failures: so many cells in a row that are not ok end it.
-        interval: when it has told enough.
-    """
-
-    max_s: float | None = None
-    until: time | None = None
-    failures: int | None = None
-    interval: EnoughRule | None = None
-
-    def deadline(self, begun: datetime) -> datetime | None:
-        """When a run that has `begun` is to have ended, or None."""
-        found = [begun + timedelta(seconds=self.max_s)] if self.max_s is not None else []
-        if self.until is not None:
-            at = begun.replace(hour=self.until.hour, minute=self.until.minute, second=0, microsecond=0)
-            found.append(at if at > begun else at + _DAY)
-        return min(found, default=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json; empty when nothing does."""
-        until = self.until.strftime("%H:%M") if self.until is not None else None
-        interval = self.interval.to_json() if self.interval is not None else None
-        given = {"max_s": self.max_s, "until": until, "failures": self.failures, "interval": interval}
-        return {name: value for name, value in given.items() if value is not None}
-
-
-AT_THE_END = Ending()
-"""Nothing ends it before."""
+    return IntervalRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)

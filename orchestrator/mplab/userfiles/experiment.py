@@ -2,29 +2,27 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show
+from mplab.format.experiment import Capture, CongestionControl, ExperimentBase, Factor, Scenario, Transport
+from mplab.format.experiment import Experiment as Record
+from mplab.format.link import LinkCondition
 from mplab.format.names import Name, VariableName
 from mplab.format.units import DurationS, Percent
-from mplab.userfiles.budgets import Budget, BudgetsByMetric
-from mplab.userfiles.ending import AT_THE_END, Ending, StopFile, TimeOfDay
-from mplab.userfiles.hooks import NO_HOOKS, Hooks, HooksFile
+from mplab.userfiles.budgets import BudgetsByMetric
+from mplab.userfiles.ending import StopFile, TimeOfDay
+from mplab.userfiles.hooks import HooksFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.link import InlineLinkFile, LinkCondition
-from mplab.userfiles.matrix import EVERYTHING, CellsFile, Factor, Matrix
+from mplab.userfiles.link import InlineLinkFile
+from mplab.userfiles.matrix import CellsFile
 
 FORMAT = 1
 MAX_CELLS = 100_000
-LEAST_DEFAULT_TIMEOUT_S = 120.0
-"""The default of ``cell_timeout``, unless a scenario may take longer."""
-
-CongestionControl = Literal["cubic", "reno", "bbr"]
-Capture = Literal["headers", "payload", "off"]
 
 
 def parse_format(found: object) -> int:
@@ -141,18 +139,6 @@ class ExperimentFile(BaseModel):
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """How far a probed link may be from what was asked, percent of what was asked."""
-
-    rtt_percent: float = 10.0
-    rate_percent: float = 10.0
-
-    def to_json(self) -> dict[str, float]:
-        """As in manifest.json: ``{rtt_percent, rate_percent}``."""
-        return {"rtt_percent": self.rtt_percent, "rate_percent": self.rate_percent}
-
-
-@dataclass(frozen=True)
 class ScenarioUse:
     """A scenario with its parameters."""
 
@@ -165,9 +151,9 @@ class ScenarioUse:
     files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
     """Files of this checkout that it is done by: path → content."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json: ``{label, name, parameters}``; quantities as text with units."""
-        return {"label": self.label, "name": self.name, "parameters": self.parameters.model_dump(mode="json")}
+    def record(self) -> Scenario:
+        """Return it as manifest.json has it: quantities as text with units."""
+        return Scenario(self.label, self.name, self.parameters.model_dump(mode="json"))
 
 
 @dataclass(frozen=True)
@@ -188,41 +174,12 @@ class TransportUse:
     sessions: bool = False
     """Application connections share lasting connections to the proxy, one per interface."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json: ``{label, name, options, colour, marker, title, paths, sessions}``."""
+    def record(self) -> Transport:
+        """Return it as manifest.json has it."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
-        return {
-            "label": self.label,
-            "name": self.name,
-            "options": options,
-            "colour": self.colour,
-            "marker": self.marker,
-            "title": self.title,
-            "paths": list(self.paths),
-            "sessions": self.sessions,
-        }
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a paper says that a transport gains over the best of some others; labels of transports, percent."""
-
-    text: str
-    source: str
-    metric: str
-    transport: str
-    against: tuple[str, ...]
-    gain_percent: tuple[float, float]
-    scenarios: tuple[str, ...] = ()
-    """Labels; empty: all."""
-    links: tuple[str, ...] = ()
-    """Empty: all."""
-    against_link: str = ""
-    """Under which link condition the others are meant; "": under the same."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return Transport(
+            self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions
+        )
 
 
 @dataclass(frozen=True)
@@ -233,34 +190,16 @@ class ParentFile:
     source: bytes
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What is to be run, every name resolved and every default filled in."""
+@dataclass(frozen=True, kw_only=True)
+class Experiment(ExperimentBase):
+    """What is to be run, every name resolved and every default filled in, with what this process needs to run it."""
 
     path: Path
     source: bytes
     """The file, byte for byte."""
-    name: str
-    title: str
-    seed: int
-    repetitions: int
     lab: LabUse
     transports: tuple[TransportUse, ...]
-    links: tuple[LinkCondition, ...]
     scenarios: tuple[ScenarioUse, ...]
-    tolerance: Tolerance = Tolerance()
-    congestion_control: CongestionControl = "cubic"
-    capture: Capture = "headers"
-    retries: int = 1
-    cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
-    matrix: Matrix = EVERYTHING
-    grouped_by: tuple[Factor, ...] = ()
-    ending: Ending = AT_THE_END
-    hooks: Hooks = NO_HOOKS
-    notes: str = ""
-    tags: tuple[str, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    budgets: tuple[Budget, ...] = ()
     parents: tuple[ParentFile, ...] = ()
     """The files that were extended, the nearest one first."""
     variables: Mapping[str, Any] = field(default_factory=dict)
@@ -282,7 +221,7 @@ class Experiment:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Files that its cells depend on, in addition to `to_json`: path → content."""
+        """Files that its cells depend on, in addition to `record`: path → content."""
         uses: tuple[ScenarioUse | TransportUse, ...] = (*self.scenarios, *self.transports)
         return {path: content for use in uses for path, content in use.files.items()}
 
@@ -296,31 +235,14 @@ class Experiment:
         scenarios = tuple(replace(use, files={}) for use in self.scenarios)
         return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
 
-    def to_json(self) -> dict[str, Any]:
-        """``experiment`` in manifest.json."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "seed": self.seed,
-            "repetitions": self.repetitions,
-            "scenarios": [use.to_json() for use in self.scenarios],
-            "transports": [use.to_json() for use in self.transports],
-            "links": [link.to_json() for link in self.links],
-            "tolerance": self.tolerance.to_json(),
-            "capture": self.capture,
-            "congestion_control": self.congestion_control,
-            "retries": self.retries,
-            "cell_timeout_s": self.cell_timeout_s,
-            "matrix": self.matrix.to_json(),
-            "grouped_by": list(self.grouped_by),
-            "ending": self.ending.to_json(),
-            "hooks": self.hooks.to_json(),
-            "notes": self.notes,
-            "tags": list(self.tags),
-            "claims": [claim.to_json() for claim in self.claims],
-            "budgets": [budget.to_json() for budget in self.budgets],
-            "extends": [parent.name for parent in self.parents],
-            "variables": dict(self.variables),
-            "given": sorted(self.given),
-            "files": {path: hashlib.sha256(content).hexdigest() for path, content in sorted(self.files.items())},
-        }
+    def record(self) -> Record:
+        """Return ``experiment`` of manifest.json."""
+        return Record(
+            **{one.name: getattr(self, one.name) for one in fields(ExperimentBase)},
+            scenarios=tuple(use.record() for use in self.scenarios),
+            transports=tuple(use.record() for use in self.transports),
+            extends=tuple(parent.name for parent in self.parents),
+            variables=dict(self.variables),
+            given=tuple(sorted(self.given)),
+            files={path: hashlib.sha256(content).hexdigest() for path, content in sorted(self.files.items())},
+        )

@@ -1,20 +1,16 @@
 """Commands of the host around a run and its cells."""
 
 import shlex
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from mplab.base.suggest import describe, show
-from mplab.format.units import DurationS, format_duration_s
-
-NAMES = ("before_run", "after_run", "before_cell", "after_cell")
+from mplab.format.experiment import Argv, Hooks
+from mplab.format.units import DurationS
 
 _OF_A_SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"})
 _EXAMPLE = "a command is needed: 'program argument', or [program, argument]"
-
-Argv = tuple[str, ...]
 
 
 def parse_command(found: object) -> Argv:
@@ -75,47 +71,6 @@ class HooksFile(BaseModel):
     after_cell: tuple[Command, ...] = Field((), description="After each attempt, however it ended.")
     timeout: Annotated[DurationS, Field(gt=0)] = Field(60.0, description="For each command.")
 
-
-@dataclass(frozen=True)
-class Hooks:
-    """Commands of the host, by when they are run; each is ended after `timeout_s` seconds."""
-
-    before_run: tuple[Argv, ...] = ()
-    after_run: tuple[Argv, ...] = ()
-    before_cell: tuple[Argv, ...] = ()
-    after_cell: tuple[Argv, ...] = ()
-    timeout_s: float = 60.0
-
-    @classmethod
-    def of(cls, file: HooksFile) -> "Hooks":
-        """As a file says."""
-        return cls(file.before_run, file.after_run, file.before_cell, file.after_cell, file.timeout)
-
-    def commands(self, name: str) -> tuple[Argv, ...]:
-        """Those of one of `NAMES`."""
-        found: tuple[Argv, ...] = getattr(self, name)
-        return found
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return any(self.commands(name) for name in NAMES)
-
-    @property
-    def of_cells(self) -> bool:
-        """Whether there are any around cells."""
-        return bool(self.before_cell or self.after_cell)
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json; empty when there are none."""
-        found: dict[str, Any] = {
-            name: [list(one) for one in self.commands(name)] for name in NAMES if self.commands(name)
-        }
-        return {**found, "timeout": format_duration_s(self.timeout_s)} if found else {}
-
-    def text(self) -> str:
-        """All of them in words: ``before_run: 'logger begins'; after_cell: 'sync'``."""
-        listed = {name: ", ".join(f"'{shlex.join(one)}'" for one in self.commands(name)) for name in NAMES}
-        return "; ".join(f"{name}: {said}" for name, said in listed.items() if said)
-
-
-NO_HOOKS = Hooks()
+    def to_hooks(self) -> Hooks:
+        """As an experiment has it."""
+        return Hooks(self.before_run, self.after_run, self.before_cell, self.after_cell, self.timeout)

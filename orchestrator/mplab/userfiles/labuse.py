@@ -12,9 +12,9 @@ from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities, refusals
+from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile, read_lab
-from mplab.userfiles.link import LinkCondition
 from mplab.userfiles.machines import Machine, emulator, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile

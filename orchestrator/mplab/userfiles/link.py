@@ -1,6 +1,6 @@
 """Link conditions: what the path over WiFi and the path over LTE are like, and what happens to them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,58 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, unknown
 from mplab.format.direction import UNLIMITED, WAYS
+from mplab.format.link import LinkCondition
 from mplab.format.names import Name, is_name, parse_name
-from mplab.format.path import PathCondition
 from mplab.format.trace import TRACES_FOLDER, Trace, is_trace_name
 from mplab.format.units import DurationMs
-from mplab.userfiles.changes import ChangeFile, Moment, spread
+from mplab.userfiles.changes import ChangeFile, spread
 from mplab.userfiles.check import Checker
 from mplab.userfiles.inherit import PATHS, inherit
 from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.pathfile import PathFile
 from mplab.userfiles.sweep import SweepFile, Variant, variants
 from mplab.userfiles.yaml import Document, KeyPath, load_yaml
-
-
-@dataclass(frozen=True)
-class LinkCondition:
-    """Both paths of a phone."""
-
-    name: str
-    title: str
-    source: str
-    """Where the numbers come from: a paper with its table, a measurement."""
-    wifi: PathCondition
-    lte: PathCondition
-    core_rtt_ms: float = 0.0
-    """Between the proxy and every server, beside what each server has of its own."""
-    changes: tuple[Moment, ...] = ()
-    """What happens while a scenario runs, first one first."""
-    extends: str = ""
-    """The condition that it is made from; "": none."""
-
-    def paths(self) -> dict[str, PathCondition]:
-        """The paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
-        return {"wlan0": self.wifi, "rmnet0": self.lte}
-
-    def conditions(self) -> Iterator[tuple[str, PathCondition]]:
-        """Every condition that a path comes to: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
-        yield "wifi", self.wifi
-        yield "lte", self.lte
-        for moment in self.changes:
-            if moment.reshaped:
-                yield f"{moment.path} at {moment.at_s:g} s", moment.condition
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json: ``{name, title, source, paths: {wlan0: {down, up}, rmnet0: {down, up}}}``.
-
-        Where there are any, ``core_rtt_ms`` and ``changes`` (`Moment.to_json`), too.
-        """
-        paths = {interface: {way: path.way(way).to_json() for way in WAYS} for interface, path in self.paths().items()}
-        more: dict[str, Any] = {"core_rtt_ms": self.core_rtt_ms} if self.core_rtt_ms else {}
-        if self.changes:
-            more["changes"] = [moment.to_json() for moment in self.changes]
-        return {"name": self.name, "title": self.title, "source": self.source, "paths": paths, **more}
 
 
 class LinkFile(BaseModel):
@@ -303,6 +262,8 @@ class _Reader:
         moments, misplaced = spread({"wifi": wifi, "lte": lte}, file.changes, traces)
         for problem in misplaced:
             self.checker.add((*self.path, "changes", problem.entry), problem.text)
+        if not is_name(name):
+            return []  # which is noted
         condition = LinkCondition(
             name,
             file.title or name,

@@ -1,16 +1,13 @@
 """Which combinations of scenario, transport and link condition an experiment has: all, some of them, all but some."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from mplab.base.suggest import unknown
-
-Factor = Literal["scenario", "transport", "link"]
-FACTORS: tuple[Factor, ...] = ("scenario", "transport", "link")
+from mplab.format.experiment import FACTORS, Cells, Factor, Matrix
 
 
 def _one_or_more(found: object) -> object:
@@ -43,48 +40,9 @@ class CellsFile(BaseModel):
             raise ValueError("says nothing: one of 'scenario', 'transport' and 'link' is needed")
         return self
 
-    def to_cells(self) -> "Cells":
+    def to_cells(self) -> Cells:
         """As an experiment has it."""
         return Cells(self.scenario, self.transport, self.link)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Some combinations, by patterns of labels; no pattern of a factor: all of it."""
-
-    scenario: tuple[str, ...] = ()
-    transport: tuple[str, ...] = ()
-    link: tuple[str, ...] = ()
-
-    def have(self, combination: Sequence[str]) -> bool:
-        """Whether (scenario, transport, link) is one of them."""
-        factors = zip((self.scenario, self.transport, self.link), combination, strict=True)
-        return all(not patterns or _matches(label, patterns) for patterns, label in factors)
-
-    def to_json(self) -> dict[str, list[str]]:
-        """Factor → patterns, of those that are given."""
-        return {factor: list(patterns) for factor, patterns in asdict(self).items() if patterns}
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """The combinations of an experiment: what `include` has, all when it has nothing, without what `exclude` has."""
-
-    include: tuple[Cells, ...] = ()
-    exclude: tuple[Cells, ...] = ()
-
-    def has(self, combination: Sequence[str]) -> bool:
-        """Whether (scenario, transport, link) is run."""
-        wanted = not self.include or any(cells.have(combination) for cells in self.include)
-        return wanted and not any(cells.have(combination) for cells in self.exclude)
-
-    def to_json(self) -> dict[str, Any]:
-        """As in manifest.json; empty when everything is run."""
-        both = {"include": self.include, "exclude": self.exclude}
-        return {name: [cells.to_json() for cells in given] for name, given in both.items() if given}
-
-
-EVERYTHING = Matrix()
 
 
 def problems(matrix: Matrix, labels: Mapping[Factor, Sequence[str]]) -> Iterable[tuple[tuple[str | int, ...], str]]:
@@ -117,7 +75,3 @@ def problems(matrix: Matrix, labels: Mapping[Factor, Sequence[str]]) -> Iterable
         for label in labels[factor]:
             if label not in there:
                 yield (key,), f"{factor} '{label}' is left without any cell: take it out of '{factor}s'"
-
-
-def _matches(label: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(label, pattern) for pattern in patterns)

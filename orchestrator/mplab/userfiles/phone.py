@@ -12,9 +12,9 @@ from mplab.base.plugins import PHONES
 from mplab.base.suggest import describe, did_you_mean
 
 if TYPE_CHECKING:
+    from mplab.format.link import LinkCondition
     from mplab.userfiles.check import Checker
     from mplab.userfiles.lab import LabFile, PhoneFile
-    from mplab.userfiles.link import LinkCondition
 
 
 def unknown_driver(found: object) -> str:

@@ -11,30 +11,27 @@ from mplab.base.errors import InputError
 from mplab.base.programs import CHECKOUT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
+from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, Matrix, Tolerance
+from mplab.format.link import LinkCondition
 from mplab.format.names import parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.units import format_duration_s
 from mplab.userfiles.appuse import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
 from mplab.userfiles.check import Checker, raise_lines
-from mplab.userfiles.ending import Ending, enough_rule
+from mplab.userfiles.ending import interval_rule
 from mplab.userfiles.experiment import (
-    LEAST_DEFAULT_TIMEOUT_S,
     MAX_CELLS,
-    Claim,
     ClaimFile,
     Experiment,
     ExperimentFile,
     ScenarioUse,
-    Tolerance,
     TransportUse,
 )
-from mplab.userfiles.hooks import Hooks
 from mplab.userfiles.labels import Names, check_names
 from mplab.userfiles.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
 from mplab.userfiles.layers import merged, parents_of, read_layers
-from mplab.userfiles.link import LinkCondition, NoSuchLinkError, load_links, read_inline_link
-from mplab.userfiles.matrix import Matrix
+from mplab.userfiles.link import NoSuchLinkError, load_links, read_inline_link
 from mplab.userfiles.transport import TransportInfo
 from mplab.userfiles.variables import fill, read_given
 from mplab.userfiles.yaml import KeyPath
@@ -157,8 +154,8 @@ def load_experiment(
         cell_timeout_s=timeout_s,
         matrix=matrix,
         grouped_by=file.grouped_by,
-        ending=Ending(file.max, file.until, file.stop.failures, enough_rule(file.stop.interval, document)),
-        hooks=Hooks.of(file.hooks),
+        ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
+        hooks=file.hooks.to_hooks(),
         notes=file.notes,
         tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),

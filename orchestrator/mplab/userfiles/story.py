@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mplab.format.direction import WAYS, Direction, Way
+from mplab.format.link import LinkCondition, Moment, PathName
 from mplab.format.path import PathCondition
 from mplab.format.trace import PACKET_BYTES, Trace
-from mplab.userfiles.changes import Moment, PathName
-from mplab.userfiles.link import LinkCondition
 
 STILL_S = 10.0
 """How long a condition is shown in which nothing happens."""

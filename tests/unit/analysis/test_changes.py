@@ -7,15 +7,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+from pydantic import TypeAdapter
 
 from mplab.analysis.changes import METRICS, Change, handovers, read_changes, score
-from mplab.analysis.manifest import Link
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.run import read_run
 from mplab.analysis.schema import SCHEMAS
 from mplab.analysis.scores import read_cell_scores
 from mplab.analysis.tables import FOLDER, LOOPBACK
 from mplab.analysis.traces import traces_of
+from mplab.format.link import LinkCondition
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 
@@ -162,7 +163,7 @@ def test_changes_are_told_in_words() -> None:
         {"at_s": 20.5, "device": "rmnet0", "text": "loss 1 %"},
     ]
     assert (
-        Link.model_validate({"name": "toggle", "changes": told}).story
+        TypeAdapter(LinkCondition).validate_python({"name": "toggle", "changes": told}).story
         == "15 s WiFi interface down; 20.5 s LTE loss 1 %"
     )
-    assert Link(name="still").story == ""
+    assert LinkCondition(name="still").story == ""

@@ -244,7 +244,7 @@ def test_the_trend_dates_the_change(season: list[Run]) -> None:
 
 def test_the_trend_page_is_whole_and_loads_nothing(season: list[Run], tmp_path: Path) -> None:
     found = histories(load(season[0].directory.parent), "demo")
-    text = trend_page("a <demo>", found, season[-1].manifest.transports())
+    text = trend_page("a <demo>", found, season[-1].manifest.transports)
     page = Page(text)
     assert page.open == []
     assert page.loaded == []

@@ -155,7 +155,7 @@ def test_the_ends_of_a_virtual_lab_have_one_clock(run: Run) -> None:
     (sent,) = (job for job in jobs(folder, files, same_clock=True) if job.name == "proxy")
     assert sent.arguments[0] == "proxy.pcapng"
     assert "proxy" not in {job.name for job in jobs(folder, files, same_clock=False)}, "its times would be others"
-    assert run.manifest.same_clock == (run.manifest.lab == {"kind": "virtual"})
+    assert run.manifest.same_clock == (run.manifest.lab.kind == "virtual")
 
 
 def test_the_real_program_writes_the_columns_that_are_read(synthetic: Callable[..., Synthetic]) -> None:

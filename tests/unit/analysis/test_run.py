@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import NotARunError
-from mplab.analysis.manifest import tolerances
+from mplab.analysis.links import tolerance_of
 from mplab.analysis.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -22,7 +22,7 @@ def test_reads_a_whole_run(synthetic: Builder) -> None:
     assert [t.title for t in run.transports] == ["TCP over WiFi", "TCP over LTE", "Multipath TCP"]
     assert [t.single_path for t in run.transports] == [True, True, False]
     assert run.duration_s == pytest.approx(37.0)
-    assert tolerances(run.manifest.experiment) == {"rtt": 0.1, "rate": 0.1}
+    assert (tolerance_of(run, "rtt"), tolerance_of(run, "rate")) == (0.1, 0.1)
 
 
 def test_partial_and_missing_cells_are_named(synthetic: Builder) -> None:

@@ -56,7 +56,7 @@ def make(runs: Path) -> Make:
         run = RunDirectory.create(runs, name, b"")
         run = RunDirectory(run.path.rename(runs / f"{stamp}-{name}-{run.path.name[-6:]}"))
         made = manifest(run)
-        experiment = made.experiment.model_copy(update={"name": name, "tags": tuple(tags)})
+        experiment = replace(made.experiment, name=name, tags=tuple(tags))
         run.write_manifest(made.model_copy(update={"experiment": experiment}))
         cells: list[CellSpec] = [cell_spec(1, "mptcp"), cell_spec(2, "wifi")]
         with EventLog(run.events_file, clock=lambda: ended) as log:

@@ -12,8 +12,8 @@ from mplab.base.outages import Disturbances, Outage
 from mplab.base.undo import UndoStack
 from mplab.cell.changes import Changer, ChangeSchedule, Effect
 from mplab.cell.judge import judge_emulation
+from mplab.format.link import Moment
 from mplab.format.path import PathCondition
-from mplab.userfiles.changes import Moment
 
 FAR_S = 3000.0
 PATH = PathCondition.of(8000.0, 2000.0, 50.0)

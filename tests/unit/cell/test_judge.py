@@ -10,9 +10,9 @@ from mplab.cell.judge import judge_captures, judge_emulation, judge_handed_over,
 from mplab.drivers.capture import CaptureResult
 from mplab.drivers.shaper import PathMeasurement
 from mplab.format.direction import Direction, GilbertElliott
+from mplab.format.experiment import Tolerance
 from mplab.format.path import PathCondition
 from mplab.format.trace import Trace
-from mplab.userfiles.experiment import Tolerance
 
 ASKED = {"wlan0": PathCondition.of(down_kbps=7040, up_kbps=2020, rtt_ms=50)}
 MEASURED = PathMeasurement(down_kbps=7035, up_kbps=2021, rtt_ms_median=50.4, rtt_ms_iqr=0.1, loss_percent=0)

@@ -8,7 +8,7 @@ import pytest
 
 from mplab.cell.report import CellReport
 from mplab.format.captured import ConnectionRow, SubflowRow
-from mplab.format.manifest import CellRecord, CongestionControlRecord, LinkAsked, TransportProof
+from mplab.format.cell import CellRecord, CongestionControlRecord, LinkAsked, SessionProof, SubflowCount, TransportProof
 from tests.fakes.bench import CellBench, RunBench, experiment_text
 
 
@@ -17,8 +17,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def down_kbps(report: CellReport) -> float | None:
-    measured = report.links["wlan0"].measured
-    return measured.down_kbps if measured is not None else None
+    return report.links["wlan0"].measured.down_kbps
 
 
 def test_links_are_kept_as_requested_and_as_measured(bench: CellBench) -> None:
@@ -26,7 +25,6 @@ def test_links_are_kept_as_requested_and_as_measured(bench: CellBench) -> None:
     assert set(report.links) == {"wlan0", "rmnet0"}
     wifi = report.links["wlan0"]
     assert wifi.asked == LinkAsked(down_kbps=20_000.0, up_kbps=20_000.0, rtt_ms=20.0, loss_percent=0.0)
-    assert wifi.measured is not None
     assert wifi.measured.rtt_ms_median == 20.0
     assert wifi.where == "memory of wlan0"
     probes = json.loads((bench.directory / "logs" / "probes.json").read_text())
@@ -64,8 +62,8 @@ def test_the_proof_holds_what_the_transport_counted(bench: CellBench) -> None:
     report = bench.run(experiment_text(transports="mptcp"))
     assert report.proof.active["mptcp"] is True
     assert report.proof.counters == {"MPTcpExt.MPCapableSYNTX": 2}
-    assert report.proof.subflows["rmnet0"] == {"established": 1, "bytes_up": 1000, "bytes_down": 1000}
-    assert report.proof.session == {}
+    assert report.proof.subflows["rmnet0"] == SubflowCount(established=1, bytes_up=1000, bytes_down=1000)
+    assert report.proof.session == SessionProof()
 
 
 def test_a_connection_from_before_the_captures_is_no_evidence(bench: CellBench) -> None:

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli import reproduce
 from mplab.cli.main import app
-from mplab.format.manifest import Manifest, utc_now
+from mplab.format.manifest import LabRecord, Manifest
+from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.labconsent import check_lab, outside, remember_lab
@@ -59,11 +60,11 @@ def their_run(tmp_path: Path) -> RunDirectory:
     directory = RunDirectory.create(tmp_path / "runs", "theirs", EXPERIMENT.encode(), lab.source)
     experiment = directory.load_experiment(catalog(), lab=lab)
     directory.write_manifest(
-        Manifest.of(
+        Manifest(
             run_id=directory.run_id,
-            experiment=experiment,
+            experiment=experiment.record(),
             plan=plan_of(experiment),
-            lab=lab.to_json(),
+            lab=LabRecord.model_validate(lab.to_json()),
             host=host.describe_host(),
             versions={},
             git=host.describe_git(),

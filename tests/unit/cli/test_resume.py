@@ -14,8 +14,9 @@ from typer.testing import CliRunner, Result
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.lock import resource_lock
 from mplab.cli.main import app
+from mplab.format.cell import CellRecord
 from mplab.format.events import EventLog, read_events
-from mplab.format.manifest import CellRecord, GitRecord
+from mplab.format.manifest import GitRecord
 from mplab.format.plan import CellSpec
 from mplab.lab.resources import VIRTUAL_LAB
 from mplab.run import concluding, hosting, ready, resuming
@@ -59,7 +60,7 @@ def begun(experiment: Path, runs: Path) -> RunDirectory:
 def finish(directory: RunDirectory, outcome: str = "ok", *, cells: int = 2, ended: bool = True) -> None:
     with EventLog(directory.events_file) as events:
         events.append("run_started")
-        for spec in directory.read_manifest().to_plan().cells[:cells]:
+        for spec in directory.read_manifest().plan.cells[:cells]:
             directory.begin_attempt(spec.id)
             directory.finish_cell(record(spec, outcome))
             events.append("cell_finished", cell=spec.id, outcome=outcome, duration_s=1.0)

@@ -68,8 +68,8 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
         {"proxy": 4, "origin": 5},
     )
     inherited = given.inherited()
-    assert inherited["descriptors"] == (3, 4, 5)
-    monkeypatch.setenv(VARIABLE, inherited["environment"][VARIABLE])
+    assert inherited.descriptors == (3, 4, 5)
+    monkeypatch.setenv(VARIABLE, inherited.environment[VARIABLE])
     assert HandedStack.received() == given
     assert given.changed_since({"containers": given.facts}) == ""
     assert given.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"

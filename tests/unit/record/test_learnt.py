@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from mplab.format.events import EventLog
-from mplab.format.plan import CELL_OVERHEAD_S, CellSpec, make_plan
+from mplab.format.plan import CellSpec
+from mplab.format.record import json_of
+from mplab.run.blocks import CELL_OVERHEAD_S, make_plan
 from mplab.run.learnt import learn
 from mplab.userfiles.experiment import Experiment
 from tests.unit.test_plan import Parameters, experiment
@@ -20,7 +22,7 @@ def earlier(runs: Path, took_s: dict[tuple[str, str, str], float], asked: Experi
     """A run of which some combinations were finished, each in so many seconds, after a first attempt."""
     folder = runs / f"2026010{number}T000000Z-{asked.name}-abcde{number}"
     folder.mkdir(parents=True)
-    (folder / "manifest.json").write_text(json.dumps({"experiment": asked.to_json()}))
+    (folder / "manifest.json").write_text(json.dumps({"experiment": json_of(asked.record())}))
     now = 0.0
     with EventLog(folder / "events.jsonl", clock=lambda: now) as events:
         plan = make_plan(asked)

@@ -9,23 +9,17 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError, MplabError
-from mplab.format.manifest import (
-    CellRecord,
-    GitRecord,
-    HostRecord,
-    LinkAsked,
-    LinkMeasured,
-    LinkProof,
-    Manifest,
-    utc_now,
-)
+from mplab.format.cell import CellRecord, LinkAsked, LinkMeasured, LinkProof
+from mplab.format.link import LinkCondition
+from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.path import PathCondition
-from mplab.format.plan import CellSpec, make_plan
+from mplab.format.plan import CellSpec
+from mplab.format.record import utc_now
+from mplab.run.blocks import make_plan
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import Parameters
 from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
 from mplab.userfiles.labuse import VIRTUAL
-from mplab.userfiles.link import LinkCondition
 
 STARTED = "2026-03-01T12:00:00Z"
 
@@ -58,11 +52,11 @@ def manifest(run: RunDirectory) -> Manifest:
         links=(LinkCondition("baseline", "Baseline", "a paper", path, path),),
         scenarios=(ScenarioUse("web", "web", Parameters(), 60.0, 20.0),),
     )
-    return Manifest.of(
+    return Manifest(
         run_id=run.run_id,
-        experiment=experiment,
+        experiment=experiment.record(),
         plan=make_plan(experiment),
-        lab={"name": "virtual"},
+        lab=LabRecord(kind="virtual"),
         host=HostRecord(kernel="6.1", cpus=4, memory_bytes=8 * 2**30, distribution="Debian 12", mptcp={"enabled": "1"}),
         versions={"mplab": "0.1.0"},
         git=GitRecord(commit="aac707b", dirty=False),
@@ -86,7 +80,7 @@ def test_the_manifest_is_written_once_and_read_back(run: RunDirectory) -> None:
     written = manifest(run)
     run.write_manifest(written)
     assert RunDirectory.open(run.path).read_manifest() == written
-    assert written.to_plan().cells[0].id == "0001-web-mptcp-baseline-r1"
+    assert written.plan.cells[0].id == "0001-web-mptcp-baseline-r1"
     with pytest.raises(MplabError, match=r"manifest\.json: exists already and is never rewritten"):
         run.write_manifest(written)
 

@@ -80,7 +80,7 @@ def test_cells_that_are_on_disk_and_were_not_told_are_told(planned: Planned) -> 
 
 def test_a_partial_cell_of_a_killed_run_becomes_an_attempt(planned: Planned) -> None:
     run = planned()
-    (spec,) = run.directory.read_manifest().to_plan().cells
+    (spec,) = run.directory.read_manifest().plan.cells
     partial = run.directory.partial_dir(spec.id)
     partial.mkdir()
     (partial / "scenario.jsonl").write_text("{}\n")

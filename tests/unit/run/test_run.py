@@ -16,7 +16,7 @@ NO_BUTTON = StepError("no button")
 def test_cells_are_run_in_their_order(planned: Planned) -> None:
     run = planned(transports="sptcp-wifi, sptcp-lte, mptcp", repetitions=2)
     cells = run.execute()
-    plan = run.directory.read_manifest().to_plan()
+    plan = run.directory.read_manifest().plan
     assert list(cells) == [cell.id for cell in plan.cells]
     assert [event["cell"] for event in run.events("cell_finished")] == list(cells)
     assert run.outcomes == ["ok"] * 6

@@ -1,13 +1,14 @@
 """What a link condition says of what happens to its paths is spread out in time as written."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mplab.base.errors import InputError
 from mplab.format.direction import GilbertElliott
-from mplab.userfiles.changes import Moment
-from mplab.userfiles.link import LinkCondition, list_links, load_link, load_links
+from mplab.format.link import LinkCondition, Moment
+from mplab.userfiles.link import list_links, load_link, load_links
 
 LINKS = Path(__file__).parents[3] / "router-configs" / "links"
 PATHS = """\
@@ -78,7 +79,7 @@ def test_the_other_path_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_cells_without_changes_keep_their_hashes(tmp_path: Path) -> None:
     assert "changes" not in link(tmp_path).to_json()
-    changed = link(tmp_path, "at: 1 s, path: wifi, loss: 1 %").to_json()["changes"]
+    changed: Any = link(tmp_path, "at: 1 s, path: wifi, loss: 1 %").to_json()["changes"]
     assert [(entry["at_s"], entry["device"], entry["down"]["loss_percent"]) for entry in changed] == [
         (1.0, "wlan0", 1.0)
     ]
@@ -99,7 +100,8 @@ def test_one_direction_alone_may_change(tmp_path: Path) -> None:
 def test_losses_may_begin_to_come_in_bursts(tmp_path: Path) -> None:
     (moment,) = link(tmp_path, "at: 1 s, path: wifi, loss: {p: 1 %, r: 20 %}").changes
     assert moment.condition.up.loss == GilbertElliott(1.0, 20.0)
-    assert "loss_percent" not in moment.to_json()["up"]
+    recorded: Any = moment.to_json()
+    assert "loss_percent" not in recorded["up"]
 
 
 def test_only_numbers_change_in_steps(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from mplab.base.errors import InputError
 from mplab.base.programs import CHECKOUT
-from mplab.format.plan import make_plan
+from mplab.run.blocks import make_plan
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, find_lab, use_lab
 from mplab.userfiles.machines import abilities

@@ -54,7 +54,7 @@ def test_keys_are_inherited_and_own_ones_win(write: Write, catalog: Catalog) -> 
     assert ([link.name for link in found.links], found.tags) == (["slow"], ("three",)), "lists are replaced"
     assert [use.label for use in found.transports] == ["sptcp-wifi", "mptcp"]
     assert [parent.name for parent in found.parents] == ["base.yaml"]
-    assert found.to_json()["extends"] == ["base.yaml"]
+    assert found.record().extends == ("base.yaml",)
 
 
 def test_several_files_in_a_row(write: Write, catalog: Catalog) -> None:

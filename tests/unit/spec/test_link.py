@@ -1,13 +1,15 @@
 """Link conditions: what a file says is what linkem is told."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mplab.base.errors import InputError
 from mplab.format.direction import Direction, GilbertElliott, Queue
+from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
-from mplab.userfiles.link import LinkCondition, link_names, list_links, load_link, load_links
+from mplab.userfiles.link import link_names, list_links, load_link, load_links
 
 LINKS = Path(__file__).parents[3] / "router-configs" / "links"
 
@@ -51,7 +53,8 @@ def test_directions_are_what_linkem_takes(tmp_path: Path) -> None:
     assert link.lte.down.to_linkem()["rate_kbps"] == 0.0
     assert link.lte.down.to_linkem()["queue"] == {"packets": 100}
     assert set(link.paths()) == {"wlan0", "rmnet0"}
-    assert link.to_json()["paths"]["wlan0"] == {"down": link.wifi.down.to_json(), "up": link.wifi.up.to_json()}
+    recorded: Any = link.to_json()
+    assert recorded["paths"]["wlan0"] == {"down": link.wifi.down.to_json(), "up": link.wifi.up.to_json()}
 
 
 def test_defaults_are_no_loss_no_jitter_150_kb(tmp_path: Path) -> None:
@@ -207,7 +210,7 @@ def test_new_keys_are_handed_on_only_when_they_are_set(tmp_path: Path) -> None:
         "duplicate_percent": 0.5,
         "queue": {"bytes": 150_000, "discipline": "codel", "target_ms": 5.0, "interval_ms": 100.0},
     }
-    assert full.to_json()["paths"]["wlan0"]["up"]["loss_percent"] == 0.0
+    assert full.wifi.up.to_json()["loss_percent"] == 0.0
 
 
 def test_a_queue_with_its_discipline(tmp_path: Path) -> None:
@@ -245,12 +248,14 @@ def test_a_trace_takes_the_place_of_a_rate(tmp_path: Path) -> None:
     assert link.wifi.down_kbps is None
     assert link.wifi.down.to_linkem()["trace"] == str(trace)
     assert "rate_kbps" not in link.wifi.down.to_linkem()
-    first = link.to_json()["paths"]["wlan0"]["down"]["trace"]
+    described: Any = link.to_json()
+    first = described["paths"]["wlan0"]["down"]["trace"]
     assert first["name"] == "Some-LTE.down"
     other = tmp_path / "elsewhere"
     (other / "links").mkdir(parents=True)
     (other / "traces").mkdir()
     (other / "traces" / "Some-LTE.down").write_text("0\n0\n5\n13\n")
-    there = write_link(other / "links", path("{trace: Some-LTE.down}")).to_json()["paths"]["wlan0"]["down"]["trace"]
+    described = write_link(other / "links", path("{trace: Some-LTE.down}")).to_json()
+    there = described["paths"]["wlan0"]["down"]["trace"]
     assert there["name"] == first["name"]
     assert there["sha256"] != first["sha256"], "what is in it counts, not where it is"

@@ -97,7 +97,7 @@ def test_the_example_of_variables_is_good(catalog: Catalog, tmp_path: Path) -> N
     path.write_text(f"mplab: 1\nname: x\ntransports: [sptcp-wifi]\n{EXAMPLES[2]}", encoding="utf-8")
     found = load_experiment(path, catalog=catalog, given={"phone": "hand", "size": "5 MB"})
     assert (found.title, found.notes) == ("Downloads of 5 MB", "Measured by hand; ${size} stays as it is.")
-    assert found.scenario("several").to_json()["parameters"]["sizes"] == ["10 kB", "1 MB"]
+    assert found.scenario("several").record().parameters["sizes"] == ["10 kB", "1 MB"]
     assert found.links[0].wifi.rtt_ms == 50.0
 
 

@@ -4,14 +4,17 @@ import json
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mplab.base.errors import InputError
 from mplab.format.direction import Queue
+from mplab.format.experiment import Tolerance
 from mplab.format.palette import distinct_styles
+from mplab.format.record import json_of
 from mplab.scenarios.base import Parameters
-from mplab.userfiles.experiment import Experiment, Tolerance
+from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL
 from mplab.userfiles.resolve import Catalog, load_experiment
 from tests.unrun_scenario import UnrunScenario
@@ -51,13 +54,13 @@ def test_everything_said(load: Load, tmp_path: Path) -> None:
 def test_a_scenario_by_name_has_its_own_defaults(load: Load) -> None:
     use = load().scenario("download")
     assert (use.label, use.name, use.time_limit_s, use.estimate_s) == ("download", "download", 60.0, 15.0)
-    assert use.to_json()["parameters"] == {"sizes": ["1 MB"], "pause": "2 s"}
+    assert use.record().parameters == {"sizes": ["1 MB"], "pause": "2 s"}
 
 
 def test_a_scenario_with_parameters_and_label(load: Load) -> None:
     experiment = load(scenarios="[{download: {sizes: [10 kB], label: small}}, {download: }]")
     assert [use.label for use in experiment.scenarios] == ["small", "download"]
-    assert experiment.scenario("small").to_json() == {
+    assert json_of(experiment.scenario("small").record()) == {
         "label": "small",
         "name": "download",
         "parameters": {"sizes": ["10 kB"], "pause": "2 s"},
@@ -67,7 +70,7 @@ def test_a_scenario_with_parameters_and_label(load: Load) -> None:
 def test_a_transport_without_options_has_none(load: Load) -> None:
     use = load().transport("sptcp-wifi")
     assert use.options is None
-    assert use.to_json() == {
+    assert json_of(use.record()) == {
         "label": "sptcp-wifi",
         "name": "sptcp-wifi",
         "options": {},
@@ -85,8 +88,8 @@ def test_variants_of_a_transport_are_drawn_apart(load: Load) -> None:
     first, wifi, second, third = experiment.transports
     assert (first.colour, first.marker, first.title) == ("#009e73", "D", "Multipath TCP")
     assert second.title == "Multipath TCP (mptcp-lte)"
-    assert second.to_json()["options"] == {"primary": "lte", "mode": "fullmesh"}
-    assert third.to_json()["options"] == {"primary": "wifi", "mode": "backup"}
+    assert second.record().options == {"primary": "lte", "mode": "fullmesh"}
+    assert third.record().options == {"primary": "wifi", "mode": "backup"}
     drawn = [first, wifi, second, third]
     assert len({use.colour for use in drawn}) == len({use.marker for use in drawn}) == 4
 
@@ -96,7 +99,7 @@ def test_a_scheduler_after_the_name_is_the_option(load: Load) -> None:
     (one,), (other,) = short.transports, long.transports
     assert (one.label, other.label) == ("mpflex-minrtt", "mpflex")
     assert (one.name, one.options) == (other.name, other.options) == ("mpflex", one.options)
-    assert one.to_json()["options"]["scheduler"] == "minrtt"
+    assert one.record().options["scheduler"] == "minrtt"
     assert (one.title, one.colour, one.marker) == (other.title, other.colour, other.marker)
 
 
@@ -106,7 +109,7 @@ def test_each_scheduler_is_drawn_in_the_same_way_whatever_stands_beside_it(load:
     (one,), (*others, same) = alone.transports, among.transports
     assert (one.title, one.colour, one.marker) == (same.title, same.colour, same.marker)
     assert [use.title for use in others] == ["Multipath TCP", "MPFlex", "MPFlex backup"]
-    assert others[2].to_json()["options"]["primary"] == "lte"
+    assert others[2].record().options["primary"] == "lte"
     assert len({use.colour for use in among.transports}) == len({use.marker for use in among.transports}) == 4
 
 
@@ -137,7 +140,7 @@ def test_an_experiment_cannot_be_changed(load: Load) -> None:
 
 
 def test_the_resolved_experiment_is_plain_json(load: Load) -> None:
-    resolved = load(transports="[mptcp]").to_json()
+    resolved: Any = json_of(load(transports="[mptcp]").record())
     assert json.loads(json.dumps(resolved)) == resolved
     assert resolved["links"][0]["paths"]["rmnet0"]["up"]["rate_kbps"] == 2020.0
 
@@ -170,7 +173,7 @@ def test_a_set_of_combinations_takes_a_list_of_names(load: Load) -> None:
         exclude="[{scenario: [download, web], transport: mptcp, link: [slow]}]",
         links="[baseline, slow]",
     )
-    assert experiment.matrix.to_json() == {
+    assert json_of(experiment.matrix) == {
         "include": [{"scenario": ["download", "w*"]}],
         "exclude": [{"scenario": ["download", "web"], "transport": ["mptcp"], "link": ["slow"]}],
     }

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
-from mplab.format.plan import make_plan
+from mplab.format.link import LinkCondition
+from mplab.run.blocks import make_plan
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.link import LinkCondition, load_link, load_links
+from mplab.userfiles.link import load_link, load_links
 from mplab.userfiles.resolve import Catalog
 
 PATHS = """\

@@ -152,15 +152,15 @@ def test_an_experiment_with_variables(load: Load, catalog: Catalog, tmp_path: Pa
     }
     found = load(**keys)
     assert found.repetitions == 3
-    assert found.scenario("download").to_json()["parameters"]["sizes"] == ["1 kB", "2 kB"]
+    assert found.scenario("download").record().parameters["sizes"] == ["1 kB", "2 kB"]
     assert (found.title, [use.name for use in found.transports]) == ("3 times mptcp", ["mptcp"])
-    described = found.to_json()
-    assert (described["variables"], described["given"]) == (
+    described = found.record()
+    assert (described.variables, described.given) == (
         {"sizes": ["1 kB", "2 kB"], "often": 3, "name": "mptcp"},
-        [],
+        (),
     )
     other = load_experiment(tmp_path / "example.yaml", catalog=catalog, given={"often": 5})
-    assert (other.repetitions, other.to_json()["given"]) == (5, ["often"])
+    assert (other.repetitions, other.record().given) == (5, ("often",))
 
 
 def test_mistakes_of_given_values_say_so(load: Load, catalog: Catalog, tmp_path: Path) -> None:

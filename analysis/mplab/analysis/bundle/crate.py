@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from mplab.analysis.bundle.contents import ANONYMISED, CRATE
 from mplab.analysis.files import Json
-from mplab.analysis.manifest import Manifest
 from mplab.analysis.run import Run
 from mplab.analysis.text import listed, plural
+from mplab.format.manifest import Manifest
 
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 _CONTEXT = [f"{SPECIFICATION}/context", {"sha256": "https://schema.org/sha256"}]
@@ -131,7 +131,7 @@ def _entities(run: Run, publication: Publication, published: str) -> Iterator[di
 
 
 def _tool(manifest: Manifest) -> dict[str, Json]:
-    commit, dirty = manifest.git.get("commit"), manifest.git.get("dirty")
+    commit, dirty = manifest.git.commit, manifest.git.dirty
     version = str(manifest.versions.get("mplab", ""))
     words = f", git commit {commit}{' with local changes' if dirty else ''}" if commit else ""
     return {

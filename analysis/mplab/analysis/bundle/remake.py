@@ -94,8 +94,8 @@ def _other_versions(bundle: Bundle, now: Mapping[str, str]) -> Iterator[tuple[st
         old, new = then.get(name, ""), here.get(name, "")
         if name in here and old != new:
             yield name, old, new
-    commit = str(manifest.git.get("commit") or "")
-    commit += " with local changes" if commit and manifest.git.get("dirty") else ""
+    commit = manifest.git.commit or ""
+    commit += " with local changes" if commit and manifest.git.dirty else ""
     if "commit" in here and here["commit"] != commit:
         yield "commit", commit, here["commit"]
 

@@ -134,8 +134,8 @@ def _environment(run: Run, options: Options) -> dict[str, bytes]:
     manifest = run.manifest
     said = {
         "versions": manifest.versions,
-        "git": manifest.git,
-        "host": manifest.host,
+        "git": manifest.git.content(),
+        "host": manifest.host.content(),
         "locks": {"of": options.locks_of, "files": sorted(options.locks)},
     }
     made = {f"{ENVIRONMENT}/{name}": content for name, content in options.locks.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mplab.base.findings import Finding
-from mplab.userfiles.link import LinkCondition
+from mplab.format.link import LinkCondition
 
 BY_SOCKS = "'root: none' in the lab file, for what can be told a SOCKS proxy"
 """The remedy for a phone without root."""

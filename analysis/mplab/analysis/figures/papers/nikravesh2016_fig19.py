@@ -6,8 +6,8 @@ from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.scored import compares
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
-from mplab.analysis.manifest import Link
 from mplab.analysis.traces import Traces
+from mplab.format.link import LinkCondition
 
 METRICS = ("download_time", "bundle_time")
 
@@ -16,7 +16,7 @@ def values(traces: Traces) -> pl.DataFrame:
     """Times of files and bundles, a facet each; the classes are link conditions, in the order of the experiment."""
     found = traces.scores.filter(pl.col("metric").is_in(METRICS))
     links = [link for link in traces.links if link.name in set(found["link"])]
-    if len({(link.rtt_ms("wlan0"), link.rtt_ms("rmnet0"), link.core_rtt_ms) for link in links}) < 2:
+    if len({(link.wifi.rtt_ms, link.lte.rtt_ms, link.core_rtt_ms) for link in links}) < 2:
         raise NoDataError(
             "it compares places of the proxy, and the run has no two link conditions of other round trips"
         )
@@ -34,10 +34,9 @@ def values(traces: Traces) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _place(link: Link) -> str:
+def _place(link: LinkCondition) -> str:
     """``proxy-a · 27 / 49 ms``: round trips over WiFi and LTE, and beyond the proxy where that is part of it."""
-    rtts = [rtt for rtt in (link.rtt_ms("wlan0"), link.rtt_ms("rmnet0")) if rtt is not None]
-    text = " / ".join(f"{rtt:g}" for rtt in rtts) + " ms"
+    text = f"{link.wifi.rtt_ms:g} / {link.lte.rtt_ms:g} ms"
     return f"{link.name} · {text}" + (f" + {link.core_rtt_ms:g} ms" if link.core_rtt_ms else "")
 
 

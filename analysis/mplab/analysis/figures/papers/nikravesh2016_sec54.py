@@ -10,8 +10,8 @@ from mplab.analysis.figures.scored import needs
 from mplab.analysis.figures.shapes.classes import COLUMNS, Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.manifest import Transport
 from mplab.analysis.traces import Scored, Traces
+from mplab.format.experiment import Transport
 
 METRIC = "download_time"
 
@@ -62,18 +62,17 @@ def copies(traces: Traces) -> pl.DataFrame:
 
 
 def _reinjects(transport: Transport) -> bool:
-    return transport.session and bool(transport.options.get("reinjection", True))
+    return transport.sessions and bool(transport.options.get("reinjection", True))
 
 
 def _never_reinjects(transport: Transport) -> bool:
-    return transport.session and not _reinjects(transport)
+    return transport.sessions and not _reinjects(transport)
 
 
 def _copied(cell: Scored) -> float | None:
-    session = (cell.record.proof.get("session") if cell.record else None) or {}
-    paths = list(session.get("paths", {}).values())
-    total = sum(path["bytes_up"] + path["bytes_down"] for path in paths)
-    copied = sum(path["copied_up"] + path["copied_down"] for path in paths)
+    paths = list(cell.record.proof.session.paths.values()) if cell.record else []
+    total = sum(path.bytes_up + path.bytes_down for path in paths)
+    copied = sum(path.copied_up + path.copied_down for path in paths)
     return copied / total if total else None
 
 

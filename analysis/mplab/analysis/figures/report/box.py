@@ -20,10 +20,10 @@ from mplab.analysis.figures.style import (
     name_rows,
     panel_title,
 )
-from mplab.analysis.manifest import Transport
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Group
 from mplab.analysis.text import slug
+from mplab.format.experiment import Transport
 
 COLUMNS = ("scenario", "link", "metric", "unit", "labels", "transport", "cell", "repetition", "value")
 POINT_SPREAD = 0.22

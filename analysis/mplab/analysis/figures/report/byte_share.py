@@ -6,10 +6,10 @@ from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, Canvas, Drawing, interface_colour
-from mplab.analysis.manifest import interface_title
 from mplab.analysis.result import Analysis
 from mplab.analysis.shares import InterfaceShare
 from mplab.analysis.text import slug
+from mplab.format.link import interface_title
 
 COLUMNS = (
     "scenario",

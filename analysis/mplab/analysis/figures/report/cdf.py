@@ -19,10 +19,10 @@ from mplab.analysis.figures.style import (
     panel_title,
     share_axis,
 )
-from mplab.analysis.manifest import Transport
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Group
 from mplab.analysis.text import slug
+from mplab.format.experiment import Transport
 
 COLUMNS = ("scenario", "link", "metric", "unit", "labels", "transport", "value", "cumulative_share")
 Curve = tuple[Transport, list[float]]

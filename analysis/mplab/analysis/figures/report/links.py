@@ -10,8 +10,8 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import BAND, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
 from mplab.analysis.links import QUANTITIES, Measurement, measurements, tolerance_of
-from mplab.analysis.manifest import INTERFACE_TITLES
 from mplab.analysis.result import Analysis
+from mplab.format.link import INTERFACE_TITLES
 
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
 TITLE = "Links: measured against asked"
@@ -50,7 +50,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 def _svg(analysis: Analysis, found: list[Measurement]) -> str:
     rows = list(dict.fromkeys((m.link, m.interface) for m in found))
     with Canvas(TITLE, 1.25 + 0.36 * len(rows)) as canvas:
-        for axes, (_, _, title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
+        for axes, (title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
             tolerance = tolerance_of(analysis.run, kind)
             if tolerance:
                 axes.axvspan(-tolerance, tolerance, color=BAND, linewidth=0, zorder=0)

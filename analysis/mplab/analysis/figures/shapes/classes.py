@@ -21,8 +21,8 @@ from mplab.analysis.figures.style import (
     facet_rows,
     name_rows,
 )
-from mplab.analysis.manifest import Transport
 from mplab.analysis.traces import Traces
+from mplab.format.experiment import Transport
 
 COLUMNS = ("facet", "class", "transport", "cell", "value")
 READING = "{mark}: median; line: quartiles; points: cells ({cells} each)."

@@ -51,10 +51,8 @@ class HandedStack:
 
     def inherited(self) -> Inherited:
         """See `HandedOver`."""
-        return {
-            "environment": {VARIABLE: json.dumps(asdict(self))},
-            "descriptors": tuple(number for number in (self.socket, *self.networks.values()) if number >= 0),
-        }
+        descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
+        return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
 
     @classmethod
     def received(cls) -> Self:

@@ -15,6 +15,7 @@ from mplab.drivers.shaper.adb.driver import adb_where
 from mplab.drivers.shaper.driver import phone_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
+from mplab.format.link import LinkCondition
 from mplab.lab.driver import Identity, PhoneDriver
 from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
@@ -22,7 +23,6 @@ from mplab.lab.resources import phone_resource
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.link import LinkCondition
 from mplab.userfiles.machines import Machine
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _rooted_findings(phone: "AdbPhone", itself: Machine[BaseModel] | None) -> It
 
     what = f"phone {phone.name}"
     yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-    for transport, driver in DRIVERS.items():
+    for transport, driver in DRIVERS.importable().items():
         if reason := driver.check_phone(partial(read_kernel, phone)):
             yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
     if itself is not None:

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address
 
 from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile
-from mplab.userfiles.link import LinkCondition
 
 
 def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:

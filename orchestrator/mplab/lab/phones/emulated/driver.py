@@ -12,6 +12,7 @@ from mplab.base.suggest import unknown
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport import DRIVERS
+from mplab.format.link import LinkCondition
 from mplab.lab.driver import PhoneDriver
 from mplab.lab.needs import missing_on_phone
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
@@ -19,7 +20,6 @@ from mplab.lab.phones.virtual.driver import check_node
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.link import LinkCondition
 
 if TYPE_CHECKING:
     from mplab.device.android.model import PhoneModel
@@ -109,7 +109,7 @@ class EmulatedPhones(PhoneDriver):
         elif model.root == "none":
             remedy = f"choose another model: mplab lab device list; or {BY_SOCKS}"
             yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
-        for transport, driver in DRIVERS.items():
+        for transport, driver in DRIVERS.importable().items():
             if reason := missing_on_phone(LabUse(lab, phone=name), transport):
                 yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
         found = f"{model.model}, Android {model.android}, emulated"

@@ -1,0 +1,146 @@
+"""Link conditions: the paths over WiFi and LTE, and what happens to them while a scenario runs."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_serializer, model_validator
+from pydantic.dataclasses import dataclass
+
+from mplab.base.paths import INTERFACES
+from mplab.format.direction import WAYS
+from mplab.format.path import OPEN, PathCondition
+from mplab.format.record import CONFIG, RecordName
+
+INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
+
+PathName = Literal["wifi", "lte"]
+_PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES.items()}
+
+
+@dataclass(frozen=True, config=CONFIG)
+class Moment:
+    """What happens to one path at one time."""
+
+    at_s: Annotated[float, Field(ge=-1e9, le=1e9)]
+    """Since the scenario began."""
+    path: PathName
+    condition: PathCondition = OPEN
+    """What the path is under from now on (while its radio is on). A record has it only when it is `reshaped`."""
+    reshaped: bool = False
+    """`condition` differs from the one before."""
+    interface: Literal["down", "up", ""] = ""
+    radio: Literal["off", "on", ""] = ""
+    access_point: Literal["lost", "new", ""] = ""
+    default_route: bool = False
+    multipath: Literal["on", "off", "backup", ""] = ""
+    text: str = ""
+    """For people: ``interface down``, ``loss 3 %``."""
+
+    @property
+    def device(self) -> str:
+        """The phone's interface."""
+        return INTERFACES[self.path]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_json(cls, given: object) -> object:
+        """Take what `to_json` gave, too."""
+        if not isinstance(given, dict) or "device" not in given:
+            return given
+        taken = {**given, "path": _PATH_OF.get(given["device"], given["device"])}
+        if reshaped := {way: given[way] for way in WAYS if way in given}:
+            taken |= {"condition": reshaped, "reshaped": True}
+        return {**taken, "default_route": given.get("route") == "default"}
+
+    @model_serializer
+    def to_json(self) -> dict[str, JsonValue]:
+        """As in manifest.json: what is not said does not change."""
+        said = {
+            "interface": self.interface,
+            "radio": self.radio,
+            "access_point": self.access_point,
+            "route": "default" if self.default_route else "",
+            "multipath": self.multipath,
+        }
+        return {
+            "at_s": self.at_s,
+            "device": self.device,
+            "text": self.text,
+            **{name: value for name, value in said.items() if value},
+            **(_ways(self.condition) if self.reshaped else {}),
+        }
+
+
+@dataclass(frozen=True, config=CONFIG)
+class LinkCondition:
+    """Both paths of a phone."""
+
+    name: RecordName
+    title: str = ""
+    source: str = ""
+    """Where the numbers come from: a paper with its table, a measurement."""
+    wifi: PathCondition = OPEN
+    lte: PathCondition = OPEN
+    core_rtt_ms: float = 0.0
+    """Between the proxy and every server, in addition to what each server has of its own."""
+    changes: tuple[Moment, ...] = ()
+    """What happens while a scenario runs, first one first."""
+    extends: str = ""
+    """The condition that it is made from; "": none. Not recorded."""
+
+    def paths(self) -> dict[str, PathCondition]:
+        """The paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
+        return {"wlan0": self.wifi, "rmnet0": self.lte}
+
+    def conditions(self) -> Iterator[tuple[str, PathCondition]]:
+        """Every condition that a path comes to: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
+        yield "wifi", self.wifi
+        yield "lte", self.lte
+        for moment in self.changes:
+            if moment.reshaped:
+                yield f"{moment.path} at {moment.at_s:g} s", moment.condition
+
+    @property
+    def story(self) -> str:
+        """Its changes in words: ``15 s WiFi interface down; 30 s WiFi interface up``; empty without."""
+        return "; ".join(f"{one.at_s:g} s {INTERFACE_TITLES[one.device]} {one.text}" for one in self.changes)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_json(cls, given: object) -> object:
+        """Take what `to_json` gave, too."""
+        if not isinstance(given, dict) or not isinstance(given.get("paths"), dict):
+            return given
+        paths = {path: given["paths"][device] for path, device in INTERFACES.items() if device in given["paths"]}
+        return {**given, **paths}
+
+    @model_serializer
+    def to_json(self) -> dict[str, JsonValue]:
+        """As in manifest.json: ``{name, title, source, paths: {wlan0: {down, up}, rmnet0: {down, up}}}``.
+
+        Where there are any, ``core_rtt_ms`` and ``changes`` (`Moment.to_json`), too.
+        """
+        paths: dict[str, JsonValue] = {interface: _ways(path) for interface, path in self.paths().items()}
+        return {"name": self.name, "title": self.title, "source": self.source, "paths": paths, **self._extras()}
+
+    def determinants(self) -> dict[str, JsonValue]:
+        """Return what a cell's result may depend on: name, title and source are not among it."""
+        return {**{interface: _ways(path) for interface, path in self.paths().items()}, **self._extras()}
+
+    def _extras(self) -> dict[str, JsonValue]:
+        """Return ``core_rtt_ms`` and ``changes`` as in manifest.json, as far as there are any."""
+        extras: dict[str, JsonValue] = {}
+        if self.core_rtt_ms:
+            extras["core_rtt_ms"] = self.core_rtt_ms
+        if self.changes:
+            extras["changes"] = [moment.to_json() for moment in self.changes]
+        return extras
+
+
+def _ways(path: PathCondition) -> dict[str, JsonValue]:
+    return {way: path.way(way).to_json() for way in WAYS}
+
+
+def interface_title(name: str) -> str:
+    """``wlan0`` → ``WiFi (wlan0)``; an interface without a common name stays as it is."""
+    return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name

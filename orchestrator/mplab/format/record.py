@@ -1,0 +1,111 @@
+"""What all records of a run directory share: how they are checked, written once and read.
+
+Nothing in a run directory is trusted: names have the form of names, numbers are finite. Keys of another version are
+ignored, and most keys may be missing: an older `mplab` wrote the record, or the run has not come that far.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+
+from mplab.base.errors import InputError
+from mplab.base.files import write_new
+
+CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
+"""Of the dataclasses that are part of a record."""
+
+
+class Record(BaseModel):
+    """A frozen record that ignores keys it does not know."""
+
+    model_config = ConfigDict(**CONFIG, frozen=True)
+
+
+class OpenRecord(Record):
+    """A frozen record that keeps keys it does not know."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def content(self) -> dict[str, JsonValue]:
+        """Return the keys that were given, in their order."""
+        return _JSON_OBJECT.validate_python(self.model_dump(mode="json", exclude_unset=True))
+
+
+RecordName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+"""Of an experiment, scenario, transport, link condition; file names are made of some. New ones are shorter."""
+
+RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$")]
+CELL_ID = r"^[A-Za-z0-9_-]{1,240}$"
+CellId = Annotated[str, StringConstraints(pattern=CELL_ID)]
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""As tables hold it."""
+
+
+def _mapping_or_nothing(found: object) -> object:
+    return found if isinstance(found, Mapping | BaseModel) else {}
+
+
+def _number_or_nothing(found: object) -> object:
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+LENIENT = BeforeValidator(_mapping_or_nothing)
+"""Reads anything but a mapping as an empty one."""
+
+Settings = Annotated[dict[str, JsonValue], LENIENT]
+"""Free content: parameters of a scenario, options of a transport, facts about a phone."""
+
+Quantity = Annotated[float | None, BeforeValidator(_number_or_nothing)]
+"""A measured or requested number; another type is left out."""
+
+_JSON_OBJECT: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def json_of(record: object) -> dict[str, JsonValue]:
+    """Return a dataclass or model of a record as JSON."""
+    return _JSON_OBJECT.validate_python(TypeAdapter(type(record)).dump_python(record, mode="json"))
+
+
+def without_empty(content: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a record without what is None or empty."""
+    return {name: value for name, value in content.items() if value not in (None, [], {}, ())}
+
+
+def utc_now() -> str:
+    """Return the time in UTC: ``2026-03-01T12:00:00Z``."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def write_record(path: Path, record: BaseModel) -> None:
+    """Write `record` as JSON, once and whole.
+
+    Raises:
+        MplabError: the file exists already, or "disk full: …".
+    """
+    write_new(path, (record.model_dump_json(indent=1) + "\n").encode())
+
+
+def read_record(path: Path, model: type[Model]) -> Model:
+    """Return the record in `path`. Raises InputError: it is missing, or not such a record."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: not a {model.__name__} of format 1: {place}: {first['msg']}") from error

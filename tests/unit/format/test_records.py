@@ -1,0 +1,113 @@
+"""One model for each file: what the host writes is read back as the same, what older versions wrote as of this one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from mplab.base.programs import CHECKOUT
+from mplab.format.cell import CellRecord
+from mplab.format.experiment import Experiment, Hooks
+from mplab.format.link import LinkCondition
+from mplab.format.manifest import Manifest
+from mplab.format.record import json_of
+from mplab.lab.catalog import catalog
+from mplab.run.blocks import make_plan
+from mplab.userfiles.link import list_links, load_links
+from mplab.userfiles.resolve import load_experiment
+
+LINKS = CHECKOUT / "router-configs" / "links"
+OLD: dict[str, Any] = {
+    "run_id": "20260101T000000Z-demo-abcdef",
+    "experiment": {"name": "demo", "transports": [{"label": "a", "name": "sptcp-wifi"}]},
+}
+CELL = {"id": "0001-web-a-baseline-r1", "outcome": "ok"}
+
+
+def test_the_cells_of_the_demo_keep_their_hashes() -> None:
+    experiment = load_experiment(CHECKOUT / "experiments" / "demo.yaml", catalog=catalog())
+    assert [cell.hash for cell in make_plan(experiment).cells[:2]] == [
+        "ec6d5691773e025a63e008a1f8841eb32c1e2bb853ba8ee42e8fded0301b957a",
+        "eb7442afc0c7895d623167c46a9ca1e5924d878ad80393abd2db82d448910872",
+    ]
+
+
+@pytest.mark.parametrize("name", list_links(LINKS))
+def test_a_recorded_link_condition_is_the_same_condition(name: str) -> None:
+    for link in load_links(name, LINKS):
+        read = TypeAdapter(LinkCondition).validate_json(json.dumps(link.to_json()))
+        assert read.to_json() == link.to_json()
+        assert (str(read.wifi), str(read.lte), read.story) == (str(link.wifi), str(link.lte), link.story)
+        assert [(m.at_s, m.path, m.reshaped) for m in read.changes] == [
+            (m.at_s, m.path, m.reshaped) for m in link.changes
+        ]
+
+
+def test_a_recorded_experiment_is_the_same_experiment(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "mplab: 1\nname: x\nrepetitions: 9\ntransports: [sptcp-wifi, mptcp]\nlinks: [baseline]\n"
+        "scenarios: [download, web]\n"
+        'max: 1 h\nuntil: "06:00"\nstop: {failures: 3, interval: {metric: goodput, within: 5 %}}\n'
+        "hooks: {before_run: [logger x], timeout: 5 s}\nexclude: [{transport: mptcp, scenario: web}]\n"
+        "budgets: {goodput: {at_least: 1 Mbit/s}}\n"
+        "claims: [{text: t, metric: goodput, transport: mptcp, against: [sptcp-wifi], gain: [1 %, 20 %]}]\n"
+    )
+    record = load_experiment(file, catalog=catalog()).record()
+    read = TypeAdapter(Experiment).validate_json(json.dumps(json_of(record)))
+    assert json_of(read) == json_of(record)
+    assert (read.ending.until, read.hooks, read.claims) == (record.ending.until, record.hooks, record.claims)
+    assert record.budgets[0].place
+    assert not read.budgets[0].place, "file and line are not recorded"
+    assert Hooks() == TypeAdapter(Hooks).validate_python({})
+
+
+def test_a_manifest_of_an_older_version_has_the_defaults() -> None:
+    read = Manifest.model_validate(OLD)
+    assert (read.experiment.files, read.experiment.claims, read.experiment.budgets) == (None, (), ())
+    assert (read.plan.cells, read.lab.kind, read.same_clock, read.git.commit) == ((), "", False, None)
+
+
+def test_a_lab_that_is_its_kind_only_is_read() -> None:
+    assert Manifest.model_validate({**OLD, "lab": "virtual"}).lab.kind == "virtual"
+    assert Manifest.model_validate({**OLD, "lab": None}).lab.kind == ""
+
+
+def test_a_transport_without_a_look_gets_one() -> None:
+    (transport,) = Manifest.model_validate(OLD).transports
+    assert (transport.title, transport.colour, transport.marker) == ("a", "#0072B2", "o")
+
+
+def test_labels_may_be_the_objects_that_carry_them() -> None:
+    spec = {"id": CELL["id"], "scenario": {"label": "web"}, "transport": {"name": "a"}, "link": "baseline"}
+    read = CellRecord.model_validate({**CELL, "spec": spec})
+    assert (read.spec.scenario, read.spec.transport, read.spec.link) == ("web", "a", "baseline")
+
+
+def test_a_link_without_paths_or_with_another_interface_is_read() -> None:
+    read = TypeAdapter(LinkCondition).validate_python({"name": "x", "paths": {"eth0": {"down": {}}}})
+    assert read == LinkCondition("x")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("host", None, False),
+        ("host", {"load_before": "high", "overloaded": True}, True),
+    ],
+)
+def test_the_load_of_an_older_cell_is_read(key: str, value: object, found: object) -> None:
+    spec = {"id": CELL["id"], "scenario": "web", "transport": "a", "link": "baseline"}
+    assert CellRecord.model_validate({**CELL, "spec": spec, key: value}).host.overloaded is found
+
+
+def test_what_the_lab_says_of_itself_is_kept() -> None:
+    lab = {"kind": "adb", "phone": "one", "routers": {"wifi": {"kernel": "6.6"}}}
+    assert Manifest.model_validate({**OLD, "lab": lab}).lab.content() == lab
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        Manifest.model_validate({**OLD, "format": 2})
