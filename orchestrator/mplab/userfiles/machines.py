@@ -133,8 +133,14 @@ def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
 
 
 def emulator() -> ShaperKind:
-    """Return the link emulator, which shapes the paths of a virtual lab that the lab file attaches to nothing."""
-    return next(iter(kinds_of("").values()))
+    """Return the link emulator, which shapes the paths of a virtual lab that the lab file attaches to nothing.
+
+    Raises:
+        LabNotReadyError: none is registered, or it cannot be imported.
+    """
+    for kind in kinds_of("").values():
+        return kind
+    raise LabNotReadyError(f"no link emulator is registered in {SHAPERS.group}. Install mplab again")
 
 
 def known_driver(section: Section) -> BeforeValidator:
