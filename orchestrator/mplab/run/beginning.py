@@ -9,6 +9,7 @@ from pathlib import Path
 from mplab.base.errors import MplabError
 from mplab.base.files import GO_ON
 from mplab.base.lock import check_free, resource_lock
+from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog
 from mplab.format.manifest import LabRecord, Manifest
@@ -123,8 +124,8 @@ def _routers(experiment: Experiment) -> dict[str, object]:
 
 def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:
     """What the containers of a run are made of; they are made when they are not there yet."""
-    if experiment.lab.proxy is not None:
-        watch.doing("containers: images, configurations and content")
+    if preparing := driver_of(experiment.lab.proxy).preparing:
+        watch.doing(preparing)
     return prepared(
         experiment.lab,
         congestion_control=experiment.congestion_control,

@@ -47,11 +47,12 @@ class ProxyFile(BaseModel):
         """Whether names outside of the lab are resolved."""
         return self.internet is not None and self.internet.names == "upstream"
 
-    def wiring_problem(self, phone: str) -> tuple[str, str]:
+    def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
         """Return why a virtual phone cannot be wired to this proxy: the key that says so, and the problem; "" twice.
 
         Args:
             phone: its name in the lab file.
+            others: kinds of phone that need no wire: ``'driver: adb'``.
         """
         return "", ""
 

@@ -82,6 +82,8 @@ class ProxyDriver(ABC, Generic[Settings]):
     name: ClassVar[str]
     settings: ClassVar[type[ProxyFile] | None] = None
     """Model of ``proxy`` in a lab file; None: lab files cannot name it."""
+    preparing: ClassVar[str] = ""
+    """What `prepare` makes, for people who wait for it; "": it makes nothing."""
 
     @abstractmethod
     def open(self, settings: Settings, lab: ServerSettings) -> "Servers":

@@ -17,6 +17,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
 
     name = "docker"
     settings = DockerProxyFile
+    preparing = "containers: images, configurations and content"
 
     def open(self, settings: DockerProxyFile, lab: ServerSettings) -> "Servers":
         """See `ProxyDriver`: containers that are up."""

@@ -70,13 +70,13 @@ class DockerProxyFile(ProxyFile):
                 raise ValueError(f"{what}: something stands there twice")
         return self
 
-    def wiring_problem(self, phone: str) -> tuple[str, str]:
+    def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
         """See `ProxyFile`: an engine whose containers no wire of this machine's kernel can end in."""
         if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
             return "", ""
         return "engine", (
             f"engine '{self.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
-            "which are those of this machine's engine alone: 'unix:///…'; a phone with 'driver: adb' can use any"
+            f"which are those of this machine's engine alone: 'unix:///…'; a phone with {others} can use any"
         )
 
     @property

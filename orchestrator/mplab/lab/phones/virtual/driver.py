@@ -9,6 +9,7 @@ from mplab.base.findings import Finding
 from mplab.lab.driver import PhoneDriver
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
+from mplab.userfiles.phone import drivers_text, drivers_that
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab
@@ -29,7 +30,8 @@ class VirtualPhones(PhoneDriver):
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
         """Note a proxy that no wire of this machine's kernel can end in."""
-        key, problem = lab.proxy.wiring_problem(name) if lab.proxy is not None else ("", "")
+        unwired = drivers_text(drivers_that(lambda kind: kind.real))
+        key, problem = lab.proxy.wiring_problem(name, unwired) if lab.proxy is not None else ("", "")
         if problem:
             checker.add(("proxy", key), problem)
 
