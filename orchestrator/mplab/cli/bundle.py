@@ -61,7 +61,7 @@ def bundle(
     manifest = read_run(path).manifest
     target = output or Path(f"{manifest.run_id}{SUFFIX}")
     check_folder(target)
-    locks, locks_of = host.describe_locks(_commit(manifest.git))
+    locks, locks_of = host.describe_locks(manifest.git.commit or None)
     options = Options(
         tables=tables,
         partial=partial,
@@ -85,11 +85,6 @@ def bundle(
             "! its captures hold what was transferred, and the keys to read it: look whom you give it to",
             style="yellow",
         )
-
-
-def _commit(git: Any) -> str | None:  # noqa: ANN401 - from a manifest
-    commit = git.get("commit")
-    return str(commit) if commit else None
 
 
 def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.crate.Author, which is slow to import
