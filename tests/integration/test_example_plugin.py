@@ -31,11 +31,10 @@ def test_the_example_runs_and_is_reported(tmp_path: Path) -> None:
     values = {one["metric"]: one["value"] for one in json.loads((cell / "scores.json").read_text())["values"]}
     assert 0 < values["first_byte"] < 10
     assert (run / "report" / "figures" / "first-bytes.svg").is_file()
-    argv = ["tshark", "-r", str(cell / "phone-wlan0.pcapng"), "-T", "fields", "-e", "tcp.len", "-Y", "ip.src==10.0.0.0/8"]
-    sent = [
-        int(line)
-        for line in subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
-        if line.isdigit()
-    ]
+    fields = ["-T", "fields", "-e", "tcp.len", "-Y", "ip.src==10.0.0.0/8 && tcp"]
+    shown = subprocess.run(
+        ["tshark", "-r", str(cell / "phone-wlan0.pcapng"), *fields], capture_output=True, text=True, check=True
+    )
+    sent = [int(length) for length in shown.stdout.split()]
     assert sent
     assert max(sent) <= LARGEST_PAYLOAD
