@@ -44,7 +44,7 @@ def _programs_are_there() -> None:
 
 @pytest.fixture
 def melody() -> Any:
-    from mplab.services.icecast.service import RADIO  # noqa: PLC0415
+    from mplab.services.icecast.service import RADIO
 
     return RADIO
 

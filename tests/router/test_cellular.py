@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from mplab.base.nodes import Node
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.cli.main import app
 from mplab.drivers.shaper.attached import AttachedShaper
-from mplab.drivers.shaper.linux.driver import ServerFile
+from mplab.drivers.shaper.linux.driver import DRIVER as LINUX
 from mplab.drivers.shaper.linux.place import LinuxServer
+from mplab.drivers.shaper.linux.settings import ServerFile
 from mplab.drivers.shaper.openwrt.router import Router
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.root_shell.driver import PhoneShellFile
+from mplab.drivers.shaper.root_shell.driver import DRIVER as ROOT_SHELL
 from mplab.drivers.shaper.root_shell.phone import ShapingPhone
+from mplab.drivers.shaper.root_shell.settings import PhoneShellFile
 from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.path import PathCondition
@@ -35,6 +37,16 @@ from tests.router.test_router import rtt_ms, wait_until_given_back
 
 LTE = PathCondition.of(9185, 4000, 70, loss_percent=1.0)
 WIFI = PathCondition.of(7040, 2000, 25)
+
+
+def server_held(settings: ServerFile, *, owner: Owner, interfaces: Sequence[str] = ()) -> LinuxServer:
+    shell = LINUX.shell("server proxy", settings)
+    return LinuxServer("server proxy", settings, shell, owner=owner, interfaces=interfaces)
+
+
+def phone_held(settings: PhoneShellFile, *, owner: Owner, interfaces: Sequence[str]) -> ShapingPhone:
+    shell = ROOT_SHELL.shell("phone one", settings)
+    return ShapingPhone("phone one", settings, shell, owner=owner, interfaces=interfaces)
 
 
 def server_of(router: StandInRouter, **others: object) -> ServerFile:
@@ -79,7 +91,7 @@ def hold(router: StandInRouter) -> Hold:
     def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[LinuxServer]:
         with (
             UndoStack() as undo,
-            LinuxServer("proxy", server_of(router, **others), owner=Owner(undo), interfaces=interfaces) as running,
+            server_held(server_of(router, **others), owner=Owner(undo), interfaces=interfaces) as running,
         ):
             yield running
 
@@ -153,9 +165,9 @@ def test_a_machine_that_is_router_server_and_phone_is_held_once(
         shaper_of("one", {"wifi": {"router": "wifi"}}, {"wifi": held}).apply({"wlan0": WIFI}, seed=1)
         during, state = found_on(router), held.shaping.state()
         with pytest.raises(LabNotReadyError, match="server proxy: held by this run already, as router wifi: one mach"):
-            LinuxServer("proxy", server_of(router, host="localhost"), owner=Owner(undo, "first")).__enter__()
+            server_held(server_of(router, host="localhost"), owner=Owner(undo, "first")).__enter__()
         with pytest.raises(LabNotReadyError, match=r"phone one: held by first@.*, as router wifi: wait for it, or run"):
-            ShapingPhone("one", phone, owner=Owner(undo, "second"), interfaces=("vec2",)).__enter__()
+            phone_held(phone, owner=Owner(undo, "second"), interfaces=("vec2",)).__enter__()
         assert found_on(router) == during
         assert held.shaping.state() == state
     assert found_on(router) == before
@@ -180,7 +192,7 @@ def test_a_phone_shapes_itself_through_a_command_line(router: StandInRouter, tmp
     with (
         UndoStack() as undo,
         # What leaves the test router at its side of the server comes from the phones.
-        ShapingPhone("one", settings, owner=Owner(undo), interfaces=("vec1",)) as held,
+        phone_held(settings, owner=Owner(undo), interfaces=("vec1",)) as held,
     ):
         attached = {"lte": {"at": "phone", "interface": "vec1"}}
         shaper = measured(router, held, {**attached}, {"rmnet0": LTE})

@@ -11,6 +11,8 @@ For notebooks and scripts::
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mplab.base.deferred import deferred
+
 if TYPE_CHECKING:
     from mplab.analysis.frames import Results
 
@@ -21,6 +23,6 @@ def load(path: "Path | str") -> "Results":
     Raises:
         NotARunError: there is no run.
     """
-    from mplab.analysis.frames import load as read  # noqa: PLC0415 - polars is slow to import, and not always needed
-
+    with deferred("polars is slow to import, and not always needed"):
+        from mplab.analysis.frames import load as read
     return read(path)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from mplab.base.deferred import deferred
+
 
 def render(folder: Path, template: str, **values: object) -> str:
     """The text of `template` in `folder`. Lines that hold a block alone leave no line behind.
@@ -9,8 +11,8 @@ def render(folder: Path, template: str, **values: object) -> str:
     Raises:
         jinja2.UndefinedError: the template uses a value that was not given.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - slow to import
-
+    with deferred("slow to import"):
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
     environment = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.cli.options import JsonOption, RunsOption
@@ -38,6 +39,6 @@ def doctor(
 
 
 def _examine_lab(file: Path) -> Iterator[Finding]:
-    from mplab.lab.doctor_lab import examine_lab  # noqa: PLC0415 - slow to import, needed by lab files alone
-
+    with deferred("slow to import, needed by lab files alone"):
+        from mplab.lab.doctor_lab import examine_lab
     return examine_lab(load_lab(file), str(file))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from mplab.base.deferred import deferred
 from mplab.base.paths import INTERFACES
 from mplab.format.direction import WAYS
 from mplab.format.link import LinkCondition
@@ -81,11 +82,11 @@ def write_figure(link: LinkCondition, file: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - slow to import
-    from matplotlib.patches import Patch  # noqa: PLC0415
+    with deferred("slow to import"):
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
 
-    from mplab.analysis.figures.style import GRID, LINE_WIDTH, Canvas, interface_colour  # noqa: PLC0415
-
+        from mplab.analysis.figures.style import GRID, LINE_WIDTH, Canvas, interface_colour
     story = story_of(link)
     panels = [name for name in _PANELS if name in {"rate", "delay"} or _is_there(story, name)]
     with Canvas(link.title, 1.5 * len(panels) + 0.4) as canvas:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli.options import find_run
 from mplab.cli.output import duration, err, out, print_json, table
@@ -76,10 +77,10 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
     """
     if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
         raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
-    from mplab.analysis.cluster.address import Keys, parse  # noqa: PLC0415 - slow to import, needed here alone
-    from mplab.analysis.cluster.connect import connected  # noqa: PLC0415 - as above
-    from mplab.analysis.cluster.drive import Drive  # noqa: PLC0415 - as above
-
+    with deferred("slow to import, needed here alone"):
+        from mplab.analysis.cluster.address import Keys, parse
+        from mplab.analysis.cluster.connect import connected
+        from mplab.analysis.cluster.drive import Drive
     address = parse(asked.address, Keys(asked.authority, asked.certificate, asked.key), asked.memory)
     found = _found(names, runs, all_runs=all_runs)
     began = time.monotonic()
@@ -104,8 +105,8 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
 
 def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["Store", str]]:
     """The runs that are meant: where each is, and its name."""
-    from mplab.analysis.cluster.store import public, store_at  # noqa: PLC0415 - as above
-
+    with deferred("slow to import"):
+        from mplab.analysis.cluster.store import public, store_at
     if all_runs and names:
         raise InputError("--all means every run: name none, or leave it out")
     if "://" not in runs and not all_runs:
@@ -155,8 +156,8 @@ def _show(results: Sequence["RunResult"], seconds: float) -> None:
             err.print(f"! {result.run}: {result.error}", style="red", markup=False, soft_wrap=True)
     done = [result for result in results if not result.error]
     if len(results) == len(done) == 1 and Path(done[0].where).is_dir():
-        from mplab.run.concluding import summary_of  # noqa: PLC0415 - slow to import
-
+        with deferred("slow to import"):
+            from mplab.run.concluding import summary_of
         print_summary(summary_of(Path(done[0].where)), Path(done[0].where))
         return
     rows = table("run", "cells", "problems", "report")

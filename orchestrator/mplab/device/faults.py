@@ -8,6 +8,7 @@ from typing import Any
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
 from mplab.device.android.agents import kill_agents
+from mplab.device.android.commands.cmd import set_airplane
 from mplab.device.emulated import EmulatedDevice
 
 Fault = Callable[..., Awaitable[dict[str, object] | None]]
@@ -98,8 +99,6 @@ async def _package_removed(device: EmulatedDevice, *, package: str) -> None:
 
 async def _airplane(device: EmulatedDevice) -> None:
     """Somebody has switched airplane mode on."""
-    from mplab.device.android.commands.cmd import set_airplane  # noqa: PLC0415
-
     set_airplane(device.android, on=True)
 
 

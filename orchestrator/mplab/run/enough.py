@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from mplab.base.deferred import deferred
 from mplab.format.experiment import IntervalRule
 from mplab.run.outside import Answer, Handler
 
@@ -13,8 +14,8 @@ def teller(run: Path, rule: IntervalRule | None) -> Handler:
     def answer(_asked: Mapping[str, object]) -> Answer:
         if rule is None:
             return {"enough": False, "text": "nobody has asked for it", "numbers": {}}
-        from mplab.run.metrics import intervals_of  # noqa: PLC0415 - slow to import, needed by few experiments
-
+        with deferred("slow to import, needed by few experiments"):
+            from mplab.run.metrics import intervals_of
         return intervals_of(run, rule)
 
     return answer

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mplab.base.deferred import deferred
 from mplab.format.cell import Outcome
 from mplab.format.events import read_events
 from mplab.run import hosting, ready
@@ -114,8 +115,8 @@ def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) ->
     write_junit(directory.junit_file, directory.run_id, events)
     if not report:
         return None
-    from mplab.run import concluding  # noqa: PLC0415 - slow to import, and only for the report
-
+    with deferred("slow to import, and only for the report"):
+        from mplab.run import concluding
     concluding.analyze(directory.path, watch.analysis)
     summary = concluding.summary_of(directory.path)
     if summary.limits:

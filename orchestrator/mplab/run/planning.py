@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mplab.base.deferred import deferred
 from mplab.drivers.transport import DRIVERS
 from mplab.format.plan import CellSpec, Plan
 from mplab.lab.catalog import catalog
@@ -95,8 +96,8 @@ def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
 def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
     """Plan an experiment that has been read; see `plan`."""
     if experiment.budgets or experiment.ending.interval is not None:
-        from mplab.run.metrics import check_metrics  # noqa: PLC0415 - slow to import, needed by few experiments
-
+        with deferred("slow to import, needed by few experiments"):
+            from mplab.run.metrics import check_metrics
         check_metrics(experiment)
     made, learnt = learn(plan_of(experiment), experiment, runs)
     return PlannedRun(experiment, made, runs, learnt)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import InputError
 from mplab.base.lock import resource_lock
 from mplab.format.events import EventLog, read_events
@@ -113,8 +114,8 @@ def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResu
         with resource_lock(directory.lock_name, run_id=directory.run_id):
             summary = conclude(directory, report=report, watch=watch)
     elif report:
-        from mplab.run.concluding import summary_of  # noqa: PLC0415 - slow to import, and only for the report
-
+        with deferred("slow to import, and only for the report"):
+            from mplab.run.concluding import summary_of
         summary = summary_of(directory.path)
     else:
         summary = None

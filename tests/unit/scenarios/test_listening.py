@@ -172,6 +172,6 @@ def test_no_sound_is_a_failure_with_what_the_app_says(
 
 
 def load_service_module() -> Any:
-    from mplab.services.icecast import service  # noqa: PLC0415
+    from mplab.services.icecast import service
 
     return service

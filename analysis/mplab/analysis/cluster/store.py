@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import fsspec
 
 from mplab.analysis.errors import StoreError
+from mplab.base.deferred import deferred
 
 MANIFEST = "manifest.json"
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"})
@@ -226,6 +227,6 @@ class RemoteStore:
         scheme = self.url.partition("://")[0]
         if scheme not in SSH or "host_key_policy" in fsspec.config.conf.get(scheme, {}):
             return {}
-        from mplab.analysis.cluster.knownhosts import KnownHosts  # noqa: PLC0415 - needs paramiko, which is slow to import
-
+        with deferred("needs paramiko, which is slow to import"):
+            from mplab.analysis.cluster.knownhosts import KnownHosts
         return {"host_key_policy": KnownHosts}

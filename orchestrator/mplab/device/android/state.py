@@ -6,6 +6,7 @@ import secrets
 import time
 from dataclasses import dataclass, field, replace
 
+from mplab.device.android.defaults import boot_properties, first_settings
 from mplab.device.android.log import LogBuffer
 from mplab.device.android.model import PhoneModel
 from mplab.device.screen.protocol import InstalledPackage, Screen
@@ -120,8 +121,6 @@ class State:
 
     def begin_boot(self) -> None:
         """What every boot forgets."""
-        from mplab.device.android.defaults import boot_properties, first_settings  # noqa: PLC0415
-
         self.booted_at = time.time()
         self.boot_id = secrets.token_hex(8)
         persistent = {name: value for name, value in self.properties.items() if name.startswith("persist.")}

@@ -42,7 +42,7 @@ class Session:
     """
 
     def __init__(self, url: str, accounts: dict[str, str], cacert: str) -> None:
-        from websocket import create_connection  # noqa: PLC0415 - `send` need not wait for it
+        from websocket import create_connection
 
         self._domain = urlsplit(url).hostname or ""
         me, *others = accounts

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CERTUTIL
 
@@ -35,8 +36,8 @@ class LabAuthority:
     """
 
     def __init__(self, directory: Path, *, valid_for: timedelta = VALID_FOR) -> None:
-        import trustme  # noqa: PLC0415 - slow to import, needed by labs alone
-
+        with deferred("slow to import, needed by labs alone"):
+            import trustme
         self._valid_for = valid_for
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._directory = directory

@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from mplab.base.deferred import deferred
+
 STREAM_SEED = 2015
 STREAM_NAME = "stream"
 STREAM_BYTES = 100_000_000
@@ -26,8 +28,8 @@ SIZES_BYTES = (
 
 def stream_bytes(size: int) -> bytes:
     """The first `size` bytes of the stream: raw 64-bit outputs of PCG64, little endian (the same in every numpy)."""
-    import numpy as np  # noqa: PLC0415 - slow to import, needed once
-
+    with deferred("slow to import, needed once"):
+        import numpy as np
     words = np.random.PCG64(STREAM_SEED).random_raw(-(-size // 8))
     return np.asarray(words, dtype="<u8").tobytes()[:size]
 

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from mplab.base.deferred import deferred
 from mplab.format import sites
 from mplab.format.sites import DATA_DIR, SiteIndex, load_sites
 
@@ -24,8 +25,8 @@ def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
     """
     root = target / f"sites-{_key(seed)}"
     if not root.exists():
-        from mplab.drivers.origin.generate import build_site  # noqa: PLC0415 - slow to import, needed once
-
+        with deferred("slow to import, needed once"):
+            from mplab.drivers.origin.generate import build_site
         target.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix="sites-", suffix=".partial", dir=target))
         try:

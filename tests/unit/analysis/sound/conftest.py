@@ -22,7 +22,7 @@ Heard = Callable[..., Recording]
 def station() -> Any:
     """The melody that the radio station plays."""
     load_service("icecast")
-    from mplab.services.icecast.service import RADIO  # noqa: PLC0415
+    from mplab.services.icecast.service import RADIO
 
     return RADIO
 

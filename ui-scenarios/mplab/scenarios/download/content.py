@@ -4,6 +4,8 @@ import hashlib
 from functools import cache
 from typing import Literal
 
+from mplab.base.deferred import deferred
+
 Server = Literal["dl", "video", "store", "messages"]
 """Names of one server; rules can tell apps apart by them."""
 MAX_SIZE_BYTES = 100_000_000
@@ -29,7 +31,7 @@ _STREAM_SEED = 2015
 @cache
 def stream_sha256(size: int) -> str:
     """SHA-256 of the first `size` bytes of the stream (raw 64-bit outputs of PCG64, little endian)."""
-    import numpy as np  # noqa: PLC0415 - slow to import, needed in cells alone
-
+    with deferred("slow to import, needed in cells alone"):
+        import numpy as np
     words = np.random.PCG64(_STREAM_SEED).random_raw(-(-size // 8))
     return hashlib.sha256(np.asarray(words, dtype="<u8").tobytes()[:size]).hexdigest()

@@ -26,6 +26,7 @@ from mplab.drivers.phone.adb.process import AdbProcess
 from mplab.drivers.phone.adb.programs import FOLDER, PhonePrograms
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.root import Root, RootWish, find_root, give_up_adb_root, still_root
+from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.adb.server import AdbServer
 from mplab.drivers.phone.protocol import PhoneIdentity
 
@@ -267,8 +268,6 @@ class AdbPhone:
 
     def prefer(self, interface: str) -> None:
         """Make the default route that of an interface. Raises DeviceError: it has none."""
-        from mplab.drivers.phone.adb.routing import Routing  # noqa: PLC0415 - it is about this class
-
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))

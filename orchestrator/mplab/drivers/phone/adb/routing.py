@@ -2,11 +2,14 @@
 
 import re
 import shlex
+from typing import TYPE_CHECKING
 
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
-from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.systemudp import accept_system_udp
+
+if TYPE_CHECKING:
+    from mplab.drivers.phone.adb.phone import AdbPhone
 
 # Android's own rules (netd) begin at 10000: these go before them.
 _BY_SOURCE, _DEFAULT = 8900, 9000
@@ -37,7 +40,7 @@ class Routing:
         DeviceError: of every method: it is not rooted, or did not do what it was told.
     """
 
-    def __init__(self, phone: AdbPhone) -> None:
+    def __init__(self, phone: "AdbPhone") -> None:
         self._phone = phone
         self._default_kept = False
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from mplab.base.deferred import deferred
 from mplab.drivers.proxy.driver import ProxyDriver, ServerSettings
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ class ProcessDriver(ProxyDriver[None]):
 
     def open(self, settings: None, lab: ServerSettings) -> "Servers":
         """See `ProxyDriver`."""
-        from mplab.drivers.proxy.process.servers import ProcessServers  # noqa: PLC0415
-
+        with deferred("slow to import"):
+            from mplab.drivers.proxy.process.servers import ProcessServers
         return ProcessServers(lab)
 
 

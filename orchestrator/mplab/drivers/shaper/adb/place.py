@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.machine import CommandResult
 from mplab.base.undo import Command
-from mplab.drivers.shaper.adb.driver import PhoneOnAdb, adb_where
+from mplab.drivers.shaper.adb.phone import PhoneOnAdb, adb_where
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.root_shell.phone import RootedPhone
 from mplab.drivers.shaper.tc import guard

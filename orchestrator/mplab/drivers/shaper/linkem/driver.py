@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mplab.base.deferred import deferred
 from mplab.base.programs import LINKEM
 from mplab.drivers.shaper.driver import EmulatorDriver
 from mplab.format.abilities import Abilities
@@ -33,8 +34,8 @@ class Linkem(EmulatorDriver):
         wan_delay_ms: Mapping[str, float],
     ) -> "LinkemShaper":
         """See `EmulatorDriver`."""
-        from mplab.drivers.shaper.linkem.emulator import LinkemShaper  # noqa: PLC0415 - needed by labs alone
-
+        with deferred("needed by labs alone"):
+            from mplab.drivers.shaper.linkem.emulator import LinkemShaper
         return LinkemShaper(
             air=air,
             phone=phone,

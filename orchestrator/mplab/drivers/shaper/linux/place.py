@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.shaper.linux.driver import DRIVER, ServerFile
+from mplab.drivers.shaper.linux.settings import ServerFile
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.tc.place import Place
@@ -26,23 +26,25 @@ class LinuxServer(LinuxPlace):
     """A server for as long as its context: nobody else may shape it meanwhile.
 
     Args:
-        name: in the lab file.
+        label: for messages: ``server proxy``.
         settings: of the lab file.
+        shell: on it, not yet connected.
         interfaces: of the server, that will be shaped; default: the one of `settings`.
         owner: in whose name it is held.
     """
 
-    state_directory: ClassVar[str] = DRIVER.state_directory
+    state_directory: ClassVar[str] = "/run/mplab"
 
-    def __init__(self, name: str, settings: ServerFile, *, owner: Owner, interfaces: Sequence[str] = ()) -> None:
-        full_name = f"server {name}"
+    def __init__(
+        self, label: str, settings: ServerFile, shell: Shell, *, owner: Owner, interfaces: Sequence[str] = ()
+    ) -> None:
         super().__init__(
-            full_name,
-            DRIVER.shell(full_name, settings),
+            label,
+            shell,
             interface=settings.interface,
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
-            restore_command=restore_argv(full_name, "linux", settings),
+            restore_command=restore_argv(label, "linux", settings),
             owner=owner,
         )
 

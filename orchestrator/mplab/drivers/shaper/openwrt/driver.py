@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mplab.base.deferred import deferred
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import MachineState
 from mplab.drivers.shaper.openwrt import guard
@@ -28,14 +29,14 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
 
     def shell(self, label: str, settings: RouterFile) -> "SshConnection":
         """See `TcDriver`."""
-        from mplab.drivers.shaper.tc.ssh import SshConnection  # noqa: PLC0415 - slow to import
-
+        with deferred("SSH is slow to import"):
+            from mplab.drivers.shaper.tc.ssh import SshConnection
         return SshConnection(label, settings)
 
     def hold(self, machine: Machine[RouterFile], owner: "Owner") -> "Router":
         """See `MachineDriver`."""
-        from mplab.drivers.shaper.openwrt.router import Router  # noqa: PLC0415 - slow to import
-
+        with deferred("SSH is slow to import"):
+            from mplab.drivers.shaper.openwrt.router import Router
         return Router(machine.name, machine.settings, owner=owner, interfaces=machine.interfaces)
 
     def uses(self, machine: Machine[RouterFile]) -> str:

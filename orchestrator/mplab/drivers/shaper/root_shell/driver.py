@@ -3,31 +3,15 @@
 import shlex
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from mplab.base.findings import Level
+from mplab.drivers.shaper.root_shell.phone import ShapingPhone
+from mplab.drivers.shaper.root_shell.settings import STATE, PhoneShellFile
 from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.shell import CommandShell
 from mplab.userfiles.machines import Machine, Section
-from mplab.userfiles.places import DeadMan
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
-    from mplab.drivers.shaper.root_shell.phone import ShapingPhone
-
-STATE = "/data/local/tmp/mplab"
-"""Where `adb` puts things, since a phone has no /run."""
-
-
-class PhoneShellFile(BaseModel):
-    """A phone that shapes by itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    command: list[str] = Field(
-        min_length=1, description="Opens a root shell, to be given 'sh': [adb, -s, SERIAL, shell, su, -c]."
-    )
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
 
 
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
@@ -43,11 +27,10 @@ class RootShell(TcDriver[PhoneShellFile, CommandShell]):
         """See `TcDriver`."""
         return CommandShell(label, settings.command)
 
-    def hold(self, machine: Machine[PhoneShellFile], owner: "Owner") -> "ShapingPhone":
+    def hold(self, machine: Machine[PhoneShellFile], owner: "Owner") -> ShapingPhone:
         """See `MachineDriver`."""
-        from mplab.drivers.shaper.root_shell.phone import ShapingPhone  # noqa: PLC0415 - it imports this module
-
-        return ShapingPhone(machine.name, machine.settings, owner=owner, interfaces=machine.interfaces)
+        shell = self.shell(machine.label, machine.settings)
+        return ShapingPhone(machine.label, machine.settings, shell, owner=owner, interfaces=machine.interfaces)
 
     def uses(self, machine: Machine[PhoneShellFile]) -> str:
         """See `MachineDriver`."""

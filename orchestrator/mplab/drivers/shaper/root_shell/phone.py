@@ -6,7 +6,8 @@ from typing import ClassVar
 from mplab.drivers.shaper.linux.place import LinuxPlace, check_root
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.restore import restore_argv
-from mplab.drivers.shaper.root_shell.driver import DRIVER, STATE, PhoneShellFile
+from mplab.drivers.shaper.root_shell.settings import STATE, PhoneShellFile
+from mplab.drivers.shaper.tc.shell import Shell
 
 
 class RootedPhone(LinuxPlace):
@@ -25,19 +26,21 @@ class ShapingPhone(RootedPhone):
     """A phone whose root shell the lab file names, for as long as its context.
 
     Args:
-        name: in the lab file.
+        label: for messages: ``phone phone-1``.
         settings: of the lab file.
+        shell: root's on it, not yet connected.
         interfaces: of the phone, that will be shaped.
         owner: in whose name it is held.
     """
 
-    def __init__(self, name: str, settings: PhoneShellFile, *, owner: Owner, interfaces: Sequence[str]) -> None:
-        full_name = f"phone {name}"
+    def __init__(
+        self, label: str, settings: PhoneShellFile, shell: Shell, *, owner: Owner, interfaces: Sequence[str]
+    ) -> None:
         super().__init__(
-            full_name,
-            DRIVER.shell(full_name, settings),
+            label,
+            shell,
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
-            restore_command=restore_argv(full_name, "root-shell", settings),
+            restore_command=restore_argv(label, "root-shell", settings),
             owner=owner,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from mplab.base import programs
+from mplab.base.deferred import deferred
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import InsideDriver, Wiring
@@ -44,8 +45,8 @@ class Virtual(InsideDriver[VirtualRouterFile]):
         self, machine: Machine[VirtualRouterFile], *, node: "Node", wiring: Wiring, directory: Path, log: Path
     ) -> "VirtualRouter":
         """See `InsideDriver`."""
-        from mplab.drivers.shaper.virtual.router import VirtualRouter  # noqa: PLC0415 - SSH is slow to import
-
+        with deferred("SSH is slow to import"):
+            from mplab.drivers.shaper.virtual.router import VirtualRouter
         return VirtualRouter(machine, node=node, wiring=wiring, directory=directory, log=log)
 
     def describe(self) -> dict[str, str]:

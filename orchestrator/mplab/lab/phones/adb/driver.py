@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.phone.settings import AdbPhoneFile
-from mplab.drivers.shaper.adb.driver import adb_where
+from mplab.drivers.shaper.adb.phone import adb_where
 from mplab.drivers.shaper.driver import phone_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
@@ -41,8 +42,8 @@ class AdbPhones(PhoneDriver):
 
     def open_lab(self, settings: "LabSettings") -> "Lab":
         """See `PhoneDriver`."""
-        from mplab.lab.phones.adb.lab import BenchLab  # noqa: PLC0415 - Docker's client is slow to import
-
+        with deferred("Docker's client is slow to import"):
+            from mplab.lab.phones.adb.lab import BenchLab
         return BenchLab(settings)
 
     def check_file(self, lab: LabFile, name: str, checker: Checker) -> None:
@@ -81,8 +82,8 @@ class AdbPhones(PhoneDriver):
 
     def look(self, use: LabUse) -> Identity:
         """See `PhoneDriver`."""
-        from mplab.lab.phones.adb.lab import look_at_phone  # noqa: PLC0415 - Docker's client is slow to import
-
+        with deferred("Docker's client is slow to import"):
+            from mplab.lab.phones.adb.lab import look_at_phone
         return look_at_phone(use)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
@@ -94,8 +95,8 @@ class AdbPhones(PhoneDriver):
         if ADB.find() is None:
             yield Finding(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
             return
-        from mplab.drivers.phone.adb.open import open_phone  # noqa: PLC0415 - slow to import, needed by few labs
-
+        with deferred("slow to import, needed by few labs"):
+            from mplab.drivers.phone.adb.open import open_phone
         try:
             with open_phone(name, settings) as phone:
                 yield from _findings(phone, settings, lab.by_itself(name))
@@ -111,8 +112,8 @@ class AdbPhones(PhoneDriver):
 
 
 def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: Machine[BaseModel] | None) -> Iterator[Finding]:
-    from mplab.drivers.phone.adb.readiness import default_thresholds, look  # noqa: PLC0415 - slow to import
-
+    with deferred("slow to import"):
+        from mplab.drivers.phone.adb.readiness import default_thresholds, look
     what, found = f"phone {phone.name}", phone.identity()
     yield Finding(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
     if settings.unrooted:
@@ -131,8 +132,8 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: Machine[BaseMod
 
 def _rooted_findings(phone: "AdbPhone", itself: Machine[BaseModel] | None) -> Iterator[Finding]:
     """Check what needs root: transports, and shaping on the phone itself."""
-    from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import
-
+    with deferred("slow to import"):
+        from mplab.drivers.phone.adb.kernel import read_kernel
     what = f"phone {phone.name}"
     yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
     for transport, driver in DRIVERS.importable().items():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from mplab.base.deferred import deferred
 from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.base.suggest import unknown
@@ -63,8 +64,8 @@ class EmulatedPhones(PhoneDriver):
 
     def open_lab(self, settings: "LabSettings") -> "Lab":
         """See `PhoneDriver`."""
-        from mplab.lab.phones.emulated.lab import EmulatedLab  # noqa: PLC0415 - slow to import, needed by few labs
-
+        with deferred("slow to import, needed by few labs"):
+            from mplab.lab.phones.emulated.lab import EmulatedLab
         return EmulatedLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
@@ -79,8 +80,8 @@ class EmulatedPhones(PhoneDriver):
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
         """See `PhoneDriver`: those that a device is made of, and adb."""
-        from mplab.device.system.toolbox import NEEDED  # noqa: PLC0415 - slow to import
-
+        with deferred("slow to import"):
+            from mplab.device.system.toolbox import NEEDED
         return [*NEEDED, ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
@@ -123,8 +124,8 @@ def model_name(settings: PhoneFile | None) -> str:
 
 def model_of(settings: PhoneFile | None) -> "PhoneModel":
     """Return the model of an emulated phone."""
-    from mplab.device.android.model import load_phone  # noqa: PLC0415 - slow to import
-
+    with deferred("slow to import"):
+        from mplab.device.android.model import load_phone
     return load_phone(model_name(settings))
 
 

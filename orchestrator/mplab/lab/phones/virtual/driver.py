@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mplab.base.deferred import deferred
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
@@ -24,8 +25,8 @@ class VirtualPhones(PhoneDriver):
 
     def open_lab(self, settings: "LabSettings") -> "Lab":
         """See `PhoneDriver`."""
-        from mplab.lab.phones.virtual.lab import VirtualLab  # noqa: PLC0415 - imported when a lab is opened
-
+        with deferred("imported when a lab is opened"):
+            from mplab.lab.phones.virtual.lab import VirtualLab
         return VirtualLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from mplab.base.deferred import deferred
 from mplab.base.errors import check_each
 from mplab.base.nodes import Node
 from mplab.drivers.capture import CapturePoint
@@ -130,8 +131,8 @@ class VirtualLab(BaseLab):
         """The emulator alone, or with a router for some of the paths."""
         if self._router is None:
             return emulator
-        from mplab.drivers.shaper.inside import held_inside  # noqa: PLC0415 - needed by few labs
-
+        with deferred("needed by few labs"):
+            from mplab.drivers.shaper.inside import held_inside
         self._facts = {self._router.machine.name: self._router.wait()}
         held = held_inside(self._use.phone, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
         return self._stack.enter_context(held)
@@ -167,8 +168,8 @@ class VirtualLab(BaseLab):
             console: keeps what pages write to the console, or None.
         """
         if browser == "firefox":
-            from mplab.drivers.ui.firefox_factory import FirefoxUiFactory  # noqa: PLC0415 - slow to import
-
+            with deferred("slow to import"):
+                from mplab.drivers.ui.firefox_factory import FirefoxUiFactory
             return FirefoxUiFactory(
                 enter=self.nodes[node].prefix,
                 network_pid=self.nodes[node].pid,
@@ -178,8 +179,8 @@ class VirtualLab(BaseLab):
                 keys=keys,
                 console=console,
             )
-        from mplab.drivers.ui.factory import ChromiumUiFactory  # noqa: PLC0415 - slow to import
-
+        with deferred("slow to import"):
+            from mplab.drivers.ui.factory import ChromiumUiFactory
         return ChromiumUiFactory(
             server_url=self._appium_url(),
             enter=self.nodes[node].prefix,

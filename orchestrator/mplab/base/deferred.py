@@ -1,0 +1,30 @@
+"""Imports that wait until they are needed: the only ones inside functions (a test looks for others)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mplab.base.errors import LabNotReadyError
+
+
+@contextmanager
+def deferred(why: str, *, extra: str = "") -> Iterator[None]:
+    """Mark imports inside a function, and say why they are not at the top of their module.
+
+    ::
+
+        with deferred("Docker's client is slow to import"):
+            from mplab.drivers.proxy.docker.servers import open_servers
+
+    Args:
+        why: the reason: start-up time, or an extra that may not be installed.
+        extra: of the distribution, that brings what is imported; "": it is always installed.
+
+    Raises:
+        LabNotReadyError: the extra is not installed; the message says how to install it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not extra or (error.name or "").partition(".")[0] == "mplab":
+            raise
+        raise LabNotReadyError(f"{why}: {error.name} is not installed. Run: pip install 'mplab[{extra}]'") from error

@@ -1,0 +1,19 @@
+"""The part of a lab file that says how a root shell is had on a phone."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mplab.userfiles.places import DeadMan
+
+STATE = "/data/local/tmp/mplab"
+"""Where `adb` puts things, since a phone has no /run."""
+
+
+class PhoneShellFile(BaseModel):
+    """A phone that shapes by itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: list[str] = Field(
+        min_length=1, description="Opens a root shell, to be given 'sh': [adb, -s, SERIAL, shell, su, -c]."
+    )
+    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")

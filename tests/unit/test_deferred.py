@@ -1,0 +1,75 @@
+"""Imports inside functions: each is deferred by name, with its reason."""
+
+import ast
+import importlib
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from mplab.base.deferred import deferred
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import CHECKOUT
+
+PROGRAMS = {"orchestrator/mplab/device/apps/chat.py"}
+"""Programs of their own that import nothing of mplab."""
+
+
+def imports_inside(tree: ast.Module) -> Iterator[tuple[int, bool]]:
+    """Line of each import inside a function, and whether `deferred` says why."""
+
+    def walk(node: ast.AST, *, inside: bool, why: bool) -> Iterator[tuple[int, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import | ast.ImportFrom) and inside:
+                yield child.lineno, why
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            says_why = isinstance(child, ast.With) and any(
+                isinstance(item.context_expr, ast.Call) and ast.unparse(item.context_expr.func) == "deferred"
+                for item in child.items
+            )
+            yield from walk(child, inside=inside or is_function, why=says_why or (why and not is_function))
+
+    yield from walk(tree, inside=False, why=False)
+
+
+def test_every_import_inside_a_function_says_why() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "--", "orchestrator", "analysis", "ui-scenarios", "proxy-docker"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=CHECKOUT,
+    )
+    files = [name for name in listed.stdout.split() if name.endswith(".py") and name not in PROGRAMS]
+    assert files
+    silent = [
+        f"{name}:{line}"
+        for name in files
+        for line, why in imports_inside(ast.parse((CHECKOUT / name).read_text()))
+        if not why
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def f():\n    import x\n", [(2, False)]),
+        ("def f():\n    with deferred('slow'):\n        import x\n", [(3, True)]),
+        ("import x\n", []),
+        ("def f():\n    with other():\n        from x import y\n", [(3, False)]),
+    ],
+)
+def test_the_search_finds_them(source: str, found: list[tuple[int, bool]]) -> None:
+    assert list(imports_inside(ast.parse(source))) == found
+
+
+def test_a_missing_extra_says_how_it_is_installed() -> None:
+    message = r"spreading work: no_such_package is not installed.*mplab\[cluster\]"
+    with pytest.raises(LabNotReadyError, match=message), deferred("spreading work", extra="cluster"):
+        importlib.import_module("no_such_package")
+
+
+def test_a_missing_module_of_mplab_is_a_defect() -> None:
+    with pytest.raises(ModuleNotFoundError), deferred("slow", extra="cluster"):
+        importlib.import_module("mplab.no_such_module")
