@@ -11,6 +11,7 @@ import pytest
 from mplab.base.programs import CHECKOUT
 from tests.example_plugin import install
 
+SUITE = CHECKOUT / "examples" / "plugin" / "tests"
 EXPERIMENT = """
 mplab: 1
 name: example
@@ -92,3 +93,11 @@ def test_doctor_checks_the_router(site: Path, tmp_path: Path) -> None:
     done = mplab(site, tmp_path, "doctor", "--lab", str(tmp_path / "lab.yaml"), "--json")
     (own,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "router wifi")
     assert own["level"] == "ok"
+
+
+def test_its_own_tests_pass(site: Path) -> None:
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(SUITE), str(SUITE)]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=SUITE, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout

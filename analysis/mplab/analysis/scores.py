@@ -2,15 +2,17 @@
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 from pydantic import Field, ValidationError
 
 from mplab.analysis.decode import Problem
 from mplab.analysis.errors import TablesError
 from mplab.analysis.files import parse_json, rounded_float, write_json
-from mplab.analysis.metric import Value, describe_limits
+from mplab.analysis.metric import Observation, Value, describe_limits
 from mplab.analysis.plugins import Plugin
 from mplab.analysis.run import Cell, first_problem
 from mplab.analysis.tables import read_tables
@@ -47,12 +49,15 @@ class CellScores:
 
 def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
     """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes a `Problem`."""
+    values: list[Value] = []
+    problem = ""
     try:
-        values = plugin.score(cell.observations(), read_tables(cell), _folder(cell))
-        problem = next((wrong for value in values if (wrong := _wrong(value, plugin))), None)
+        values = checked_values(plugin, cell.observations(), read_tables(cell), _folder(cell))
+    except WrongValueError as error:
+        problem = str(error)
     except Exception as error:  # noqa: BLE001, RUF100 - one scenario's mistake must not hide the other cells
-        values, problem = [], f"{type(error).__name__}: {error}".replace(f"{_folder(cell)}{os.sep}", "")
-    if problem is not None:
+        problem = f"{type(error).__name__}: {error}".replace(f"{_folder(cell)}{os.sep}", "")
+    if problem:
         _scores_path(cell).unlink(missing_ok=True)
         return CellScores(cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}"))
     ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
@@ -60,6 +65,32 @@ def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
     rows = [_row(value, units) for value in ordered]
     write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": [row.model_dump() for row in rows]})
     return CellScores(cell.id, tuple(_value(row) for row in rows))
+
+
+class WrongValueError(ValueError):
+    """A value that a scenario's ``METRICS`` does not allow."""
+
+
+def checked_values(
+    plugin: Plugin, observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path
+) -> list[Value]:
+    """Return the values of one cell, by a scenario's ``score``.
+
+    Args:
+        plugin: the scenario.
+        observations: lines of ``scenario.jsonl``.
+        tables: of the cell's traces, by name.
+        folder: of the cell.
+
+    Raises:
+        WrongValueError: a value has no metric, other labels than its metric, or a number that cannot be.
+        Exception: whatever `score` raises.
+    """
+    values = plugin.score(observations, tables, folder)
+    for value in values:
+        if problem := _wrong(value, plugin):
+            raise WrongValueError(problem)
+    return values
 
 
 def read_scores(path: Path) -> list[Value]:

@@ -1,0 +1,149 @@
+"""A cell without a lab: a phone whose shell answers what a function says, an app, and what the scenario observes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from random import Random
+from typing import TypedDict, cast
+
+from pydantic import BaseModel
+
+from mplab.analysis.metric import Observation, Value
+from mplab.analysis.plugins import load
+from mplab.analysis.scores import checked_values
+from mplab.base.errors import InputError
+from mplab.base.machine import CommandResult
+from mplab.base.programs import Program
+from mplab.drivers.phone import Phone
+from mplab.drivers.ui import BrowserUi
+from mplab.scenarios.base import AnyScenario, Context
+from mplab.scenarios.base.protocol import Tools
+from mplab.userfiles.check import Checker
+from mplab.userfiles.yaml import parse_yaml
+
+Reply = Callable[[Sequence[str]], CommandResult]
+"""A command line → what it did."""
+
+
+class ScriptedPhone:
+    """A phone whose shell answers what a function says.
+
+    Attributes:
+        commands: the command lines that were run, in order.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self.commands: list[list[str]] = []
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """See `Phone`; whatever the exit code is, nothing is raised."""
+        self.commands.append(list(argv))
+        return self._reply(argv)
+
+    def program(self, program: Program) -> str:
+        """See `Phone`: ``/bin/NAME``."""
+        return f"/bin/{program.name}"
+
+
+class CellSettings(TypedDict, total=False):
+    """Arguments of `ScenarioCell`."""
+
+    reply: Reply | None
+    phone: object
+    ui: object
+    socks: str
+    app_proxy: str
+    facts: Mapping[str, Mapping[str, str]] | None
+    time_limit_s: float
+
+
+class ScenarioCell:
+    """One cell of a scenario.
+
+    Args:
+        folder: of the cell.
+        reply: what the phone's shell answers; None: the scenario does not use it.
+        phone: the phone, when one with a shell is not enough.
+        ui: the app that the scenario opens.
+        socks: see `Context`.
+        app_proxy: see `Context`.
+        facts: of services: name → facts.
+        time_limit_s: of the cell.
+
+    Attributes:
+        context: what the scenario is given.
+        observations: what it has observed so far.
+        opened: how many apps it has opened.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        reply: Reply | None = None,
+        phone: object = None,
+        ui: object = None,
+        socks: str = "",
+        app_proxy: str = "",
+        facts: Mapping[str, Mapping[str, str]] | None = None,
+        time_limit_s: float = 60.0,
+    ) -> None:
+        self.observations: list[Observation] = []
+        self.opened = 0
+        self._ui = ui
+        self._folder = folder
+        self.context = Context(
+            phone=cast("Phone", ScriptedPhone(reply) if reply is not None else phone),
+            open_ui=self._open,
+            observe=self._observe,
+            rng=Random(1),  # noqa: S311 - repeatable, not secret
+            cell_dir=folder,
+            scratch_dir=folder,
+            time_limit_s=time_limit_s,
+            tools=Tools(node=Path("/bin/false"), node_modules=folder / "node_modules"),
+            socks=socks,
+            app_proxy=app_proxy,
+            service=(facts or {}).__getitem__,
+        )
+
+    def run(self, scenario: AnyScenario, parameters: BaseModel) -> None:
+        """Run the whole life of a scenario: prepare, run, clean up."""
+        with scenario.open(self.context, parameters) as session:
+            session.run()
+
+    def scores(self, name: str) -> list[Value]:
+        """Score what was observed by the ``scores.py`` of a registered scenario.
+
+        Raises:
+            ScenarioMissingError: it cannot be imported.
+            WrongValueError: a value is not one of its ``METRICS``.
+        """
+        return checked_values(load(name), self.observations, {}, self._folder)
+
+    def _open(self, *, switches: Sequence[str] = (), sound: str = "") -> AbstractContextManager[BrowserUi]:
+        if switches or sound:
+            raise NotImplementedError("a cell without a lab has no options of browsers")
+        self.opened += 1
+        return nullcontext(cast("BrowserUi", self._ui))
+
+    def _observe(self, event: str, **fields: object) -> None:
+        self.observations.append({"event": event, **fields})
+
+
+def parameter_problems(scenario: AnyScenario, text: str) -> list[str]:
+    """Return what is wrong with parameters, a line each as a user reads them; empty when nothing is.
+
+    Args:
+        scenario: whose parameters.
+        text: a YAML mapping, as below the scenario's name in an experiment file.
+    """
+    checker = Checker(parse_yaml(text.encode(), "x.yaml"))
+    checker.model(scenario.parameters, checker.document.data)
+    try:
+        checker.raise_problems()
+    except InputError as error:
+        return str(error).splitlines()
+    return []

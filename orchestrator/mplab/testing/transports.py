@@ -1,0 +1,104 @@
+"""A phone without a lab that notes what a transport changes on it, and what is left of that."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from mplab.base.machine import CommandResult
+from mplab.base.paths import RMNET, WLAN
+from mplab.base.programs import Program
+from mplab.base.undo import UndoStack
+from mplab.drivers.phone import Phone
+from mplab.drivers.transport import Transport, transport_named
+
+ADDRESSES: Mapping[str, str] = {WLAN: "10.64.1.2", RMNET: "10.64.2.2"}
+"""Of the phone, by interface."""
+_LINK_DEFAULTS: Mapping[str, str] = {"mtu": "1500"}
+_REMOVE = ("del", "delete")
+
+
+class RecordingPhone:
+    """`Phone`, as far as transports use it.
+
+    Attributes:
+        ip_commands: of ``ip``, in order.
+        sysctls: kernel parameters that were set.
+        default: interface of the default route.
+    """
+
+    name = "phone"
+    interfaces = ADDRESSES
+    devices: Mapping[str, str] = {name: name for name in ADDRESSES}
+
+    def __init__(self) -> None:
+        self.ip_commands: list[str] = []
+        self.sysctls: dict[str, object] = {}
+        self.default = WLAN
+        self._added: Counter[str] = Counter()
+        self._links: dict[tuple[str, str], str] = {}
+
+    def ip(self, *commands: str) -> None:
+        """See `Phone`. Objects that are added, and attributes of links, count until they are taken back."""
+        for command in commands:
+            self.ip_commands.append(command)
+            words = command.split()
+            if "add" in words:
+                self._added[_without(words, "add")] += 1
+            elif removing := next((word for word in _REMOVE if word in words), ""):
+                self._added -= Counter([_without(words, removing)])
+            elif "flush" in words:
+                kind = " ".join(words[: words.index("flush")])
+                self._added = Counter({what: n for what, n in self._added.items() if not what.startswith(kind)})
+            elif words[:2] == ["link", "set"]:
+                device, *rest = words[3:] if words[2] == "dev" else words[2:]
+                self._links |= {(device, key): value for key, value in zip(rest[::2], rest[1::2], strict=False)}
+
+    def prefer(self, interface: str) -> None:
+        """See `Phone`."""
+        self.default = interface
+
+    def sysctl(self, values: Mapping[str, object]) -> None:
+        """See `Phone`."""
+        self.sysctls |= values
+
+    def shell(
+        self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
+    ) -> CommandResult:
+        """See `Phone`: every command does nothing, and exits with 0."""
+        return CommandResult(0, "", "")
+
+    def program(self, program: Program) -> str:
+        """See `Phone`."""
+        return program.name
+
+    def keep(self, name: str, text: str) -> str:
+        """See `Phone`."""
+        return str(Path("/kept") / name)
+
+    def left(self) -> list[str]:
+        """Return what is not as on a phone that nobody has changed; kernel parameters apart, which runs set anew."""
+        route = [f"default route over {self.default}"] if self.default != WLAN else []
+        links = [
+            f"link {device}: {key} {value}"
+            for (device, key), value in self._links.items()
+            if value != _LINK_DEFAULTS.get(key, value)
+        ]
+        return [*route, *links, *self._added]
+
+
+def transport_on_phone(name: str) -> Transport:
+    """Return a registered transport for the phone, by its name or with a variant: ``mpflex:minrtt``."""
+    return transport_named(name, ADDRESSES)
+
+
+def left_by(transport: Transport) -> list[str]:
+    """Set a transport up on a phone and take it back; return what is left of it: nothing, of a correct one."""
+    phone = RecordingPhone()
+    with UndoStack() as undo:
+        transport.setup(cast("Phone", phone), undo)
+    return phone.left()
+
+
+def _without(words: Sequence[str], verb: str) -> str:
+    return " ".join(word for word in words if word != verb)
