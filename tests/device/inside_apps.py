@@ -31,13 +31,13 @@ from mplab.device.apps import lab_services, lab_variables
 from mplab.drivers.origin.host import ServerProcess
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.phone.adb.devtools import open_devtools
 from mplab.drivers.services import RunningServices, load_service
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.lab.catalog import load_android_scenario
+from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.protocol import Tools
 from mplab.userfiles.app import AndroidApp, load_android_app

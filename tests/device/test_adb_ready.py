@@ -1,6 +1,7 @@
 """The readiness gate and the apps, on an emulated device and its faults."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ def test_a_phone_that_is_fit(phone: AdbPhone) -> None:
     assert found.clock.reads == 7
     assert found.quic_open
     assert not found.ipv6_open
-    assert found.to_json()["condition"]["battery_percent"] == 92
+    assert found.to_json()["condition"] == asdict(found.condition)
+    assert found.condition.battery_percent == 92
 
 
 def refusal(phone: AdbPhone, apps: dict[str, str] | None = None) -> str:

@@ -11,8 +11,8 @@ from mplab.base.undo import UndoJournal, UndoStack
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.shaper.adb.place import AdbShapingPhone, AdbShell, restore_later
-from mplab.drivers.shaper.linux.place import ShapingPhone
 from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.root_shell.phone import ShapingPhone
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.kernel import DEVICE
 from mplab.drivers.shaper.tc.shell import PlaceError

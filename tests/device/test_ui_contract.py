@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from mplab.base.errors import StepError
-from mplab.base.programs import APPIUM_DIR, NSENTER
+from mplab.base.programs import APPIUM_DIR, NSENTER, SCENARIOS_DIR
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.ui import AppState
 from mplab.drivers.ui.android import AndroidSettings, AndroidUi
@@ -28,7 +28,6 @@ from mplab.userfiles.app import load_android_app
 
 from .conftest import Adb, wait_until
 
-SCENARIOS = Path(__file__).parents[2] / "ui-scenarios"
 APP = Path(__file__).with_name("contract.yaml")
 PACKAGE = "com.example.contract"
 DRIVER = APPIUM_DIR / "node_modules" / "appium-uiautomator2-driver"
@@ -241,7 +240,7 @@ def store(device: Device, tmp_path: Path) -> Iterator[Path]:
 def test_upload_in_the_scripted_app_moves_real_bytes(
     session: AndroidUi, adb: Adb, device: Device, store: Path, tmp_path: Path
 ) -> None:
-    elements = load_android_app(SCENARIOS / "dropbox", "dropbox").elements
+    elements = load_android_app(SCENARIOS_DIR / "dropbox", "dropbox").elements
     (tmp_path / "photo.bin").write_bytes(os.urandom(700_000))
     adb("push", str(tmp_path / "photo.bin"), "/sdcard/Download/photo.bin", serial=device.address)
     adb("shell", "pm", "clear", "com.dropbox.android", serial=device.address)
@@ -257,7 +256,7 @@ def test_upload_in_the_scripted_app_moves_real_bytes(
 def test_rebuffering_is_seen_by_looking(
     session: AndroidUi, adb: Adb, device: Device, store: Path, observed: list[dict[str, Any]]
 ) -> None:
-    elements = load_android_app(SCENARIOS / "youtube", "youtube").elements
+    elements = load_android_app(SCENARIOS_DIR / "youtube", "youtube").elements
     wanted = {name: elements[name] for name in ("loading", "position", "ended")}
 
     def consented() -> bool:
@@ -273,6 +272,7 @@ def test_rebuffering_is_seen_by_looking(
     assert "ended" in sampled.looks[-1].shown
     fields = sampled.fields("loading")
     assert fields["stalls"] == []
+    assert fields["startup_s"] is not None
     assert 0 < fields["startup_s"] < 20
     assert fields["resolution_s"] >= fields["every_s"] * 0.9
     times = [look.t for look in sampled.looks]

@@ -21,9 +21,10 @@ from mplab.drivers.phone.adb.link import Link
 from mplab.drivers.phone.adb.root import Root
 from mplab.drivers.phone.adb.server import AdbServer
 from mplab.drivers.shaper.tc.ssh import SshConnection
+from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.router import VirtualRouter
 from mplab.lab import topology
-from mplab.userfiles.places import VirtualRouterFile
+from mplab.userfiles.machines import Machine
 from tests.docker.engine import Engine
 
 SERVER = topology.PROXY
@@ -125,9 +126,9 @@ class Bench:
             self._router.wait()
 
     def _boot_router(self, node: Node) -> None:
-        settings = VirtualRouterFile.model_validate({"driver": "virtual"})
-        log = self._directory / "router.log"
-        self._router = VirtualRouter("wifi", settings, node=node, directory=self._directory, log=log)
+        entry = Machine("virtual", "routers", "wifi", VirtualRouterFile.model_validate({"driver": "virtual"}))
+        log, wiring = self._directory / "router.log", topology.router_wiring()
+        self._router = VirtualRouter(entry, node=node, wiring=wiring, directory=self._directory, log=log)
         self._stack.callback(self._router.stop)
         self._router.start()
 
@@ -159,7 +160,7 @@ class Bench:
 
     def _seen_on_router(self) -> list[str]:
         assert self._router is not None
-        ssh = SshConnection("router wifi", self._router.settings)
+        ssh = SshConnection("router wifi", self._router.machine.settings)
         ssh.connect()
         try:
             return ssh.run(_SEEN_ON_ROUTER).stdout.splitlines()
@@ -176,7 +177,7 @@ class Bench:
             "proxy": {"driver": "docker", "engine": self._engine.url, "listen": [SERVER]},
         }
         if self._router is not None:
-            router = self._router.settings.model_dump(mode="json", exclude_defaults=True)
+            router = self._router.machine.settings.model_dump(mode="json", exclude_defaults=True)
             found["routers"] = {"wifi": {**router, "dead_man": "60 s"}}
             entry["wifi"] = {"router": "wifi", "ip": topology.PHONE_WLAN}
             entry["lte"] = {"router": "wifi", "interface": "rmnet"}

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from mplab.base.counters import parse_netstat
 from mplab.base.machine import CommandResult
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.programs import CURL, MPFLEX
 from mplab.base.ready import wait_ready
 from mplab.drivers.origin.files import stream_bytes
-from mplab.drivers.phone.counters import parse_netstat
 
 SIZE = 5_000_000
 """Of a download, bytes."""

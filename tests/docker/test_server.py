@@ -9,9 +9,9 @@ import pytest
 from docker import DockerClient
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker import DockerStack, StackSettings
 from mplab.drivers.proxy.docker.borrow import borrowed, exclusive, give_back
 from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 from tests.docker.conftest import SERVER_ADDRESSES, congestion_control
 from tests.docker.engine import Engine
 from tests.docker.phone import SIZE, PhoneNode, download_over_both
@@ -53,7 +53,7 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
 
 LEND = """
 import os, signal, sys
-from mplab.drivers.proxy.docker import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 from mplab.drivers.proxy.docker.borrow import borrowed, exclusive
 stack = DockerStack(StackSettings(sys.argv[1], profiles=("dns", "iperf"), congestion_control=sys.argv[2]))
 with exclusive(stack, run_id="killed"), borrowed(stack):

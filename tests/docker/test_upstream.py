@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mplab.base.programs import DNSMASQ
-from mplab.drivers.proxy.docker import DockerStack, StackSettings
-from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 from tests.docker.conftest import SERVER_ADDRESSES
 from tests.docker.engine import Engine
 from tests.docker.phone import PhoneNode
@@ -46,7 +46,7 @@ def outside(engine: Engine, server_stack: DockerStack, tmp_path: Path) -> Iterat
 
 @pytest.mark.usefixtures("outside")
 def test_phones_reach_what_the_lab_file_allows_of_the_internet(far_phone: PhoneNode, server_stack: DockerStack) -> None:
-    wanted = StackSettings.of(ProxyFile.model_validate({"internet": {"allow": [f"{OUTSIDE}/32:80"]}}))
+    wanted = StackSettings.of(DockerProxyFile.model_validate({"internet": {"allow": [f"{OUTSIDE}/32:80"]}}))
     opened = replace(
         server_stack.settings,
         profiles=wanted.profiles,

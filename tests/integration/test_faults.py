@@ -1,6 +1,6 @@
 """What goes wrong in the middle of a cell ends it in time, with a reason or a score, and with evidence.
 
-Services that have died are in `test_messenger`, `test_social` and `test_sound`; a browser that has, in `test_run`.
+Services that have died are in `test_messenger` and `test_social`; a browser that has, in `test_run`.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
@@ -10,10 +10,16 @@ import pytest
 
 from mplab.base.errors import MplabError
 from mplab.base.undo import UndoStack
-from mplab.drivers.shaper.openwrt import Router, guard
+from mplab.drivers.shaper.attached import AttachedShaper, Prober
+from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.router import Router
+from mplab.drivers.shaper.openwrt.settings import RouterFile
 from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.protocol import PathMeasurement
+from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.ssh import SshConnection
-from mplab.userfiles.lab import RouterFile
+from mplab.userfiles.lab import PhoneFile
+from mplab.userfiles.machines import AttachedPath
 from tests.router.inside import SERVER
 from tests.router.measure import probe_server
 from tests.router.stand_in import StandInRouter, why_not
@@ -33,6 +39,38 @@ def settings_of(router: StandInRouter, **others: object) -> RouterFile:
         **others,
     }
     return RouterFile.model_validate(values)
+
+
+def no_probe(_paths: object) -> dict[str, PathMeasurement]:
+    return {}
+
+
+def shaper_of(
+    phone: str, attached: Mapping[str, object], held: Mapping[str, Place], prober: Prober = no_probe
+) -> AttachedShaper:
+    """The shaper of a phone.
+
+    Args:
+        phone: its name.
+        attached: its entry in a lab file.
+        held: what shapes, by name.
+        prober: measures its paths.
+    """
+    paths = [
+        (
+            AttachedPath(
+                phone,
+                interface,
+                place.interface or held[place.place(phone)].interface,
+                mac=place.mac or "",
+                ip=place.ip or "",
+                at_phone=place.at is not None,
+            ),
+            held[place.place(phone)],
+        )
+        for interface, place in PhoneFile.model_validate(attached).attachments().items()
+    ]
+    return AttachedShaper(phone, paths, prober)
 
 
 @pytest.fixture(scope="session", autouse=True)

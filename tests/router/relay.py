@@ -1,4 +1,4 @@
-"""Carries TCP connections from outside the lab to the router's SSH port: ``python -m tests.router.relay FD``.
+"""Carries TCP connections from outside the lab to the router's SSH port: ``python tests/router/relay.py FD``.
 
 FD is a listening socket of the outside's network namespace; what it accepts is carried on from the one that this
 program runs in.

@@ -120,7 +120,7 @@ class StandInRouter:
         """Carry SSH connections to the router."""
         server = find_node("server", lab=self._lab)
         descriptor = self._listener.fileno()
-        argv = enter_argv(server, [sys.executable, "-m", "tests.router.relay", str(descriptor)])
+        argv = enter_argv(server, [sys.executable, str(Path(__file__).with_name("relay.py")), str(descriptor)])
         self._relay = subprocess.Popen(argv, pass_fds=(descriptor,))
 
     def unplug(self) -> None:

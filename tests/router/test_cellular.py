@@ -15,16 +15,19 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.nodes import Node
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.cli.main import app
-from mplab.drivers.shaper.linux import LinuxServer, ShapingPhone
-from mplab.drivers.shaper.openwrt import Router
+from mplab.drivers.shaper.attached import AttachedShaper
+from mplab.drivers.shaper.linux.driver import ServerFile
+from mplab.drivers.shaper.linux.place import LinuxServer
+from mplab.drivers.shaper.openwrt.router import Router
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.tc import Place, TcShaper
+from mplab.drivers.shaper.root_shell.driver import PhoneShellFile
+from mplab.drivers.shaper.root_shell.phone import ShapingPhone
+from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.path import PathCondition
-from mplab.userfiles.lab import PhoneFile, PhoneShellFile, ServerFile
 from tests.router.bench import Bench
 from tests.router.conditions import Case
-from tests.router.conftest import found_on, settings_of
+from tests.router.conftest import found_on, settings_of, shaper_of
 from tests.router.inside import SERVER
 from tests.router.measure import Found, Slot, measure
 from tests.router.stand_in import StandInRouter
@@ -99,7 +102,7 @@ def busy(router: StandInRouter, ssh: SshConnection) -> Iterator[None]:
 
 def measured(
     router: StandInRouter, place: Place, attached: dict[str, object], asked: dict[str, PathCondition]
-) -> TcShaper:
+) -> AttachedShaper:
     """Put a phone under conditions and assert that it meets them; the shaper."""
     phone: Node = router.node("phone")
 
@@ -107,7 +110,7 @@ def measured(
         found = measure({Slot(phone, interface): path for interface, path in paths.items()}, SERVER)
         return {slot.interface: one for slot, one in found.items()}
 
-    shaper = TcShaper("one", PhoneFile.model_validate(attached), {"proxy": place, "one": place}, probe)
+    shaper = shaper_of("one", attached, {"proxy": place, "one": place}, probe)
 
     def shape(cases: Mapping[Slot, Case]) -> None:
         shaper.apply({slot.interface: case.path for slot, case in cases.items()}, seed=1)
@@ -147,9 +150,7 @@ def test_a_machine_that_is_router_server_and_phone_is_held_once(
     before = found_on(router)
     phone = phone_of(router, tmp_path / "known_hosts")
     with UndoStack() as undo, Router("wifi", settings_of(router), owner=Owner(undo, "first")) as held:
-        TcShaper("one", PhoneFile.model_validate({"wifi": {"router": "wifi"}}), {"wifi": held}, lambda _: {}).apply(
-            {"wlan0": WIFI}, seed=1
-        )
+        shaper_of("one", {"wifi": {"router": "wifi"}}, {"wifi": held}).apply({"wlan0": WIFI}, seed=1)
         during, state = found_on(router), held.shaping.state()
         with pytest.raises(LabNotReadyError, match="server proxy: held by this run already, as router wifi: one mach"):
             LinuxServer("proxy", server_of(router, host="localhost"), owner=Owner(undo, "first")).__enter__()

@@ -8,16 +8,14 @@ from pathlib import Path
 import pytest
 
 from mplab.base.undo import UndoStack
-from mplab.drivers.shaper.abilities import TC
-from mplab.drivers.shaper.openwrt import Router
+from mplab.drivers.shaper.openwrt.router import Router
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.tc import TcShaper
+from mplab.drivers.shaper.tc.base import TC
 from mplab.format.abilities import refusals
 from mplab.format.path import PathCondition
-from mplab.userfiles.lab import PhoneFile
 from tests.router.bench import Bench
 from tests.router.conditions import LINKS, Case, different_paths, has_trace
-from tests.router.conftest import settings_of
+from tests.router.conftest import settings_of, shaper_of
 from tests.router.inside import MAC, SERVER
 from tests.router.measure import Slot, differences, measure, path_rtt_ms
 from tests.router.stand_in import StandInRouter
@@ -47,10 +45,7 @@ class RouterBench(Bench):
     def __init__(self, router: StandInRouter, held: Router) -> None:
         self.held = held
         phones = {name: router.node(name) for name in MAC}
-        self.shapers = {
-            node: TcShaper(name, PhoneFile.model_validate(attachments(name)), {"wifi": held}, lambda _: {})
-            for name, node in phones.items()
-        }
+        self.shapers = {node: shaper_of(name, attachments(name), {"wifi": held}) for name, node in phones.items()}
         slots = [Slot(phones["phone"], "rmnet0"), *(Slot(node, "wlan0") for node in phones.values())]
         super().__init__(slots, SERVER, self.shape)
 

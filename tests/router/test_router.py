@@ -13,17 +13,18 @@ import pytest
 from mplab.base.errors import LabNotReadyError
 from mplab.base.lock import default_lock_directory
 from mplab.base.undo import UndoJournal, UndoStack
-from mplab.drivers.shaper.openwrt import Router, guard
+from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.router import Router
+from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.tc import PlaceError, TcShaper
+from mplab.drivers.shaper.protocol import Selector
 from mplab.drivers.shaper.tc.readback import Settings
-from mplab.drivers.shaper.tc.rules import Selector
+from mplab.drivers.shaper.tc.shell import PlaceError
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.direction import Direction, GilbertElliott, Queue
 from mplab.format.path import PathCondition
 from mplab.format.trace import Trace
-from mplab.userfiles.lab import PhoneFile, RadioFile
-from tests.router.conftest import Hold, found_on, settings_of
+from tests.router.conftest import Hold, found_on, settings_of, shaper_of
 from tests.router.inside import MAC, SERVER
 from tests.router.measure import Slot, ping
 from tests.router.stand_in import StandInRouter
@@ -121,9 +122,9 @@ def test_a_rule_refused_half_way_leaves_nothing(router: StandInRouter, hold: Hol
 
 
 def test_what_the_router_cannot_give_is_refused_before_anything_is_touched(router: StandInRouter, hold: Hold) -> None:
-    attached = PhoneFile.model_validate({"wifi": {"router": "wifi", "ip": "10.66.1.11"}})
+    attached = {"wifi": {"router": "wifi", "ip": "10.66.1.11"}}
     with hold() as held:
-        shaper = TcShaper("one", attached, {"wifi": held}, lambda _: {})
+        shaper = shaper_of("one", attached, {"wifi": held})
         with pytest.raises(LabNotReadyError, match="packet-delivery trace"):
             held.shaping.shape("one", PHONE, up=Direction(trace=Trace(Path("/a/b"))), down=Direction())
         with pytest.raises(LabNotReadyError, match="rmnet0 is shaped nowhere: the lab file has wlan0"):
@@ -135,9 +136,7 @@ def test_what_the_router_cannot_give_is_refused_before_anything_is_touched(route
 
 
 def test_several_routers_at_once(router: StandInRouter, hold: Hold, tmp_path: Path) -> None:
-    attached = PhoneFile.model_validate(
-        {"wifi": {"router": "wifi", "ip": "10.66.1.11"}, "lte": {"router": "other", "interface": "vec2"}}
-    )
+    attached = {"wifi": {"router": "wifi", "ip": "10.66.1.11"}, "lte": {"router": "other", "interface": "vec2"}}
     with StandInRouter(tmp_path) as second, hold() as held, UndoStack() as undo:
         settings = settings_of(second)
         connection = SshConnection("other", settings)
@@ -145,7 +144,7 @@ def test_several_routers_at_once(router: StandInRouter, hold: Hold, tmp_path: Pa
         guard.install(connection)
         connection.close()
         with Router("other", settings, owner=Owner(undo), interfaces=("vec2",)) as other:
-            shaper = TcShaper("one", attached, {"wifi": held, "other": other}, lambda _: {})
+            shaper = shaper_of("one", attached, {"wifi": held, "other": other})
             shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
             state = shaper.state()
             assert [state[interface]["where"] for interface in ("wlan0", "rmnet0")] == ["router wifi", "router other"]
@@ -272,9 +271,9 @@ def test_without_ethtool_and_with_a_root_qdisc_that_limits(
     ethtool = router.root / "usr" / "sbin" / "ethtool"
     ethtool.rename(ethtool.with_suffix(".off"))
     try:
-        attached = PhoneFile.model_validate({"wifi": {"router": "wifi", "ip": "10.66.1.11"}})
+        attached = {"wifi": {"router": "wifi", "ip": "10.66.1.11"}}
         with hold() as held:
-            (warning,) = TcShaper("one", attached, {"wifi": held}, lambda _: {}).warnings()
+            (warning,) = shaper_of("one", attached, {"wifi": held}).warnings()
             assert warning.startswith(
                 "router wifi: no ethtool: packets that its kernel puts together (GRO) are delayed"
             )

@@ -5,7 +5,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Any
 
 import pytest
 
@@ -27,11 +26,11 @@ for what in sys.argv[1:]:
 
 def inside(answers: Answers, *questions: str) -> list[str]:
     """What a process says that asks `questions`."""
-    given = answers.inherited({}, ())
+    given = answers.inherited()
     process = subprocess.Popen(
         [sys.executable, "-c", INSIDE, *questions],
-        env={"PYTHONPATH": ":".join(sys.path), **given["environment"]},
-        pass_fds=given["descriptors"],
+        env={"PYTHONPATH": ":".join(sys.path), **given.environment},
+        pass_fds=given.descriptors,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -39,15 +38,15 @@ def inside(answers: Answers, *questions: str) -> list[str]:
     return process.communicate(timeout=60)[0].splitlines()
 
 
-def echo(asked: Mapping[str, Any]) -> Answer:
+def echo(asked: Mapping[str, object]) -> Answer:
     return {"text": asked["text"]}
 
 
-def refuse(_asked: Mapping[str, Any]) -> Answer:
+def refuse(_asked: Mapping[str, object]) -> Answer:
     raise InputError("so not")
 
 
-def fail(_asked: Mapping[str, Any]) -> Answer:
+def fail(_asked: Mapping[str, object]) -> Answer:
     raise ZeroDivisionError("by mistake")
 
 

@@ -13,8 +13,9 @@ from mplab.base.lock import resource_lock
 from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.drivers.proxy.docker.borrow import exclusive
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-from mplab.drivers.shaper.held import held_places
+from mplab.drivers.shaper.held import held_machines
 from mplab.lab.catalog import catalog
 from mplab.lab.phones.adb.lab import phone_lock
 from mplab.lab.resources import resources_of
@@ -98,19 +99,17 @@ def test_an_only_phone_needs_no_serial_number(uses: Uses, tmp_path: Path) -> Non
 @pytest.mark.parametrize("phone", ["pixel", "long"])
 def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str, tmp_path: Path) -> None:
     """Whoever has locked one of these names keeps the part of the run from being had, and no other part does."""
-    use = use_lab(bench, phone)
-    assert use.file is not None
-    assert use.proxy is not None
-    lab, file, proxy = use, use.file, use.proxy
-    places = {place.place(phone) for place in file.phones[phone].attachments().values()}
+    lab = use_lab(bench, phone)
+    assert isinstance(lab.proxy, DockerProxyFile)
+    proxy, machines = lab.proxy, {machine.name: machine for machine in lab.machines().values()}
 
     def blocked() -> int:
         parts: list[Callable[[ExitStack], object]] = [
             lambda stack: stack.enter_context(phone_lock(lab)),
             lambda stack: stack.enter_context(exclusive(DockerStack(StackSettings.of(proxy)))),
             *(
-                lambda stack, name=name: stack.enter_context(held_places(file, [name], directory=tmp_path / "undo"))
-                for name in places
+                lambda stack, one=one: stack.enter_context(held_machines([one], directory=tmp_path / "undo"))
+                for one in machines.values()
             ),
         ]
         found = 0
@@ -122,7 +121,7 @@ def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str,
                 found += "is in use by run test" in str(error)
         return found
 
-    names = uses(use)
+    names = uses(lab)
     assert blocked() == 0
     for name in names:
         with resource_lock(name, run_id="test"):
@@ -130,7 +129,7 @@ def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str,
     with ExitStack() as held:
         for name in names:
             held.enter_context(resource_lock(name, run_id="test"))
-        assert blocked() == len(names) == 2 + len(places)
+        assert blocked() == len(names) == 2 + len(machines)
 
 
 def test_a_plan_says_them(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ docs/results.md is checked against them, frames and the index are made with them
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -30,7 +29,7 @@ class ResultTable:
     fields: tuple[Field, ...]
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Type]:
         """Type by column."""
         return {field.name: field.type for field in self.fields}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mplab.analysis.contrast import Contrast
 from mplab.analysis.effects import Interval, magnitude
@@ -79,7 +78,7 @@ class ContrastRow:
     needed: str
 
 
-def contrast_content(one: Contrast) -> dict[str, Any]:
+def contrast_content(one: Contrast) -> dict[str, object]:
     """A contrast in ``summary.json``."""
     return {
         "transport": one.transport,
@@ -105,7 +104,7 @@ def contrast_content(one: Contrast) -> dict[str, Any]:
     }
 
 
-def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[Any, ...]]:
+def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
     """Rows of ``contrasts.csv``."""
     for group in groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
@@ -131,7 +130,7 @@ def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[Any, ...]]:
             )
 
 
-def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[Any, ...]]:
+def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
     """Rows of ``quantiles.csv``."""
     for group in groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)

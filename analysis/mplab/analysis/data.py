@@ -1,13 +1,12 @@
 """The CSV files of the report that belong to no single figure."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from mplab.analysis.claims import outcomes
+from mplab.analysis.claims import Outcome
 from mplab.analysis.contrasts import CONTRASTS_COLUMNS, QUANTILES_COLUMNS, contrast_lines, quantile_lines
 from mplab.analysis.result import Analysis
 
-Table = tuple[Sequence[str], list[tuple[Any, ...]]]
+Table = tuple[Sequence[str], list[tuple[object, ...]]]
 STEMS = ("statistics", "contrasts", "quantiles", "values", "cells", "claims")
 
 STATISTICS_COLUMNS = (
@@ -69,7 +68,7 @@ CLAIMS_COLUMNS = (
 )
 
 
-def tables(analysis: Analysis) -> dict[str, Table]:
+def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
     """A row per series, contrast, quantile of a contrast, value of a cell, cell, and finding of a claim."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
@@ -77,11 +76,11 @@ def tables(analysis: Analysis) -> dict[str, Table]:
         "quantiles": (QUANTILES_COLUMNS, list(quantile_lines(analysis.groups))),
         "values": (VALUES_COLUMNS, list(_values(analysis))),
         "cells": (CELLS_COLUMNS, list(_cells(analysis))),
-        "claims": (CLAIMS_COLUMNS, list(_claims(analysis))),
+        "claims": (CLAIMS_COLUMNS, list(_claims(claims))),
     }
 
 
-def _statistics(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+def _statistics(analysis: Analysis) -> Iterator[tuple[object, ...]]:
     for group in analysis.groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         for s in group.measured:
@@ -90,14 +89,14 @@ def _statistics(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
                 continue
             interval = (d.interval.low, d.interval.high) if d.interval else (None, None)
             described = (d.n, d.median, d.q1, d.q3, d.mean, d.sd, d.minimum, d.maximum, *interval)
-            compared: tuple[Any, ...] = (None,) * 8
+            compared: tuple[object, ...] = (None,) * 8
             if c is not None:
                 limits = (c.gain_interval.low, c.gain_interval.high) if c.gain_interval else (None, None)
                 compared = (c.baseline, c.difference, c.gain, *limits, c.cliffs_delta, c.magnitude, c.p)
             yield (*head, s.transport.label, s.cells, *described, *compared)
 
 
-def _values(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+def _values(analysis: Analysis) -> Iterator[tuple[object, ...]]:
     for group in analysis.groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         for series in group.measured:
@@ -105,7 +104,7 @@ def _values(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
                 yield (*head, series.transport.label, value.cell, value.repetition, value.value)
 
 
-def _cells(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:
     for cell in analysis.run.cells:
         spec = cell.spec
         if spec is None:
@@ -125,8 +124,8 @@ def _cells(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _claims(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
-    for outcome in outcomes(analysis):
+def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
+    for outcome in outcomes:
         for found in outcome.findings:
             group = found.group
             limits = (found.interval.low, found.interval.high) if found.interval else (None, None)

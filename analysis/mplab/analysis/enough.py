@@ -9,7 +9,6 @@ whose first values happen to be alike.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +72,7 @@ class Enough:
             f"n = {widest.n}), asked was ± {self.rule.within_percent:g} %"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For the events of a run."""
         return {"enough": self.enough, "widths": [asdict(one) for one in self.widths], "missing": list(self.missing)}
 

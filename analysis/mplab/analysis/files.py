@@ -9,12 +9,12 @@ import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mplab.analysis.text import UNPRINTABLE, printable
 
-Json: TypeAlias = Any
-"""What JSON can hold: it has no better name in Python's types."""
+Json: TypeAlias = object
+"""Content of a JSON text: it must be checked before it is used."""
 
 SIGNIFICANT_DIGITS = 9
 """Digits kept of a computed float: far below what a clock can tell, far above rounding noise."""
@@ -87,7 +87,7 @@ def _printable(content: Json) -> Json:
     return [_printable(value) for value in content] if isinstance(content, list) else content
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """RFC 4180 with ``\\n`` line ends; None is an empty field.
 
     A text that a spreadsheet would calculate begins with a ``'``.
@@ -103,10 +103,15 @@ def _field(value: Json) -> Json:
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else rounded(value)
 
 
+def rounded_float(value: float) -> float:
+    """Return a finite number with `SIGNIFICANT_DIGITS`."""
+    return float(f"{float(value):.{SIGNIFICANT_DIGITS}g}")
+
+
 def rounded(content: Json) -> Json:
     """``content`` with each float at `SIGNIFICANT_DIGITS`, and None for a float that is not finite."""
     if isinstance(content, float):
-        return float(f"{content:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(content) else None
+        return rounded_float(content) if math.isfinite(content) else None
     if isinstance(content, dict):
         return {key: rounded(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

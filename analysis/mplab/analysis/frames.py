@@ -5,20 +5,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from mplab.analysis.columns import RESULT_TABLES
 from mplab.analysis.errors import NotAnalysedError, NotARunError, TablesError
 from mplab.analysis.links import measurements
-from mplab.analysis.reported import read_summary
+from mplab.analysis.reported import SummaryComparison, SummaryGroup, read_summary
 from mplab.analysis.run import Cell, Run, read_run
-from mplab.analysis.schema import SCHEMAS
+from mplab.analysis.schema import SCHEMAS, Schema
 from mplab.analysis.scores import read_cell_values
 from mplab.analysis.tables import read_tables
 
-Row = dict[str, Any]
+Row = dict[str, object]
 SEPARATOR = " · "
 """Between the values of several labels."""
 
@@ -174,51 +173,50 @@ def value_rows(run: Run) -> Iterator[Row]:
     for cell in run.cells:
         if cell.ok and cell.directory is not None:
             for row in read_cell_values(cell.directory):
-                labels = SEPARATOR.join(str(value) for value in (row.get("labels") or {}).values())
                 yield {
                     **_of_cell(run, cell),
-                    "metric": row["metric"],
-                    "unit": row.get("unit", ""),
-                    "labels": labels,
-                    "value": float(row["value"]),
+                    "metric": row.metric,
+                    "unit": row.unit,
+                    "labels": SEPARATOR.join(row.labels.values()),
+                    "value": row.value,
                 }
 
 
 def statistics_rows(run: Run) -> Iterator[Row]:
     """Rows of ``statistics``."""
     for group in _groups(run):
-        for series in group["transports"]:
-            if not series["n"]:
+        for series in group.transports:
+            if not series.n:
                 continue
-            compared = series.get("comparison") or {}
-            low, high = series.get("interval") or (None, None)
-            gain_low, gain_high = compared.get("gain_interval") or (None, None)
+            compared = series.comparison or SummaryComparison()
+            low, high = series.interval or (None, None)
+            gain_low, gain_high = compared.gain_interval or (None, None)
             yield {
                 **_of_group(run, group),
-                "title": group.get("title", ""),
-                "better": group.get("better", "neither"),
-                "headline": group.get("headline", False),
-                **{name: series.get(name) for name in _DESCRIBED},
+                "title": group.title,
+                "better": group.better,
+                "headline": group.headline,
+                **series.model_dump(include=_DESCRIBED),
                 "low": low,
                 "high": high,
-                "baseline": compared.get("baseline"),
-                "gain": compared.get("gain"),
+                "baseline": compared.baseline,
+                "gain": compared.gain,
                 "gain_low": gain_low,
                 "gain_high": gain_high,
-                "best": group.get("best") == series["transport"],
+                "best": group.best == series.transport,
             }
 
 
-_DESCRIBED = ("transport", "cells", "n", "median", "q1", "q3", "mean", "sd", "min", "max")
-_CONTRASTED = ("transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh", "dominance", "cliffs_delta", "needed")
+_DESCRIBED = {"transport", "cells", "n", "median", "q1", "q3", "mean", "sd", "min", "max"}
+_CONTRASTED = {"transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh", "dominance", "cliffs_delta", "needed"}
 
 
 def contrast_rows(run: Run) -> Iterator[Row]:
     """Rows of ``contrasts``."""
     for group in _groups(run):
-        for one in group.get("contrasts", ()):
-            low, high = one.get("interval") or (None, None)
-            yield {**_of_group(run, group), **{name: one.get(name) for name in _CONTRASTED}, "low": low, "high": high}
+        for one in group.contrasts:
+            low, high = one.interval or (None, None)
+            yield {**_of_group(run, group), **one.model_dump(include=_CONTRASTED), "low": low, "high": high}
 
 
 def link_rows(run: Run) -> Iterator[Row]:
@@ -246,7 +244,7 @@ def step_rows(run: Run) -> Iterator[Row]:
 
 def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
     """See `Results.traces`."""
-    schema: dict[str, Any] = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
+    schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
     frames = [pl.DataFrame(schema=schema)]
     for run in runs:
         for cell in run.cells:
@@ -257,13 +255,12 @@ def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _groups(run: Run) -> list[Row]:
-    """The metrics of the run's report; none when it has no report."""
+def _groups(run: Run) -> tuple[SummaryGroup, ...]:
+    """Return the metrics of the run's report; none when it has no report."""
     try:
-        groups: list[Row] = read_summary(run.directory)["metrics"]
+        return read_summary(run.directory).metrics
     except NotAnalysedError:
-        return []
-    return groups
+        return ()
 
 
 def _of_cell(run: Run, cell: Cell) -> Row:
@@ -279,10 +276,9 @@ def _of_cell(run: Run, cell: Cell) -> Row:
     }
 
 
-def _of_group(run: Run, group: Row) -> Row:
-    labels = SEPARATOR.join(str(value) for value in (group.get("labels") or {}).values())
-    known = {name: group[name] for name in ("scenario", "link", "metric", "unit")}
-    return {"run_id": run.manifest.run_id, **known, "labels": labels}
+def _of_group(run: Run, group: SummaryGroup) -> Row:
+    known = {"scenario": group.scenario, "link": group.link, "metric": group.metric, "unit": group.unit}
+    return {"run_id": run.manifest.run_id, **known, "labels": SEPARATOR.join(group.labels.values())}
 
 
 def _text(found: object) -> str | None:

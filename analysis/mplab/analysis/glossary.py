@@ -21,8 +21,8 @@ STATISTICS = (
     ),
     (
         "Reference",
-        "The best single path: the one with the best median among the transports whose name begins with sptcp. It is "
-        "picked from the same values that it is compared with, which flatters it a little.",
+        "The best single path: the one with the best median among the transports that use one path. It is picked from "
+        "the same values that it is compared with, which flatters it a little.",
         "",
     ),
     (

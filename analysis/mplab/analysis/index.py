@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import duckdb
 import polars as pl
@@ -52,9 +52,9 @@ class Answer:
     """The rows of a query."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[object, ...], ...]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         """Each row as a mapping."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 

@@ -1,9 +1,9 @@
 """The order of labels: as people would put them."""
 
 import re
-from typing import Any
 
 Labels = tuple[tuple[str, str], ...]
+LabelsKey = tuple[tuple[str, float, tuple[tuple[bool, int, str], ...]], ...]
 
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?[A-Za-z/%]*")
 _PREFIX = {
@@ -19,7 +19,7 @@ _PREFIX = {
 }
 
 
-def label_sort_key(labels: Labels) -> tuple[tuple[Any, ...], ...]:
+def label_sort_key(labels: Labels) -> LabelsKey:
     """Quantities by their size (10 kB before 1 MB), then words, numbers in them by value (a2 before a10)."""
     return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
 

@@ -9,16 +9,17 @@ import json
 import sys
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import polars as pl
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "schema" / "phone-log.schema.json"
 
+_BATCH = "batch"
 _SCALARS: dict[str, type[pl.DataType]] = {
     "string": pl.String,
     "boolean": pl.Boolean,
@@ -39,7 +40,7 @@ class Collected:
 def columns(kind: str) -> pl.Schema:
     """The columns of a kind's table: ``device``, then the fields of the schema. Unknown kinds raise ``KeyError``."""
     properties = _definitions()[kind]["properties"]
-    return pl.Schema({"device": pl.String, **{name: _dtype(field) for name, field in properties.items()}})
+    return pl.Schema({"device": pl.String, **{name: _dtype(described) for name, described in properties.items()}})
 
 
 def read(directory: Path) -> Collected:
@@ -49,7 +50,7 @@ def read(directory: Path) -> Collected:
     """
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory} is no directory")
-    rows: dict[str, dict[tuple[str, str, int], dict[str, Any]]] = defaultdict(dict)
+    rows: dict[str, dict[tuple[str, str, int], Mapping[str, object]]] = defaultdict(dict)
     devices: dict[str, str] = {}  # by runs, for a phone's own files
     skipped = 0
     for path in sorted(directory.rglob("*.jsonl*")):
@@ -60,12 +61,12 @@ def read(directory: Path) -> Collected:
             record = _record(line)
             if record is None:
                 skipped += 1
-            elif record["kind"] == "batch":
+            elif record.kind == _BATCH:
                 device = path.parent.name  # whose token it was
             else:
-                if record["kind"] == "start":
-                    devices[record["run"]] = str(record["device"])
-                rows[record["kind"]].setdefault((device, record["run"], record["n"]), record)
+                if record.kind == "start":
+                    devices[record.run] = str(record.fields["device"])
+                rows[record.kind].setdefault((device, record.run, record.number), record.fields)
     tables = {
         kind: pl.from_dicts(
             [{**record, "device": device or devices.get(run, "")} for (device, run, _), record in found.items()],
@@ -87,26 +88,43 @@ def write(collected: Collected, directory: Path) -> list[Path]:
     return paths
 
 
+class _Field(TypedDict, total=False):
+    """A part of a JSON Schema."""
+
+    type: str
+    items: "_Field"
+    properties: dict[str, "_Field"]
+    enum: list[object]
+
+
 @cache
-def _definitions() -> dict[str, Any]:
-    definitions: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
+def _definitions() -> Mapping[str, _Field]:
+    definitions: dict[str, _Field] = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     return definitions
 
 
-def _dtype(field: dict[str, Any]) -> pl.DataType | type[pl.DataType]:
+def _dtype(described: _Field) -> pl.DataType | type[pl.DataType]:
     """The column type of a field of the schema."""
-    kind = field.get("type")
+    kind = described.get("type")
     if kind == "array":
-        return pl.List(_dtype(field["items"]))
-    if kind == "object" and "properties" in field:
-        return pl.Struct({name: _dtype(inner) for name, inner in field["properties"].items()})
-    if kind is None and all(isinstance(value, int) for value in field.get("enum", ["text"])):
+        return pl.List(_dtype(described["items"]))
+    if kind == "object" and "properties" in described:
+        return pl.Struct({name: _dtype(inner) for name, inner in described["properties"].items()})
+    if kind is None and all(isinstance(value, int) for value in described.get("enum", ["text"])):
         return pl.Int64
     return _SCALARS.get(str(kind), pl.String)  # an object of any names is kept as JSON
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
-    """A line as a record; None when it is none."""
+@dataclass(frozen=True)
+class _Record:
+    kind: str
+    run: str = ""
+    number: int = 0
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+def _record(line: bytes) -> _Record | None:
+    """Return a line as a record; None when it is none."""
     try:
         record = json.loads(line)
     except ValueError:
@@ -114,14 +132,14 @@ def _record(line: bytes) -> dict[str, Any] | None:
     if not isinstance(record, dict):
         return None
     kind = record.get("kind")
-    if kind == "batch":
-        return record
+    if kind == _BATCH:
+        return _Record(_BATCH)
     if kind not in _definitions() or not isinstance(record.get("run"), str) or not isinstance(record.get("n"), int):
         return None
-    for name, field in _definitions()[kind]["properties"].items():
-        if field.get("type") == "object" and "properties" not in field and name in record:
+    for name, described in _definitions()[str(kind)]["properties"].items():
+        if described.get("type") == "object" and "properties" not in described and name in record:
             record[name] = json.dumps(record[name], sort_keys=True)
-    return record
+    return _Record(str(kind), record["run"], record["n"], record)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

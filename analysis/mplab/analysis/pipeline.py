@@ -130,12 +130,12 @@ def summary(run_dir: Path) -> list[SummaryRow]:
         TablesError: ``report/summary.json`` is damaged.
     """
     run = read_run(run_dir)
-    return summary_rows(summary_json(run.directory))
+    return summary_rows(read_summary(run.directory))
 
 
 def summary_json(run_dir: Path) -> dict[str, Any]:
-    """``report/summary.json`` of a run; raises as `mplab.analysis.reported.read_summary`."""
-    return read_summary(Path(run_dir))
+    """Return the content of ``report/summary.json``; raises as `mplab.analysis.reported.read_summary`."""
+    return read_summary(Path(run_dir)).model_dump(mode="json")
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:

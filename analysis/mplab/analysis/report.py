@@ -7,14 +7,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from mplab.analysis import data, view
+from mplab.analysis.conclusions import Conclusions, conclude
 from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.glossary import STATISTICS
-from mplab.analysis.headline import answers
 from mplab.analysis.htmlpage import page_css, page_environment
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.result import Analysis
-from mplab.analysis.summary import kept_of, summary_content
+from mplab.analysis.summary import summary_content
 from mplab.analysis.text import duration, plural
 
 OUTCOME_WORDS = {
@@ -47,20 +47,20 @@ class Section:
 
 def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
     """Replace the report of the run by this one; files that it no longer has are removed."""
-    folder = analysis.run.directory / "report"
+    folder, found = analysis.run.directory / "report", conclude(analysis)
     for drawing in drawings:
         write_text(folder / "figures" / f"{drawing.stem}.svg", drawing.svg)
         write_text(folder / "data" / f"{drawing.stem}.csv", csv_text(drawing.columns, drawing.rows))
-    for stem, (columns, rows) in data.tables(analysis).items():
+    for stem, (columns, rows) in data.tables(analysis, found.claims).items():
         write_text(folder / "data" / f"{stem}.csv", csv_text(columns, rows))
     stems = {drawing.stem for drawing in drawings}
     _remove_others(folder / "figures", {f"{stem}.svg" for stem in stems})
     _remove_others(folder / "data", {f"{stem}.csv" for stem in stems | set(data.STEMS)})
-    write_json(folder / "summary.json", summary_content(analysis, view.warnings(analysis)))
-    write_text(folder / "index.html", render(analysis, drawings))
+    write_json(folder / "summary.json", summary_content(analysis, found))
+    write_text(folder / "index.html", render(analysis, found, drawings))
 
 
-def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
+def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) -> str:
     """The page, whole: styles and figures are inside it."""
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
@@ -75,10 +75,10 @@ def render(analysis: Analysis, drawings: Sequence[Drawing]) -> str:
         counts=[(o, n, OUTCOME_WORDS.get(o, "")) for o, n in counts.items() if n],
         planned=len(run.cells),
         duration=duration(run.duration_s),
-        warnings=view.warnings(analysis),
-        answers=answers(analysis),
-        claims=view.claim_tables(analysis),
-        budgets=kept_of(analysis),
+        warnings=found.warnings,
+        answers=found.answers,
+        claims=view.claim_tables(analysis, found.claims),
+        budgets=found.budgets,
         several_links=analysis.several_links,
         sections=list(_sections(analysis, drawings)),
         figures={

@@ -1,7 +1,7 @@
 """Reads ``report/summary.json`` and checks it: another user may have made the run."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -20,13 +20,17 @@ class _Part(Record):
     model_config = ConfigDict(extra="allow")
 
 
-class _Comparison(_Part):
+class SummaryComparison(_Part):
+    """One transport against the best single path."""
+
     baseline: str | None = None
     gain: float | None = None
     gain_interval: Ends = None
 
 
-class _Series(_Part):
+class SummarySeries(_Part):
+    """What one transport reached."""
+
     transport: RecordName
     cells: Whole = 0
     n: Whole
@@ -38,10 +42,12 @@ class _Series(_Part):
     min: float | None = None
     max: float | None = None
     interval: Ends = None
-    comparison: _Comparison | None = None
+    comparison: SummaryComparison | None = None
 
 
-class _Contrast(_Part):
+class SummaryContrast(_Part):
+    """One transport against another."""
+
     transport: str
     reference: str
     pairs: Whole
@@ -55,7 +61,9 @@ class _Contrast(_Part):
     needed: Whole | None = None
 
 
-class _Group(_Part):
+class SummaryGroup(_Part):
+    """One metric with its labels, in one scenario under one link condition."""
+
     scenario: RecordName
     link: RecordName
     metric: str
@@ -65,30 +73,36 @@ class _Group(_Part):
     headline: bool = False
     labels: dict[str, str] = Field(default_factory=dict)
     best: str | None = None
-    transports: tuple[_Series, ...] = ()
-    contrasts: tuple[_Contrast, ...] = ()
+    transports: tuple[SummarySeries, ...] = ()
+    contrasts: tuple[SummaryContrast, ...] = ()
 
 
-class _Answer(_Part):
+class SummaryAnswer(_Part):
+    """An answer in one sentence."""
+
     sentence: str
 
 
-class _Budget(_Part):
+class SummaryBudget(_Part):
+    """A limit of a budget, kept or broken."""
+
     about: str
     text: str
     verdict: str
 
 
-class _Summary(_Part):
+class Summary(_Part):
+    """``report/summary.json``, as far as mplab reads it."""
+
     format: int = FORMAT
-    metrics: tuple[_Group, ...] = ()
-    answers: tuple[_Answer, ...] = ()
+    metrics: tuple[SummaryGroup, ...] = ()
+    answers: tuple[SummaryAnswer, ...] = ()
     warnings: tuple[str, ...] = ()
-    budgets: tuple[_Budget, ...] = ()
+    budgets: tuple[SummaryBudget, ...] = ()
 
 
-def read_summary(run_dir: Path) -> dict[str, Any]:
-    """``report/summary.json`` of a run, checked.
+def read_summary(run_dir: Path) -> Summary:
+    """Read and check ``report/summary.json`` of a run.
 
     Raises:
         NotAnalysedError: the run has no report.
@@ -96,7 +110,7 @@ def read_summary(run_dir: Path) -> dict[str, Any]:
     """
     path = run_dir / "report" / "summary.json"
     try:
-        found = _Summary.model_validate(parse_json(path.read_bytes()))
+        found = Summary.model_validate(parse_json(path.read_bytes()))
     except FileNotFoundError as error:
         raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
     except (OSError, ValueError) as error:
@@ -104,4 +118,4 @@ def read_summary(run_dir: Path) -> dict[str, Any]:
         raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
     if found.format > FORMAT:
         raise TablesError(f"{path}: format {found.format}; this mplab reads up to {FORMAT}: make the report again")
-    return found.model_dump(mode="json")
+    return found

@@ -2,17 +2,18 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
 from mplab.analysis.errors import NotARunError
 from mplab.analysis.files import parse_json
+from mplab.analysis.metric import Observation
 from mplab.base.errors import InputError
 from mplab.format.cell import CellRecord, is_cell_id
 from mplab.format.experiment import Transport
@@ -20,7 +21,7 @@ from mplab.format.manifest import Manifest
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import END_OF_TIME_S, RunCut, RunEvent, RunFinished, RunPlanned, parse_event
 
-Event = TypeVar("Event", bound=RunEvent)
+Kind = TypeVar("Kind", bound=RunEvent)
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
@@ -28,6 +29,10 @@ OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
 
 _MOST_FOUND = 60
 """Characters of a wrong value in a message."""
+
+
+Event: TypeAlias = Observation
+"""One line of ``events.jsonl``, of the same form."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Cell:
         """Whether its values are averaged."""
         return self.outcome == "ok"
 
-    def observations(self) -> list[dict[str, Any]]:
+    def observations(self) -> list[Observation]:
         """The lines of ``scenario.jsonl``; none when there is no such file."""
         return list(read_lines(self.directory / "scenario.jsonl")) if self.directory else []
 
@@ -60,7 +65,7 @@ class Run:
 
     directory: Path
     manifest: Manifest
-    events: tuple[dict[str, Any], ...]
+    events: tuple[Event, ...]
     cells: tuple[Cell, ...]
     """Every planned cell in its order, and those found beside the plan."""
 
@@ -115,12 +120,12 @@ class Run:
             found += [(one.transport, one.reason) for one in event.skipped]
         return tuple(dict.fromkeys(found))
 
-    def events_of(self, kind: type[Event]) -> list[Event]:
+    def events_of(self, kind: type[Kind]) -> list[Kind]:
         """The events of one model, in order."""
         return [event for event in self.story if isinstance(event, kind)]
 
 
-def _story(events: Iterable[Mapping[str, Any]]) -> Iterator[RunEvent]:
+def _story(events: Iterable[Event]) -> Iterator[RunEvent]:
     for event in events:
         with suppress(InputError):
             yield parse_event(event)
@@ -142,7 +147,7 @@ def read_run(directory: Path) -> Run:
     return Run(directory, manifest, events, tuple(_cells(directory, manifest)))
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[Event]:
     """The JSON objects of a JSON-lines file; what is not one (a line cut off) is left out."""
     if not path.is_file():
         return
@@ -156,7 +161,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def _is_event(record: Mapping[str, Any]) -> bool:
+def _is_event(record: Event) -> bool:
     time_s = record.get("t")
     return isinstance(record.get("event"), str) and isinstance(time_s, int | float) and 0 <= time_s < END_OF_TIME_S
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import polars as pl
 
@@ -20,6 +20,24 @@ TYPES: dict[str, type[pl.DataType]] = {
 }
 
 Schema = dict[str, type[pl.DataType]]
+
+
+class _ColumnContent(TypedDict):
+    name: str
+    type: str
+    unit: NotRequired[str]
+    nullable: NotRequired[bool]
+    doc: NotRequired[str]
+
+
+class _TableContent(TypedDict):
+    doc: NotRequired[str]
+    columns: list[_ColumnContent]
+
+
+class _Content(TypedDict):
+    schema: int
+    tables: dict[str, _TableContent]
 
 
 @dataclass(frozen=True)
@@ -50,14 +68,14 @@ class Table:
 def parse_schema(text: str) -> tuple[int, dict[str, Table]]:
     """Version and tables of a ``schema.json``; raises ValueError when it is none."""
     try:
-        content: dict[str, Any] = json.loads(text)
+        content: _Content = json.loads(text)
         tables = {name: _table(name, table) for name, table in content["tables"].items()}
         return int(content["schema"]), tables
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a schema of mptrace's tables: {error!r}") from error
 
 
-def _table(name: str, content: dict[str, Any]) -> Table:
+def _table(name: str, content: _TableContent) -> Table:
     columns = (
         Column(c["name"], TYPES[c["type"]], c.get("unit", ""), bool(c.get("nullable")), c.get("doc", ""))
         for c in content["columns"]

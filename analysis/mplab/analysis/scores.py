@@ -4,13 +4,12 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, ValidationError
 
 from mplab.analysis.decode import Problem
 from mplab.analysis.errors import TablesError
-from mplab.analysis.files import parse_json, rounded, write_json
+from mplab.analysis.files import parse_json, rounded_float, write_json
 from mplab.analysis.metric import Value, describe_limits
 from mplab.analysis.plugins import Plugin
 from mplab.analysis.run import Cell, first_problem
@@ -23,7 +22,9 @@ _MOST = 1e15
 """Size of a value, in any unit: figures and statistics of larger ones overflow."""
 
 
-class _Row(Record):
+class ScoreRow(Record):
+    """One value in a ``scores.json``, with its unit."""
+
     metric: str
     value: float
     unit: str = ""
@@ -32,7 +33,7 @@ class _Row(Record):
 
 class _Scores(Record):
     format: int = FORMAT
-    values: tuple[_Row, ...]
+    values: tuple[ScoreRow, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
     ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
     units = {metric.name: metric.unit for metric in plugin.metrics}
     rows = [_row(value, units) for value in ordered]
-    write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": rows})
+    write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": [row.model_dump() for row in rows]})
     return CellScores(cell.id, tuple(_value(row) for row in rows))
 
 
@@ -72,14 +73,14 @@ def read_cell_scores(directory: Path) -> list[Value]:
     return read_scores(path) if path.is_file() else []
 
 
-def read_cell_values(directory: Path) -> list[dict[str, Any]]:
-    """As `read_cell_scores`, with their units: ``{metric, value, unit, labels}``.
+def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
+    """As `read_cell_scores`, with their units.
 
     Raises:
         TablesError: the file is damaged, or from a newer mplab.
     """
     path = directory / _FILE
-    return _rows(path) if path.is_file() else []
+    return _rows(path) if path.is_file() else ()
 
 
 def has_scores(cell: Cell) -> bool:
@@ -87,7 +88,7 @@ def has_scores(cell: Cell) -> bool:
     return cell.directory is not None and _scores_path(cell).is_file()
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def _rows(path: Path) -> tuple[ScoreRow, ...]:
     try:
         scores = _Scores.model_validate(parse_json(path.read_bytes()))
     except (OSError, ValueError) as error:
@@ -95,7 +96,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
     if scores.format > FORMAT:
         raise TablesError(f"{path}: format {scores.format}; this mplab reads up to {FORMAT}: make it again")
-    return [row.model_dump() for row in scores.values]
+    return scores.values
 
 
 def _folder(cell: Cell) -> Path:
@@ -108,18 +109,13 @@ def _scores_path(cell: Cell) -> Path:
     return _folder(cell) / _FILE
 
 
-def _row(value: Value, units: dict[str, str]) -> dict[str, Any]:
+def _row(value: Value, units: dict[str, str]) -> ScoreRow:
     labels = {name: str(value.labels[name]) for name in sorted(value.labels)}
-    return {
-        "metric": value.metric,
-        "value": rounded(float(value.value)),
-        "unit": units[value.metric],
-        "labels": labels,
-    }
+    return ScoreRow(metric=value.metric, value=rounded_float(value.value), unit=units[value.metric], labels=labels)
 
 
-def _value(row: dict[str, Any]) -> Value:
-    return Value(row["metric"], row["value"], row["labels"])
+def _value(row: ScoreRow) -> Value:
+    return Value(row.metric, row.value, row.labels)
 
 
 def _wrong(value: Value, plugin: Plugin) -> str:

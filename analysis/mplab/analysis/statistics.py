@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mplab.analysis.contrast import Contrast, contrast, corrected
 from mplab.analysis.effects import (
@@ -20,7 +20,7 @@ from mplab.analysis.effects import (
     seed_of,
 )
 from mplab.analysis.metric import Metric
-from mplab.analysis.order import Labels, label_sort_key
+from mplab.analysis.order import Labels, LabelsKey, label_sort_key
 from mplab.analysis.run import Run
 from mplab.analysis.scores import CellScores
 from mplab.format.experiment import Transport
@@ -176,7 +176,7 @@ class _Order:
     def metric(self, key: _Key) -> Metric | None:
         return self.metrics.get((key.scenario, key.metric))
 
-    def place(self, key: _Key) -> Any:  # noqa: ANN401 - only ever compared
+    def place(self, key: _Key) -> tuple[tuple[int, str], tuple[int, str], int, LabelsKey]:
         return (
             _place(self._scenarios, key.scenario),
             _place(self._links, key.link),

@@ -1,13 +1,12 @@
 """``report/summary.json``: the statistics for programs, and their short form for a terminal."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from mplab.analysis.budgets import Kept, judge_limits, measured_in
-from mplab.analysis.claims import Outcome, outcomes
+from mplab.analysis.budgets import Kept
+from mplab.analysis.claims import Outcome
+from mplab.analysis.conclusions import Conclusions
 from mplab.analysis.contrasts import contrast_content
-from mplab.analysis.headline import answers
-from mplab.analysis.reported import FORMAT
+from mplab.analysis.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.result import Analysis
 from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import number, percent
@@ -32,7 +31,7 @@ class SummaryRow:
     best: bool
 
 
-def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
+def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]:
     """What ``summary.json`` holds; see docs/report.md."""
     run = analysis.run
     return {
@@ -42,7 +41,7 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
         "finished": run.finished,
         "complete": run.complete,
         "cells": run.counts,
-        "warnings": warnings,
+        "warnings": found.warnings,
         "answers": [
             {
                 "scenario": answer.scenario,
@@ -52,11 +51,11 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
                 "winner": verdict.winner.label if verdict.winner else None,
                 "sentence": verdict.sentence,
             }
-            for answer in answers(analysis)
+            for answer in found.answers
             for verdict in answer.verdicts
         ],
-        "claims": [_claim(outcome) for outcome in outcomes(analysis)],
-        "budgets": [_kept(kept) for kept in kept_of(analysis)],
+        "claims": [_claim(outcome) for outcome in found.claims],
+        "budgets": [_kept(kept) for kept in found.budgets],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
@@ -69,13 +68,7 @@ def summary_content(analysis: Analysis, warnings: list[str]) -> dict[str, Any]:
     }
 
 
-def kept_of(analysis: Analysis) -> list[Kept]:
-    """The limits of the experiment's budgets, kept or broken. Raises BudgetError."""
-    experiment = analysis.run.manifest.experiment
-    return judge_limits(experiment.budgets, measured_in(analysis.groups), experiment.seed)
-
-
-def _kept(kept: Kept) -> dict[str, Any]:
+def _kept(kept: Kept) -> dict[str, object]:
     return {
         "metric": kept.budget.metric,
         "about": kept.about,
@@ -89,13 +82,13 @@ def _kept(kept: Kept) -> dict[str, Any]:
     }
 
 
-def summary_rows(content: dict[str, Any]) -> list[SummaryRow]:
-    """The rows of every metric, headlines first."""
-    groups = sorted(content["metrics"], key=lambda group: not group["headline"])
-    return [_row(group, series) for group in groups for series in group["transports"] if series["n"]]
+def summary_rows(summary: Summary) -> list[SummaryRow]:
+    """Return the rows of every metric, headlines first."""
+    groups = sorted(summary.metrics, key=lambda group: not group.headline)
+    return [_row(group, series) for group in groups for series in group.transports if series.n]
 
 
-def _claim(outcome: Outcome) -> dict[str, Any]:
+def _claim(outcome: Outcome) -> dict[str, object]:
     return {
         **json_of(outcome.claim),
         "found": [
@@ -114,26 +107,25 @@ def _claim(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _row(group: dict[str, Any], series: dict[str, Any]) -> SummaryRow:
-    interval = series["interval"]
-    compared = series["comparison"]
+def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
+    interval, compared = series.interval, series.comparison
     return SummaryRow(
-        scenario=group["scenario"],
-        link=group["link"],
-        metric=group["title"],
-        labels=" · ".join(group["labels"].values()),
-        unit=group["unit"],
-        transport=series["transport"],
-        n=series["n"],
-        median=number(series["median"]),
+        scenario=group.scenario,
+        link=group.link,
+        metric=group.title,
+        labels=" · ".join(group.labels.values()),
+        unit=group.unit,
+        transport=series.transport,
+        n=series.n,
+        median=number(series.median),
         interval=f"{number(interval[0])} … {number(interval[1])}" if interval else "",
-        gain=percent(compared["gain"], sign=True) if compared and compared["gain"] is not None else "",
-        headline=group["headline"],
-        best=group["best"] == series["transport"],
+        gain=percent(compared.gain, sign=True) if compared and compared.gain is not None else "",
+        headline=group.headline,
+        best=group.best == series.transport,
     )
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: Group) -> dict[str, object]:
     return {
         "scenario": group.scenario,
         "link": group.link,
@@ -152,7 +144,7 @@ def _group(group: Group) -> dict[str, Any]:
     }
 
 
-def _series(series: Series) -> dict[str, Any]:
+def _series(series: Series) -> dict[str, object]:
     start = {"transport": series.transport.label, "cells": series.cells, "n": len(series.values)}
     d = series.description
     if d is None:
@@ -171,7 +163,7 @@ def _series(series: Series) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> dict[str, object]:
     content = asdict(comparison)
     interval = comparison.gain_interval
     content["gain_interval"] = [interval.low, interval.high] if interval else None

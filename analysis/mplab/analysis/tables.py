@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -12,6 +13,10 @@ from mplab.analysis.upgrade import FIRST, conform, upgrade
 
 FOLDER, LOOPBACK, ENDS, PROXY = "tables", "lo", "ends", "proxy"
 """A cell's folder of tables; within it those of the loopback capture, of both ends matched, and of the proxy's side."""
+
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row of a table by columns, whose types `mplab.analysis.schema` and `mplab.analysis.columns` say."""
 
 
 class Tables(Mapping[str, pl.DataFrame]):

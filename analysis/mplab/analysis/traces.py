@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -60,7 +59,7 @@ class Trace:
         return Tables(self.tables.folder)[table] if table in BIG else self.tables[table]
 
 
-SCORES: dict[str, Any] = dict.fromkeys((*LABELS, "metric", "label"), pl.String) | {"value": pl.Float64}
+SCORES: dict[str, type[pl.DataType]] = dict.fromkeys((*LABELS, "metric", "label"), pl.String) | {"value": pl.Float64}
 """Columns of `Traces.scores`; ``label`` is all labels of a value, as in ``1 MB · down``."""
 
 

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
-from mplab.analysis.claims import Finding, Outcome, outcomes
+from mplab.analysis.claims import Finding, Outcome
 from mplab.analysis.contrast import Contrast
 from mplab.analysis.contrasts import ContrastRow, contrast_rows, p_text
 from mplab.analysis.effects import MIN_FOR_INTERVAL, Interval
@@ -110,9 +109,9 @@ class ClaimTable:
     rows: tuple[ClaimRow, ...]
 
 
-def claim_tables(analysis: Analysis) -> list[ClaimTable]:
-    """One per claim of the experiment."""
-    return [_claim_table(analysis, outcome) for outcome in outcomes(analysis)]
+def claim_tables(analysis: Analysis, outcomes: Sequence[Outcome]) -> list[ClaimTable]:
+    """Return a table for each claim of the experiment."""
+    return [_claim_table(analysis, outcome) for outcome in outcomes]
 
 
 def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
@@ -377,7 +376,7 @@ def _tolerances(run: Run) -> str:
     return f"RTT ±{percent(tolerance_of(run, 'rtt'))}, rate ±{percent(tolerance_of(run, 'rate'))}"
 
 
-def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+def _flat(content: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
     """Nested mappings as lines; units of the known fields in words."""
     for key, value in content.items():
         name = f"{before} {key}".strip().replace("_", " ")

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
+from mplab.analysis.run import Event
 from mplab.analysis.tables import ENDS, FOLDER
 
 Direction = Literal["up", "down"]
@@ -31,7 +32,7 @@ class Wait:
     p95_ms: float | None
 
 
-def wait_of(tables: Mapping[str, Any], folder: Path, direction: Direction, port: int) -> Wait | None:
+def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
     """What the bytes between the phone and a port of the servers waited, at the phone (``down``) or the proxy (``up``).
 
     TCP and MPTCP: by the captures of both ends (table ``reordering`` of ``mptrace ends``), at the level of MPTCP where
@@ -78,7 +79,7 @@ def _in_session(log: Path, direction: Direction, port: int) -> float | None:
     return sum(wait * weight for wait, weight in weights) / size if size else None
 
 
-def _records(log: Path) -> Iterator[Mapping[str, Any]]:
+def _records(log: Path) -> Iterator[Event]:
     if log.is_file():
         for line in log.read_text(encoding="utf-8").splitlines():
             try:

@@ -7,7 +7,8 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -24,6 +25,17 @@ _PR_SET_PDEATHSIG = 1
 _PRIVATE_END_S = 5.0
 """The kernel ends what is in namespaces."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What a process inside a lab gets: variables of its environment, and open descriptors, under the same numbers."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    descriptors: tuple[int, ...] = ()
+
+
+NOTHING = Inherited()
 
 
 def in_lab() -> bool:
@@ -111,15 +123,13 @@ def lab_process(
     *,
     stdout: IO[bytes] | int | None = None,
     stderr: IO[bytes] | int | None = None,
-    environment: Mapping[str, str] | None = None,
-    descriptors: Collection[int] = (),
+    inherited: Inherited = NOTHING,
     private: bool = True,
 ) -> Iterator[LabProcess]:
     """Start `command` inside the namespaces of a new lab.
 
     SIGINT, SIGTERM and SIGHUP that reach this process meanwhile go to the command, once each; nothing of the lab
-    outlives the context, nor this process. `environment` is added to the command's own; `descriptors` are open in it,
-    too, under the same numbers.
+    outlives the context, nor this process. The variables of `inherited` are added to the command's environment.
 
     Without `private` there are no namespaces: the lab's parts are elsewhere (a phone, routers, an engine). When this
     process dies, the command is told to end, and gives them back.
@@ -127,17 +137,17 @@ def lab_process(
     lab_id = secrets.token_hex(4)
     read_end, write_end = os.pipe()
     parent = os.getpid()
-    kept = ",".join(map(str, (read_end, *descriptors)))
+    kept = ",".join(map(str, (read_end, *inherited.descriptors)))
     first = [*unshare_argv(), "--", sys.executable, "-m", "mplab.lab.init"]
     # The child gets its own process group so that Ctrl-C reaches it once, through the lifeline.
     process = subprocess.Popen(
         [*(first if private else [sys.executable, "-m", "mplab.base.keeper"]), kept, "--", *command],
-        pass_fds=(read_end, *descriptors),
+        pass_fds=(read_end, *inherited.descriptors),
         process_group=0,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
-        env={**os.environ, **(environment or {}), IN_LAB_VARIABLE: lab_id},
+        env={**os.environ, **inherited.environment, IN_LAB_VARIABLE: lab_id},
         preexec_fn=(lambda: die_with_parent(parent)) if private else None,  # noqa: PLW1509 - prctl only
     )
     os.close(read_end)

@@ -1,9 +1,9 @@
 """The campaign directory: where a campaign keeps what it asked for, and what happened. Its runs are among all runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,7 +11,7 @@ from mplab.base.errors import InputError
 from mplab.base.files import explained, write_new
 from mplab.campaign.file import CampaignFile, read_campaign_file
 from mplab.campaign.state import CampaignState
-from mplab.format.events import EventLog, read_events
+from mplab.format.events import Event, EventLog, read_events
 from mplab.format.manifest import GitRecord, HostRecord
 from mplab.format.record import read_record, write_record
 
@@ -46,9 +46,7 @@ class CampaignDirectory:
     path: Path
 
     @classmethod
-    def create(
-        cls, root: Path, source: bytes, record: CampaignRecord, planned: Iterable[Mapping[str, Any]]
-    ) -> "CampaignDirectory":
+    def create(cls, root: Path, source: bytes, record: CampaignRecord, planned: Iterable[Event]) -> "CampaignDirectory":
         """Make the directory that `record` names in `root`, with the campaign file in it, byte for byte.
 
         Args:

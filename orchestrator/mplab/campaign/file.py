@@ -29,7 +29,7 @@ from mplab.userfiles.yaml import load_yaml
 FORMAT = 1
 _GB = 10**9
 
-Load = Callable[[Path, str, str, Mapping[str, Any]], Experiment]
+Load = Callable[[Path, str, str, Mapping[str, object]], Experiment]
 """An experiment file, a lab file ("": what it names), a phone ("": the lab's only one), variables → the experiment."""
 MakePlan = Callable[[Experiment], Plan]
 
@@ -156,7 +156,7 @@ class Campaign:
         """What ends it before everything is done."""
         return Ending(max_s=self.file.max, until=self.file.until)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For programs: the file with all defaults."""
         return self.file.model_dump(mode="json", exclude={"mplab_campaign"})
 

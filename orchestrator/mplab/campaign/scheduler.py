@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from random import Random
 from types import FrameType
-from typing import Any
 
 from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.base.lock import is_locked, resource_lock
@@ -130,7 +129,7 @@ class Scheduler:
         self._on_state(self.state)
         return bool(self._running or self._comparing or next(self._waiting(), None))
 
-    def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+    def _append(self, event: str, **fields: object) -> None:
         """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
         until = time.monotonic() + self._file.stall
         while True:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from mplab.format.events import Event
 
@@ -34,7 +34,7 @@ class Job:
     cells: int
     blocks: int
     estimate_s: float
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
     """Values of the experiment's variables."""
 
     @property
@@ -167,7 +167,7 @@ class CampaignState:
         """Every job is done."""
         return all(status.state == "done" for status in self.jobs)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For programs: everything, with each job's own fields beside its state."""
         content = asdict(self)
         content["jobs"] = [{**item.pop("job"), **item} for item in content["jobs"]]

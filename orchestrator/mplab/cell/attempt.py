@@ -72,7 +72,7 @@ class Attempt:
         instruments: what it is measured with.
         undo: where every change registers its undo before it is made.
         apps: that are open.
-        asked: the requested treatment.
+        treatment: what is requested.
         observe: ``scenario.jsonl``.
         watch: raise DeviceError when parts of the lab, or the agent, have ended.
         report: filled in on the way.
@@ -89,7 +89,7 @@ class Attempt:
     def __post_init__(self) -> None:
         """Begin with an empty report."""
         job = self.job
-        self.asked = Treatment(
+        self.treatment = Treatment(
             transport=job.transport,
             paths=job.link.paths(),
             congestion_control=job.experiment.congestion_control,

@@ -69,7 +69,7 @@ class Cell:
     ) -> None:
         """End a step. After an error of the cell, further errors are notes on it."""
         if error is None:
-            self._do(step.end_name, partial(_collect, step))
+            self._do(step.end_name, step.end)
             return
         try:
             step.finish()
@@ -104,14 +104,7 @@ class Cell:
     def _judge(self) -> None:
         report, evidence = self._attempt.report, self._attempt.evidence
         assert evidence is not None  # noqa: S101 - every step has gone well
-        verdict = judge(evidence, self._attempt.asked)
+        verdict = judge(evidence, self._attempt.treatment)
         report.reasons += verdict.reasons
         report.warnings += verdict.warnings
         report.outcome = "invalid" if report.reasons else "ok"
-
-
-def _collect(step: Step) -> None:
-    try:
-        step.collect()
-    finally:
-        step.finish()

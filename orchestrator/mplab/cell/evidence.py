@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mplab.base.counters import difference
 from mplab.base.outages import Disturbances
 from mplab.drivers.capture import CaptureResult
-from mplab.drivers.phone.counters import difference
 from mplab.drivers.transport import Evidence as TransportEvidence
 from mplab.drivers.transport import Transport
 from mplab.format.agentlog import ActiveCheck, LogRecord

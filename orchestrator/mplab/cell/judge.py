@@ -26,26 +26,26 @@ class Verdict:
     warnings: Sequence[str]
 
 
-def judge(evidence: CellEvidence, asked: Treatment) -> Verdict:
+def judge(evidence: CellEvidence, treatment: Treatment) -> Verdict:
     """Judge a cell that went through all its steps."""
     links, absent = evidence.changed["links"], evidence.disturbances.devices
     reasons = [
-        *_judge_proxy(evidence.proxy_algorithms, asked.congestion_control),
-        *asked.transport.prove(evidence.of_transport(asked.paths)),
+        *_judge_proxy(evidence.proxy_algorithms, treatment.congestion_control),
+        *treatment.transport.prove(evidence.of_transport(treatment.paths)),
         *judge_emulation(links, absent=absent),
         *evidence.parts,
-        *(judge_handed_over(evidence.agent_log) if asked.handed_over else ()),
+        *(judge_handed_over(evidence.agent_log) if treatment.handed_over else ()),
     ]
     return Verdict(reasons, [*judge_captures(evidence.captures), *judge_punctuality(links)])
 
 
-def judge_active(active: ActiveCheck, asked: Treatment) -> list[str]:
+def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
     """Why the test connection before the scenario is not what was asked; empty when it is."""
-    reasons = asked.transport.check_active(active)
+    reasons = treatment.transport.check_active(active)
     found = active.get("congestion_control", "")
-    if found != asked.congestion_control:
+    if found != treatment.congestion_control:
         words = found or "an unknown congestion control"
-        reasons.append(f"the agent's sockets use {words}, {asked.congestion_control} was asked")
+        reasons.append(f"the agent's sockets use {words}, {treatment.congestion_control} was asked")
     return reasons
 
 

@@ -60,6 +60,13 @@ class Step:
     def finish(self) -> None:
         """Release what `start` took. Called once for each `start`, also when that has raised. Raises CellError."""
 
+    def end(self) -> None:
+        """Collect and finish. Raises CellError."""
+        try:
+            self.collect()
+        finally:
+            self.finish()
+
 
 def steps_of(attempt: Attempt) -> list[Step]:
     """Return the steps of an attempt, in the order of their starts."""
@@ -244,7 +251,7 @@ class Shape(Step):
 def apply_links(attempt: Attempt) -> None:
     """Apply the link condition; the sequence of losses begins at the seed of the cell."""
     link = attempt.job.link
-    attempt.lab.shaper.apply(attempt.asked.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
+    attempt.lab.shaper.apply(attempt.treatment.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
 
 
 @dataclass
@@ -256,7 +263,7 @@ class Probe(Step):
     def start(self) -> None:
         """Raise InvalidCellError when the paths are not as requested."""
         attempt, job, report = self.attempt, self.attempt.job, self.attempt.report
-        shaper, paths = attempt.lab.shaper, attempt.asked.paths
+        shaper, paths = attempt.lab.shaper, attempt.treatment.paths
         probes = []
         for _ in range(_PROBE_ATTEMPTS):
             measured = shaper.probe(paths)
@@ -319,7 +326,7 @@ class Prove(Step):
         report.congestion_control = CongestionControlRecord(
             agent=self.active.get("congestion_control", ""), origin=attempt.lab.origin_congestion_control()
         )
-        if reasons := judge_active(self.active, attempt.asked):
+        if reasons := judge_active(self.active, attempt.treatment):
             raise InvalidCellError(*reasons)
 
 
@@ -404,7 +411,7 @@ def read_counters(attempt: Attempt) -> Counters:
 def _changes_of(attempt: Attempt) -> ChangeSchedule:
     """Return the changes of the link condition, which begin with the scenario."""
     lab, instruments = attempt.lab, attempt.instruments
-    changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.asked.paths, undo=attempt.undo)
+    changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.treatment.paths, undo=attempt.undo)
     return ChangeSchedule(
         attempt.job.link.changes, changer, attempt.observe, monotonic=instruments.monotonic, wall=instruments.wall
     )

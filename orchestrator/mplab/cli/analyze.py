@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from mplab.analysis.crosscheck.check import check, require
+from mplab.analysis.crosscheck.model import Report
+from mplab.analysis.decode import RETENTION, captures
+from mplab.analysis.run import read_run
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, find_run
 from mplab.cli.output import err, out, print_json, table
@@ -24,9 +28,6 @@ from mplab.cli.scaleout import (
     analyze_on_cluster,
 )
 from mplab.run.run_directory import RUNS
-
-if TYPE_CHECKING:
-    from mplab.analysis.crosscheck.model import Report
 
 MAX_ROWS = 50
 """Differences that are shown; ``--json`` has all."""
@@ -104,7 +105,6 @@ def _about_capture(file: Path) -> str:
 
 
 def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool) -> None:
-    from mplab.analysis.crosscheck.check import check, require  # noqa: PLC0415 - slow to import, needed by few verbs
 
     require(tool)
     reports: dict[str, Report] = {}
@@ -123,8 +123,6 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
 
 def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     """The captures to read, by what they are called: the files given together, or the cells of a run."""
-    from mplab.analysis.decode import RETENTION, captures  # noqa: PLC0415 - as above
-    from mplab.analysis.run import read_run  # noqa: PLC0415 - as above
 
     files = [Path(name) for name in names]
     if files and all(path.is_file() for path in files):
@@ -140,7 +138,7 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _show(name: str, report: "Report") -> None:
+def _show(name: str, report: Report) -> None:
     out.print(f"{name}: {report.flows} flows in mptrace and {report.tool}", style="bold", soft_wrap=True)
     for note in report.notes:
         out.print(f"  {note}", markup=False, soft_wrap=True)
@@ -167,7 +165,7 @@ def _show(name: str, report: "Report") -> None:
     out.print(f"→ {verdict}\n", markup=False)
 
 
-def _content(report: "Report") -> dict[str, Any]:
+def _content(report: Report) -> dict[str, object]:
     return {
         "flows": report.flows,
         "agree": report.agree,

@@ -7,6 +7,11 @@ from urllib.parse import urlsplit
 import typer
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
+from mplab.analysis.bundle.archive import SUFFIX
+from mplab.analysis.bundle.checksums import digest
+from mplab.analysis.bundle.crate import Author, Publication
+from mplab.analysis.bundle.write import Options, write_bundle
+from mplab.analysis.run import read_run
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import check_folder, err, out, print_json, writing
@@ -51,16 +56,12 @@ def bundle(
     as_json: JsonOption = False,
 ) -> None:
     """Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md)."""
-    from mplab.analysis.bundle.archive import SUFFIX  # noqa: PLC0415 - slow to import, needed by few verbs
-    from mplab.analysis.bundle.crate import Publication  # noqa: PLC0415 - as above
-    from mplab.analysis.bundle.write import Options, write_bundle  # noqa: PLC0415 - as above
-    from mplab.analysis.run import read_run  # noqa: PLC0415 - as above
 
     path = find_run(run_name, runs)
     manifest = read_run(path).manifest
     target = output or Path(f"{manifest.run_id}{SUFFIX}")
     check_folder(target)
-    locks, locks_of = host.describe_locks(_commit(manifest.git))
+    locks, locks_of = host.describe_locks(manifest.git.commit or None)
     options = Options(
         tables=tables,
         partial=partial,
@@ -86,13 +87,7 @@ def bundle(
         )
 
 
-def _commit(git: Any) -> str | None:  # noqa: ANN401 - from a manifest
-    commit = git.get("commit")
-    return str(commit) if commit else None
-
-
 def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.crate.Author, which is slow to import
-    from mplab.analysis.bundle.crate import Author  # noqa: PLC0415 - as above
 
     try:
         return Author.parse(text)
@@ -112,6 +107,5 @@ def _licence(text: str) -> str:
 
 
 def _digest(path: Path) -> str:
-    from mplab.analysis.bundle.checksums import digest  # noqa: PLC0415 - as above
 
     return digest(path)

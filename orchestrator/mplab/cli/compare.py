@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from mplab.analysis.compare import Change, ComparedRuns
+from mplab.analysis.compare import compare as compare_runs
+from mplab.analysis.effects import Interval
+from mplab.analysis.frames import Results, load, started
+from mplab.analysis.gate import Check, change_text, checks, name_of
+from mplab.analysis.run import Run, read_run
+from mplab.analysis.trend import History, histories
+from mplab.analysis.trendpage import Shift, shifts
 from mplab.base.errors import GateError, InputError
 from mplab.base.files import replace
 from mplab.campaign.judge import NOTHING_BEFORE
@@ -14,14 +22,6 @@ from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
 from mplab.run.junit import Case, checks_xml
 from mplab.run.run_directory import RUNS
-
-if TYPE_CHECKING:
-    from mplab.analysis.compare import Change, ComparedRuns
-    from mplab.analysis.effects import Interval
-    from mplab.analysis.gate import Check
-    from mplab.analysis.run import Run
-    from mplab.analysis.trend import History
-    from mplab.analysis.trendpage import Shift
 
 WINDOW = 10
 STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}
@@ -69,8 +69,6 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
-    from mplab.analysis.compare import compare as compare_runs  # noqa: PLC0415 - slow to import, needed by few verbs
-    from mplab.analysis.gate import checks  # noqa: PLC0415 - as above
 
     baseline, run = _sides(names or [], runs, window)
     compared = compare_runs(baseline, run, correction.value)
@@ -89,10 +87,8 @@ def compare(
         raise GateError(f"{run.manifest.run_id}: {len(failed)} of {len(found)} checks failed: {first}{more}")
 
 
-def _sides(names: Sequence[str], folder: Path, window: int) -> tuple[list["Run"], "Run"]:
+def _sides(names: Sequence[str], folder: Path, window: int) -> tuple[list[Run], Run]:
     """The baseline, oldest first, and the run."""
-    from mplab.analysis.frames import load, started  # noqa: PLC0415 - as above
-    from mplab.analysis.run import read_run  # noqa: PLC0415 - as above
 
     paths = [find_run(name, folder) for name in names]
     run = read_run(paths[-1] if paths else find_run("", folder))
@@ -114,23 +110,19 @@ def _sides(names: Sequence[str], folder: Path, window: int) -> tuple[list["Run"]
     return earlier[-window:], run
 
 
-def _histories(baseline: Sequence["Run"], run: "Run") -> list["History"]:
+def _histories(baseline: Sequence[Run], run: Run) -> list[History]:
     """The headline metrics over the runs that are compared."""
-    from mplab.analysis.frames import Results  # noqa: PLC0415 - as above
-    from mplab.analysis.trend import histories  # noqa: PLC0415 - as above
 
     return histories(Results((*baseline, run)), run.manifest.experiment.name)
 
 
-def _shifts(past: Sequence["History"]) -> list["Shift"]:
+def _shifts(past: Sequence[History]) -> list[Shift]:
     """Where their levels changed."""
-    from mplab.analysis.trendpage import shifts  # noqa: PLC0415 - as above
 
     return list(shifts(past))
 
 
-def _show(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequence["Shift"], *, everything: bool) -> None:
-    from mplab.analysis.gate import change_text, name_of  # noqa: PLC0415 - as above
+def _show(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift], *, everything: bool) -> None:
 
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
@@ -160,13 +152,13 @@ def _show(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequence[
         out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
 
 
-def _case(check: "Check") -> Case:
+def _case(check: Check) -> Case:
     failure = check.text if check.state == "failed" else ""
     skipped = f"not judged: {check.text}" if check.state == "not judged" else ""
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequence["Shift"]) -> dict[str, Any]:
+def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift]) -> dict[str, object]:
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
@@ -181,7 +173,7 @@ def _content(compared: "ComparedRuns", checks: Sequence["Check"], shifts: Sequen
     }
 
 
-def change_content(change: "Change") -> dict[str, Any]:
+def change_content(change: Change) -> dict[str, object]:
     """A change for programs."""
     return {
         **change.key._asdict(),
@@ -205,5 +197,5 @@ def change_content(change: "Change") -> dict[str, Any]:
     }
 
 
-def _ends(interval: "Interval | None") -> list[float] | None:
+def _ends(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high] if interval else None

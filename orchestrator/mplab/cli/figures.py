@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from mplab.analysis.draw import load, write_figures
+from mplab.analysis.figures.catalog import catalog
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table, writing
 from mplab.run.run_directory import RUNS
@@ -44,7 +46,6 @@ def figures(
     if list_them:
         _list(as_json=as_json)
         return
-    from mplab.analysis.draw import load, write_figures  # noqa: PLC0415 - slow to import, needed by few verbs
 
     tables = bool(run_name) and (Path(run_name) / "connections.parquet").is_file()
     path = Path(run_name) if tables else find_run(run_name, runs)
@@ -62,8 +63,6 @@ def figures(
 
 
 def _list(*, as_json: bool) -> None:
-    from mplab.analysis.figures.catalog import catalog  # noqa: PLC0415 - as above
-
     found = catalog()
     if as_json:
         print_json(

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from mplab.base.enter import lab_process
-from mplab.cli.later import later
+from mplab.base.enter import NOTHING, lab_process
+from mplab.cli.later import add_later
 from mplab.cli.options import (
     JsonOption,
     LabOption,
@@ -33,8 +33,7 @@ from mplab.userfiles.labuse import VIRTUAL_NAME, find_lab
 
 _CONGESTION_CONTROL = "cubic"
 
-app = typer.Typer(help="Bring the virtual lab up by hand, and look into a running one.", no_args_is_help=True)
-app.add_typer(later("mplab.cli.device", "An emulated Android device, for stock adb."), name="device")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()
@@ -82,8 +81,8 @@ def up(
         said = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
         prepared(use, congestion_control=_CONGESTION_CONTROL, services=wanted)
         given = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
-        inherited = given.inherited() if given is not None else {}
-        inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, **inherited))
+        inherited = given.inherited() if given is not None else NOTHING
+        inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, inherited=inherited))
         os.close(write_end)
         for record in map(json.loads, said):
             if record["event"] == "up":
@@ -148,3 +147,6 @@ def list_labs(as_json: JsonOption = False) -> None:
         out.print("no lab is running")
     for lab, nodes in labs.items():
         out.print(f"{lab}  {', '.join(sorted(nodes))}")
+
+
+add_later(app, "device", "mplab.cli.device:app", "An emulated Android device, for stock adb.")

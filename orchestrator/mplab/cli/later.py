@@ -1,26 +1,32 @@
-"""Verbs whose modules are imported when they are called: those that need libraries which are slow to import."""
+"""Verbs whose modules are imported when they are called, or when their own help is asked for."""
 
 import importlib
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_group
+from typer.core import TyperCommand
+from typer.main import get_command, get_group
 
 
-def later(module: str, text: str) -> typer.Typer:
-    """Stands for the ``app`` of a module until one of its verbs, or its help, is asked for.
+def add_later(app: typer.Typer, name: str, target: str, text: str) -> None:
+    """Add a verb, or a group of verbs, to an app without importing it.
 
     Args:
-        module: its name.
-        text: what the help of the app, and of the app that it is added to, says of it.
+        app: what the verb is added to.
+        name: of the verb.
+        target: ``MODULE:FUNCTION`` of a verb, ``MODULE:APP`` of a group of verbs.
+        text: short help of the verb (the first line of the function's docstring), or the help of the group.
     """
 
-    class Later(TyperGroup):
-        def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as it is given
-            app: typer.Typer = importlib.import_module(module).app
-            app.info.help = text
-            app.rich_markup_mode = self.rich_markup_mode
-            return get_group(app).make_context(*args, **kwargs)
+    class Later(TyperCommand):
+        def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as click gives it
+            found = getattr(importlib.import_module(module), attribute)
+            if isinstance(found, typer.Typer):
+                found.info.help, found.rich_markup_mode = text, self.rich_markup_mode
+                return get_group(found).make_context(*args, **kwargs)
+            verb = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+            verb.command(name)(found)
+            return get_command(verb).make_context(*args, **kwargs)
 
-    return typer.Typer(help=text, cls=Later)
+    module, _, attribute = target.partition(":")
+    app.command(name, cls=Later, help=text)(lambda: None)

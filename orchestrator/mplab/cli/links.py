@@ -1,7 +1,7 @@
 """``mplab links``: the link conditions that there are, one explained and drawn, files checked."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -9,7 +9,6 @@ from mplab.base.errors import InputError
 from mplab.cli.linkdrawing import TITLES, text_drawing, write_figure
 from mplab.cli.options import JsonOption, complete_links
 from mplab.cli.output import err, out, print_json, table, writing
-from mplab.drivers.shaper.abilities import LINKEM
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
 from mplab.format.link import LinkCondition
@@ -17,8 +16,9 @@ from mplab.format.path import PathCondition
 from mplab.format.units import format_duration_ms, format_duration_s
 from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.link import file_of, list_links, load_link, load_links, read_link_file
+from mplab.userfiles.machines import emulator
 
-app = typer.Typer(help="List the link conditions, explain and draw one, or check files.", invoke_without_command=True)
+app = typer.Typer(invoke_without_command=True)
 
 _MOST_CHANGES = 40
 _FULL_PACKET_BYTES = 1500
@@ -61,7 +61,7 @@ def _changes(link: LinkCondition) -> str:
     return f"{len(link.changes)}, {first} to {last}"
 
 
-def _described(link: LinkCondition) -> dict[str, Any]:
+def _described(link: LinkCondition) -> dict[str, object]:
     return {**link.to_json(), "extends": link.extends or None, "file": str(file_of(link.name, LINKS_DIR))}
 
 
@@ -93,7 +93,7 @@ def show(
     if link.changes:
         _print_changes(link)
     _print_drawing(link)
-    for problem in refusals(link, LINKEM):
+    for problem in refusals(link, emulator().abilities):
         err.print(f"! {problem}", style="yellow", markup=False, soft_wrap=True)
     if plot is not None:
         out.print(f"\nDrawn: {plot}", markup=False, soft_wrap=True)
@@ -211,13 +211,22 @@ def lint(
     raise typer.Exit(InputError.exit_code if any(one["problems"] for one in found) else 0)
 
 
-def _linted(file: Path) -> dict[str, Any]:
-    """``{file, conditions, problems, notes}``; notes are what the virtual lab cannot do."""
+class _Linted(TypedDict):
+    """What ``--json`` prints of a file; notes are what the virtual lab cannot do."""
+
+    file: str
+    conditions: list[str]
+    problems: list[str]
+    notes: list[str]
+
+
+def _linted(file: Path) -> _Linted:
+    """Check one file."""
     try:
         links = read_link_file(file, LINKS_DIR)
     except InputError as error:
         return {"file": str(file), "conditions": [], "problems": str(error).splitlines(), "notes": []}
-    notes = [f"{file}: {problem}" for link in links for problem in refusals(link, LINKEM)]
+    notes = [f"{file}: {problem}" for link in links for problem in refusals(link, emulator().abilities)]
     return {
         "file": str(file),
         "conditions": [link.name for link in links],

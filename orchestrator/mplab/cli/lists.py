@@ -1,7 +1,9 @@
 """``mplab transports``: what the phone's traffic can travel by."""
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from mplab.base.errors import LabNotReadyError
 from mplab.cli.options import JsonOption
 from mplab.cli.output import out, print_json, table
 from mplab.drivers.transport import DRIVERS
@@ -9,24 +11,35 @@ from mplab.drivers.transport import DRIVERS
 
 def transports(as_json: JsonOption = False) -> None:
     """List the transports, and whether this host can run them."""
-    described = [
-        {
-            "name": info.name,
-            "title": info.title,
-            "options": info.options_model.model_json_schema()["properties"] if info.options_model else {},
-            "missing": info.missing_reason(),
-        }
-        for info in DRIVERS.values()
-    ]
+    described = [_described(name) for name in DRIVERS]
     if as_json:
-        print_json(described)
+        print_json([asdict(one) for one in described])
         return
     rows = table("transport", "what it is", "options", "on this host")
-    for info in DRIVERS.values():
-        properties = info.options_model.model_json_schema()["properties"] if info.options_model else {}
-        options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in properties.items())
-        rows.add_row(info.name, info.title, options, info.missing_reason() or "available")
+    for one in described:
+        options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in one.options.items())
+        rows.add_row(one.name, one.title, options, one.missing or "available")
     out.print(rows)
+
+
+@dataclass(frozen=True)
+class _Described:
+    name: str
+    title: str
+    options: dict[str, Any]
+    """Option → JSON Schema."""
+    missing: str
+
+
+def _described(name: str) -> _Described:
+    try:
+        driver = DRIVERS[name]
+    except LabNotReadyError as error:
+        return _Described(name, "", {}, str(error))
+    model = driver.options_model
+    return _Described(
+        name, driver.title, model.model_json_schema()["properties"] if model else {}, driver.missing_reason()
+    )
 
 
 def _allowed(schema: dict[str, Any]) -> str:

@@ -10,29 +10,9 @@ from typing import Annotated
 import typer
 
 from mplab.analysis.errors import AnalysisError
-from mplab.base import logs
+from mplab.base import logs, plugintrace
 from mplab.base.errors import HAS_PLACE, MplabError
-from mplab.cli import (
-    analyze,
-    bundle,
-    compare,
-    doctor,
-    figures,
-    init,
-    lab,
-    links,
-    lists,
-    pause,
-    plan,
-    report,
-    reproduce,
-    results,
-    run,
-    scenarios,
-    status,
-    trend,
-)
-from mplab.cli.later import later
+from mplab.cli.later import add_later
 from mplab.cli.output import err
 
 app = typer.Typer(
@@ -46,42 +26,73 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("init")(init.init)
-app.command("doctor")(doctor.doctor)
-app.command("plan")(plan.plan)
-app.command("run")(run.run)
-app.command("resume")(run.resume)
-app.command("pause")(pause.pause)
-app.command("continue")(pause.go_on)
-app.command("status")(status.status)
-app.command("analyze")(analyze.analyze)
-app.command("figures")(figures.figures)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("trend")(trend.trend)
-app.command("bundle")(bundle.bundle)
-app.command("reproduce")(reproduce.reproduce)
-app.add_typer(
-    later("mplab.cli.nightly", "Campaigns: several experiments, night after night, over all phones."),
-    name="nightly",
-)
-app.add_typer(results.app, name="results")
-app.add_typer(lab.app, name="lab")
-app.add_typer(later("mplab.cli.phone", "Phones by adb: on a cable, or over TCP."), name="phone")
-app.add_typer(
-    later("mplab.cli.proxy", "Proxy and origin services as containers: on this machine or, over SSH, on a server."),
-    name="proxy",
-)
-app.add_typer(
-    later(
-        "mplab.cli.router",
+VERBS = {
+    "init": ("mplab.cli.init:init", "Write an experiment file, a lab file, or a campaign file, to begin with."),
+    "doctor": ("mplab.cli.doctor:doctor", "Check everything that a run needs, and say for each what to do."),
+    "plan": (
+        "mplab.cli.plan:plan",
+        "Show what an experiment would run, in which order, and for how long; nothing is touched.",
+    ),
+    "run": ("mplab.cli.run:run", "Run an experiment and make its report."),
+    "resume": ("mplab.cli.run:resume", "Go on with a run that was interrupted or killed; complete cells are kept."),
+    "pause": (
+        "mplab.cli.pause:pause",
+        "Let a run wait after the cell that it is at, with its lab up, until 'mplab continue'.",
+    ),
+    "continue": ("mplab.cli.pause:go_on", "Let a run go on that 'mplab pause' made wait."),
+    "status": ("mplab.cli.status:status", "Say how far a run is: cells done, what runs now, time left."),
+    "analyze": (
+        "mplab.cli.analyze:analyze",
+        "Make tables, scores, figures and report again from a run's raw data, or check our tables.",
+    ),
+    "figures": (
+        "mplab.cli.figures:figures",
+        "Draw figures from a run's traces: SVG, and the data as CSV. Those without data are left out, with the reason.",
+    ),
+    "report": (
+        "mplab.cli.report:report",
+        "Show where a run's report is, and its numbers; makes it when it is not there.",
+    ),
+    "compare": (
+        "mplab.cli.compare:compare",
+        "Compare a run with a baseline: each metric's change, its budgets, and whether they were kept.",
+    ),
+    "trend": (
+        "mplab.cli.trend:trend",
+        "Draw each metric over all runs of an experiment, and say when its level changed.",
+    ),
+    "bundle": (
+        "mplab.cli.bundle:bundle",
+        "Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md).",
+    ),
+    "reproduce": (
+        "mplab.cli.reproduce:reproduce",
+        "Check a bundle, make its report again from raw data, then run its experiment again and compare the results.",
+    ),
+    "plugins": (
+        "mplab.cli.plugins:plugins",
+        "List scenarios, transports, shapers, phones, proxies, services and figures, with their origin.",
+    ),
+    "transports": ("mplab.cli.lists:transports", "List the transports, and whether this host can run them."),
+    "nightly": ("mplab.cli.nightly:app", "Campaigns: several experiments, night after night, over all phones."),
+    "results": ("mplab.cli.results:app", "All runs of a folder as tables: an index, queries in SQL, exports."),
+    "lab": ("mplab.cli.lab:app", "Bring the virtual lab up by hand, and look into a running one."),
+    "phone": ("mplab.cli.phone:app", "Phones by adb: on a cable, or over TCP."),
+    "proxy": (
+        "mplab.cli.proxy:app",
+        "Proxy and origin services as containers: on this machine or, over SSH, on a server.",
+    ),
+    "router": (
+        "mplab.cli.router:app",
         "Routers, servers and phones that shape: the dead-man's switch, and shaping by hand.",
     ),
-    name="router",
-)
-app.add_typer(scenarios.app, name="scenarios")
-app.add_typer(links.app, name="links")
-app.command("transports")(lists.transports)
+    "scenarios": ("mplab.cli.scenarios:app", "List the app scenarios with parameters and metrics, or run one alone."),
+    "links": ("mplab.cli.links:app", "List the link conditions, explain and draw one, or check files."),
+}
+"""Verb → where it is, and its line in the help: the first line of its docstring (a test compares them)."""
+
+for _name, (_target, _text) in VERBS.items():
+    add_later(app, _name, _target, _text)
 
 
 def _version(asked: bool) -> None:
@@ -95,8 +106,18 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    trace_plugins: Annotated[
+        bool,
+        typer.Option(
+            "--trace-plugins",
+            envvar=plugintrace.VARIABLE,
+            help="Write every call of a plug-in to standard error; what runs inside a lab writes to the run's logs.",
+        ),
+    ] = False,
 ) -> None:
-    pass
+    if trace_plugins:
+        os.environ[plugintrace.VARIABLE] = "1"
+        plugintrace.start_if_asked()
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

@@ -32,7 +32,7 @@ from mplab.cli.campaignoptions import (
 from mplab.cli.campaigns import CampaignDisplay, campaign_table, night_of
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
-from mplab.format.events import EventLog
+from mplab.format.events import Event, EventLog
 from mplab.format.record import utc_now
 from mplab.run import host
 from mplab.run.junit import Case, checks_xml
@@ -71,7 +71,7 @@ def run(
         return
     resources = {resource for job in campaign.jobs for resource in job.resources}
     quarantined = quarantined_before(campaigns, resources)
-    planned: list[dict[str, Any]] = [
+    planned: list[Event] = [
         {
             "event": "campaign_planned",
             "name": campaign.name,

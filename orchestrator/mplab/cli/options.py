@@ -3,14 +3,13 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
 from mplab.drivers.services import service_names
-from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.drivers.transport import names as transport_names
 from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR, scenario_names
@@ -18,6 +17,7 @@ from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.labuse import VIRTUAL, LabUse
 from mplab.userfiles.link import link_names, load_link, read_link_file
+from mplab.userfiles.machines import abilities
 from mplab.userfiles.yaml import load_yaml
 
 ExperimentFile = Annotated[Path, typer.Argument(help="Experiment file (YAML).", show_default=False)]
@@ -101,7 +101,7 @@ def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     """Raise InputError when a lab cannot make a link condition."""
-    raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, SHAPERS)])
+    raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
 
 
 def one_link(given: str) -> LinkCondition:
@@ -118,7 +118,7 @@ def one_link(given: str) -> LinkCondition:
     return first
 
 
-def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, Any]:
+def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
     """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
 
     Raises:

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -63,7 +62,7 @@ def check_folder(file: Path) -> None:
         raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value
+def print_json(value: object) -> None:
     """Print one JSON document."""
     out.print_json(json.dumps(value, default=str), indent=1)
 

@@ -19,7 +19,6 @@ from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.server import AdbServer, default_home
 from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.transport import chances
-from mplab.lab.resources import phone_resource
 from mplab.userfiles.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)
@@ -70,7 +69,7 @@ def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOpt
     name, file = _phone_of(lab, serial)
     settings = settings_of(file)
     with (
-        resource_lock(phone_resource(name, settings.serial)),
+        resource_lock(file.resource(name)),
         adb_server() as server,
         AdbPhone(name, server, settings) as phone,
     ):

@@ -41,7 +41,7 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
         rows.add_row(str(cell.index), str(cell.block), cell.scenario, cell.transport, cell.link, f"{cell.seed:08x}")
     out.print(rows)
     out.print(f"\n{counted(len(planned.cells), 'cell')}, {about(planned)}")
-    if experiment.lab.places():
+    if experiment.lab.machines():
         where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
     out.print(f"locks while it runs: {', '.join(uses)}", markup=False)

@@ -11,10 +11,10 @@ from rich.text import Text
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli.options import JsonOption, check_name
 from mplab.cli.output import err, out, print_json, table
-from mplab.drivers.proxy.docker import DockerStack, ServiceState, StackSettings
 from mplab.drivers.proxy.docker.borrow import exclusive, forget
 from mplab.drivers.proxy.docker.doctor import examine
-from mplab.drivers.proxy.docker.settings import PROFILES, ProxyFile
+from mplab.drivers.proxy.docker.settings import PROFILES, DockerProxyFile
+from mplab.drivers.proxy.docker.stack import DockerStack, ServiceState, StackSettings
 from mplab.userfiles.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)
@@ -44,10 +44,10 @@ BuildOption = Annotated[bool, typer.Option("--build/--no-build", help="Build ima
 
 
 def _settings(lab: Path | None, engine: str, profile: Sequence[str] | None) -> StackSettings:
-    found = ProxyFile.model_validate({})
+    found = DockerProxyFile.model_validate({})
     if lab is not None:
         named = load_lab(lab).proxy
-        if named is None:
+        if not isinstance(named, DockerProxyFile):
             raise InputError(f"{lab}: it names no proxy: 'proxy: {{driver: docker, engine: ssh://user@host}}' does")
         found = named
     for name in profile or ():

@@ -13,6 +13,7 @@ from mplab.drivers.ui.android import Automation, AutomationError
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import package_of
 from mplab.drivers.ui.recording import candidates, described, replaced, section, ways_to
+from mplab.drivers.ui.uiautomator2 import UiAutomator2, phone_at
 from mplab.format.selector import Selector
 from mplab.userfiles.app import FILE, load_android_apps
 
@@ -79,8 +80,6 @@ def _stored(path: Path) -> tuple[Node, ...]:
 
 def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[Node, ...], str, str]:
     """What was on the screen last, the version of its app, and what phone it was."""
-    from mplab.drivers.ui.uiautomator2 import UiAutomator2, phone_at  # noqa: PLC0415 - slow; only this command needs it
-
     automation = UiAutomator2(phone_at(adb_port, serial))
     try:
         windows, again = _look(automation), True

@@ -6,10 +6,15 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from mplab.analysis.bundle.agree import OF_CHANGE, Agreed, ContrastPair, agree, told
+from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
+from mplab.analysis.bundle.remake import Remade, remake
+from mplab.analysis.gate import change_text, name_of
+from mplab.analysis.run import read_run
 from mplab.analysis.text import plural
 from mplab.base.errors import GateError, InputError, MplabError
 from mplab.cli.compare import change_content
@@ -32,11 +37,6 @@ from mplab.run.planning import PlannedRun, load, plan_of
 from mplab.run.resuming import changed_files, experiment_as_in
 from mplab.run.run_directory import RUNS, RunDirectory
 
-if TYPE_CHECKING:
-    from mplab.analysis.bundle.agree import Agreed, ContrastPair
-    from mplab.analysis.bundle.read import Bundle
-    from mplab.analysis.bundle.remake import Remade
-
 GB = 10**9
 MAX_GB = 10
 STYLES = {"differs": "red", "cannot be told": "dim"}
@@ -54,7 +54,7 @@ class Again:
     """The experiment, run again, and how its results are."""
 
     run: RunResult
-    agreed: "Agreed"
+    agreed: Agreed
 
 
 def reproduce(
@@ -114,8 +114,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     yield keep
 
 
-def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> "Bundle":
-    from mplab.analysis.bundle.read import DamagedBundleError, open_bundle  # noqa: PLC0415 - slow to import
+def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> Bundle:
 
     with err.status("Checking …"):
         try:
@@ -127,7 +126,7 @@ def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> "Bundle
             raise
 
 
-def _planned(bundle: "Bundle", lab: str, phone: str, runs: Path, *, allow_hooks: bool, allow_lab: bool) -> PlannedRun:
+def _planned(bundle: Bundle, lab: str, phone: str, runs: Path, *, allow_hooks: bool, allow_lab: bool) -> PlannedRun:
     """The experiment and its cells here. Raises InputError when they are not those of the bundle."""
     if not bundle.run.counts["ok"]:
         raise InputError(f"{bundle.archive}: no cell of it is ok: a new run would have nothing to be compared with")
@@ -159,8 +158,7 @@ def _planned(bundle: "Bundle", lab: str, phone: str, runs: Path, *, allow_hooks:
     return planned
 
 
-def _remake(bundle: "Bundle") -> "Remade":
-    from mplab.analysis.bundle.remake import remake  # noqa: PLC0415 - as above
+def _remake(bundle: Bundle) -> Remade:
 
     git = host.describe_git()
     commit = f"{git.commit}{' with local changes' if git.dirty else ''}" if git.commit else ""
@@ -172,9 +170,7 @@ def _remake(bundle: "Bundle") -> "Remade":
         )
 
 
-def _run_again(bundle: "Bundle", planned: PlannedRun) -> Again:
-    from mplab.analysis.bundle.agree import agree  # noqa: PLC0415 - as above
-    from mplab.analysis.run import read_run  # noqa: PLC0415 - as above
+def _run_again(bundle: Bundle, planned: PlannedRun) -> Again:
 
     def begun(_directory: Path, _complete: int) -> None:
         about = f"{len(planned.cells)} cells, about {duration(planned.estimate_s)}"
@@ -188,7 +184,7 @@ def _run_again(bundle: "Bundle", planned: PlannedRun) -> Again:
     return Again(run, agree(read_run(bundle.run.directory), read_run(run.path)))
 
 
-def _show_report(bundle: "Bundle", remade: "Remade") -> None:
+def _show_report(bundle: Bundle, remade: Remade) -> None:
     out.print(f"{bundle.run.manifest.run_id}: all checksums hold", markup=False, soft_wrap=True)
     if not remade.differences:
         out.print(f"→ the report was made again: {plural(remade.same, 'file')}, every byte the same")
@@ -210,8 +206,6 @@ def _show_report(bundle: "Bundle", remade: "Remade") -> None:
 
 
 def _show_results(again: Again) -> None:
-    from mplab.analysis.bundle.agree import OF_CHANGE, told  # noqa: PLC0415 - as above
-    from mplab.analysis.gate import change_text, name_of  # noqa: PLC0415 - as above
 
     agreed = again.agreed
     rows = table("result", "what", "then → now", "n")
@@ -238,7 +232,7 @@ def _show_results(again: Again) -> None:
     out.print(f"→ {words[agreed.agreement]}")
 
 
-def _content(bundle: "Bundle", remade: "Remade", again: Again | None) -> dict[str, Any]:
+def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, object]:
     return {
         "format": 1,
         "bundle": str(bundle.archive),
@@ -254,8 +248,7 @@ def _content(bundle: "Bundle", remade: "Remade", again: Again | None) -> dict[st
     }
 
 
-def _results(again: Again) -> dict[str, Any]:
-    from mplab.analysis.bundle.agree import OF_CHANGE  # noqa: PLC0415 - as above
+def _results(again: Again) -> dict[str, object]:
 
     progress, agreed = again.run.progress, again.agreed
     return {
@@ -269,7 +262,7 @@ def _results(again: Again) -> dict[str, Any]:
     }
 
 
-def _contrast(pair: "ContrastPair") -> dict[str, Any]:
+def _contrast(pair: ContrastPair) -> dict[str, object]:
     return {
         "agreement": pair.agreement,
         **pair.key._asdict(),
@@ -279,7 +272,7 @@ def _contrast(pair: "ContrastPair") -> dict[str, Any]:
     }
 
 
-def _end(bundle: "Bundle", remade: "Remade", again: Again | None) -> None:
+def _end(bundle: Bundle, remade: Remade, again: Again | None) -> None:
     """Raise what the command ends with, when not all is well."""
     name = bundle.run.manifest.run_id
     if again is not None and again.agreed.differing:

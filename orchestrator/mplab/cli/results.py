@@ -4,22 +4,24 @@ import sys
 import tempfile
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from mplab.analysis.columns import RESULT_TABLES
+from mplab.analysis.index import NAME, TRACES, Updated, update
+from mplab.analysis.index import export as write
+from mplab.analysis.index import query as ask
+from mplab.analysis.schema import TABLES
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, RunsOption, check_name
 from mplab.cli.output import check_folder, err, escaped, out, print_json, table
 from mplab.run.run_directory import RUNS
 
-if TYPE_CHECKING:
-    from mplab.analysis.index import Updated
-
 MAX_ROWS = 500
 """Rows that are shown; ``--json`` and ``export`` have all."""
 
-app = typer.Typer(help="All runs of a folder as tables: an index, queries in SQL, exports.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 IndexOption = Annotated[
     Path | None,
@@ -60,9 +62,6 @@ def index(
 @app.command("tables")
 def tables(as_json: JsonOption = False) -> None:
     """List the tables and their columns; docs/results.md and docs/trace-tables.md say more."""
-    from mplab.analysis.columns import RESULT_TABLES  # noqa: PLC0415 - slow to import, needed by few verbs
-    from mplab.analysis.index import TRACES  # noqa: PLC0415 - as above
-    from mplab.analysis.schema import TABLES  # noqa: PLC0415 - as above
 
     known = {name: (one.doc, [field.name for field in one.fields]) for name, one in RESULT_TABLES.items()}
     for name in TRACES:
@@ -86,7 +85,6 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Ask the index; it is brought up to date first, and cannot be changed by what is asked."""
-    from mplab.analysis.index import query as ask  # noqa: PLC0415 - as above
 
     if update:
         _update(runs, _file(runs, file))
@@ -118,9 +116,6 @@ def export(
     update: UpdateOption = True,
 ) -> None:
     """Write a table, or what a query answers, as CSV, Parquet or JSON."""
-    from mplab.analysis.columns import RESULT_TABLES  # noqa: PLC0415 - as above
-    from mplab.analysis.index import TRACES  # noqa: PLC0415 - as above
-    from mplab.analysis.index import export as write  # noqa: PLC0415 - as above
 
     if bool(name) == bool(sql):
         raise InputError("one of the two is needed: a table (mplab results tables), or --query")
@@ -148,13 +143,11 @@ def _text(value: object) -> str:
 
 
 def _file(runs: Path, file: Path | None) -> Path:
-    from mplab.analysis.index import NAME  # noqa: PLC0415 - as above
 
     return file or runs / NAME
 
 
-def _update(runs: Path, file: Path, *, rebuild: bool = False) -> "Updated":
-    from mplab.analysis.index import update  # noqa: PLC0415 - as above
+def _update(runs: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
     with err.status("Reading the runs …"):
         done = update(runs, file, rebuild=rebuild)

@@ -6,19 +6,19 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from mplab.analysis.plugins import load
+from mplab.analysis.registry import register
+from mplab.cli.later import add_later
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.progress import RunDisplay
-from mplab.cli.record import record
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.explain import parameters_of
 
-app = typer.Typer(
-    help="List the app scenarios with parameters and metrics, or run one alone.", invoke_without_command=True
-)
+app = typer.Typer(invoke_without_command=True)
 CHECKS = Path("runs") / "checks"
 _BETTER = {"lower": "less", "higher": "more", "neither": "neither"}
 
@@ -27,7 +27,12 @@ ScenarioArgument = Annotated[
 ]
 
 
-app.command()(record)
+add_later(
+    app,
+    "record",
+    "mplab.cli.record:record",
+    "Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out.",
+)
 
 
 @app.callback()
@@ -115,8 +120,6 @@ def describe_all() -> list[dict[str, Any]]:
     Raises:
         MetricConflictError: two scenarios mean different things by one name of a metric.
     """
-    from mplab.analysis.plugins import load  # noqa: PLC0415 - slow to import, needed by few verbs
-    from mplab.analysis.registry import register  # noqa: PLC0415
 
     plugins = {name: load(name) for name in catalog().scenarios}
     register(plugins.values())

@@ -12,30 +12,25 @@ from pydantic import BaseModel
 from mplab.base.plugins import PHONES
 from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.userfiles.changes import ChangeFile
+from mplab.userfiles.check import models_in
 from mplab.userfiles.ending import IntervalFile, StopFile
 from mplab.userfiles.experiment import ClaimFile, ExperimentFile, ToleranceFile
 from mplab.userfiles.hooks import HooksFile
 from mplab.userfiles.inherit import PATHS
-from mplab.userfiles.lab import (
-    AttachmentFile,
-    LabFile,
-    PhoneFile,
-    PhoneShellFile,
-    RadioFile,
-    RouterFile,
-    ServerFile,
-    VirtualRouterFile,
-)
+from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 from mplab.userfiles.phone import phone_kind
 from mplab.userfiles.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
+Schema = dict[str, Any]
+"""A JSON Schema, which has no schema here."""
+
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def experiment_schema() -> dict[str, Any]:
+def experiment_schema() -> Schema:
     """Of an experiment file. The names that exist, and their parameters, are not in it."""
     schema = _schema(
         ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
@@ -50,7 +45,7 @@ def experiment_schema() -> dict[str, Any]:
     return schema
 
 
-def link_schema() -> dict[str, Any]:
+def link_schema() -> Schema:
     """Of a link condition's file."""
     schema = _schema(LinkFile, *_OF_PATHS)
     _paths_partly(schema)
@@ -58,39 +53,48 @@ def link_schema() -> dict[str, Any]:
     return schema
 
 
-def lab_schema() -> dict[str, Any]:
+def lab_schema() -> Schema:
     """Of a lab file. That a phone's router is one of the routers is not in it."""
-    schema = _schema(
-        LabFile, RouterFile, VirtualRouterFile, ServerFile, RadioFile, PhoneFile, PhoneShellFile, AttachmentFile
-    )
+    fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
+    entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
+    parts = [
+        model for entry in entries for field in entry.model_fields.values() for model in models_in(field.annotation)
+    ]
+    schema = _schema(LabFile, PhoneFile, AttachmentFile, *dict.fromkeys([*entries, *parts]))
     _all_phones(schema)
     _no_other_names(schema)
     return schema
 
 
-def _all_phones(schema: dict[str, Any]) -> None:
+_OF_SHAPERS = ("routers", "servers", "root_shell")
+"""Keys of a lab file below which the drivers of shapers say what may stand."""
+
+
+def _all_phones(schema: Schema) -> None:
     """A phone may have the keys of every kind; which go with its driver is not in it."""
     properties = schema["$defs"][PhoneFile.__name__]["properties"]
     for name in PHONES:
         of_kind = _schema(phone_kind(name).settings)
         schema["$defs"] = of_kind.get("$defs", {}) | schema["$defs"]
         properties |= {key: entry for key, entry in of_kind["properties"].items() if key not in properties}
+    titles = (f"'{name}' is {phone_kind(name).title}" for name in PHONES)
     properties["driver"]["anyOf"][0]["enum"] = list(PHONES)
+    properties["driver"]["description"] = f"How runs use it: {'; '.join(titles)}. Without: shaped by hand."
     schema["$defs"] = dict(sorted(schema["$defs"].items()))
 
 
-def campaign_schema() -> dict[str, Any]:
+def campaign_schema() -> Schema:
     """Of a campaign file."""
     return _schema(CampaignFile, ExperimentEntry, BreakerFile, CompareFile)
 
 
-def _no_other_names(schema: dict[str, Any]) -> None:
+def _no_other_names(schema: Schema) -> None:
     for entry in schema["properties"].values():
         if "patternProperties" in entry:
             entry["additionalProperties"] = False
 
 
-def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
+def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
     schema = {"$schema": _DIALECT, **model.model_json_schema()}
     for part in (model, *inner):
         properties = schema["properties"] if part is model else schema["$defs"][part.__name__]["properties"]
@@ -102,7 +106,7 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> dict[str, Any]:
     return schema
 
 
-def _paths_partly(schema: dict[str, Any]) -> None:
+def _paths_partly(schema: Schema) -> None:
     """Of a path, only what is said where it is not whole."""
     for part in (ChangeFile, DirectionFile):
         for entry in schema["$defs"][part.__name__]["properties"].values():
@@ -112,7 +116,7 @@ def _paths_partly(schema: dict[str, Any]) -> None:
     del path["required"], path["properties"]["rtt"]["default"]  # see _complete_unless_extended
 
 
-def _complete_unless_extended(link: dict[str, Any]) -> None:
+def _complete_unless_extended(link: Schema) -> None:
     """A condition needs both paths whole, but not one that inherits, nor a key that a sweep gives."""
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
@@ -128,7 +132,7 @@ _VARIABLE = "Variable"
 _ABOUT = ("title", "description", "default", "examples")
 
 
-def _with_variables(schema: dict[str, Any]) -> None:
+def _with_variables(schema: Schema) -> None:
     """A variable may stand for every value that is no free text."""
     for owner in (schema, *schema["$defs"].values()):
         entries = owner.get("properties", {})
@@ -138,7 +142,7 @@ def _with_variables(schema: dict[str, Any]) -> None:
     schema["$defs"][_VARIABLE] = uses
 
 
-def _or_variable(entry: dict[str, Any]) -> dict[str, Any]:
+def _or_variable(entry: Schema) -> Schema:
     values = {word: value for word, value in entry.items() if word not in _ABOUT}
     if not values or "const" in values or (values.get("type") == "string" and not {"pattern", "enum"} & values.keys()):
         return entry
@@ -147,7 +151,7 @@ def _or_variable(entry: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [*options, {"$ref": f"#/$defs/{_VARIABLE}"}], **about}
 
 
-def _described(entry: dict[str, Any]) -> dict[str, Any]:
+def _described(entry: Schema) -> Schema:
     return {"description": entry["description"]}
 
 

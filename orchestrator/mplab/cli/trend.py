@@ -2,19 +2,19 @@
 
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from mplab.analysis.frames import load
+from mplab.analysis.trend import History, experiments, histories
+from mplab.analysis.trendpage import shifts, trend_page
 from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import err, out, print_json
 from mplab.run.run_directory import RUNS
-
-if TYPE_CHECKING:
-    from mplab.analysis.trend import History
 
 
 def trend(
@@ -32,9 +32,6 @@ def trend(
     as_json: JsonOption = False,
 ) -> None:
     """Draw each metric over all runs of an experiment, and say when its level changed."""
-    from mplab.analysis.frames import load  # noqa: PLC0415 - slow to import, needed by few verbs
-    from mplab.analysis.trend import experiments, histories  # noqa: PLC0415 - as above
-    from mplab.analysis.trendpage import shifts, trend_page  # noqa: PLC0415 - as above
 
     results = load(runs)
     known = experiments(results)
@@ -74,7 +71,7 @@ def trend(
         webbrowser.open(page.resolve().as_uri())
 
 
-def _history(history: "History") -> dict[str, Any]:
+def _history(history: History) -> dict[str, object]:
     return {
         "scenario": history.scenario,
         "link": history.link,

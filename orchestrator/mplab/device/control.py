@@ -17,7 +17,9 @@ _LISTED = re.compile(rf"@({re.escape(_PREFIX)}\d+/[A-Za-z0-9._-]+)")
 _TIMEOUT_S = 60.0
 _CREDENTIALS = struct.Struct("3i")
 
-Operation = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+Message = dict[str, Any]
+"""Request or answer of a device's control socket: JSON, whose keys depend on the operation."""
+Operation = Callable[[Message], Awaitable[Message]]
 
 
 def control_name(pid: int, serial: str) -> str:
@@ -57,14 +59,14 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _answer(self, line: bytes) -> dict[str, Any]:
+    async def _answer(self, line: bytes) -> Message:
         try:
             return {"ok": True, **await self._operation(json.loads(line))}
         except (MplabError, OSError, ValueError, TypeError, KeyError) as error:
             return {"ok": False, "error": str(error) or type(error).__name__}
 
 
-def ask(name: str, request: dict[str, Any], *, timeout_s: float = _TIMEOUT_S) -> dict[str, Any]:
+def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Message:
     """Ask a running device.
 
     Raises:
@@ -78,7 +80,7 @@ def ask(name: str, request: dict[str, Any], *, timeout_s: float = _TIMEOUT_S) ->
             line = sock.makefile("rb").readline()
         except OSError as error:
             raise DeviceError(name.rpartition("/")[2], f"the emulated device does not answer: {error}") from None
-    answer: dict[str, Any] = json.loads(line or b'{"ok": false, "error": "it has ended"}')
+    answer: Message = json.loads(line or b'{"ok": false, "error": "it has ended"}')
     if not answer.pop("ok"):
         raise DeviceError(name.rpartition("/")[2], answer["error"])
     return answer

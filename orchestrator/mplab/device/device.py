@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from mplab.base.errors import DeviceError, InputError
 from mplab.base.nodes import Node
 from mplab.base.programs import UNSHARE
-from mplab.device.control import ask
+from mplab.device.control import Message, ask
 from mplab.device.settings import DeviceSettings
 from mplab.device.system.toolbox import NEEDED
 
@@ -32,7 +32,7 @@ class Device:
         settings = settings or DeviceSettings()
         self._settings = DeviceSettings(**{**vars(settings), "network_pid": node.pid}) if node else settings
         self._process: subprocess.Popen[str] | None = None
-        self._facts: dict[str, Any] = {}
+        self._facts: Message = {}
 
     def __enter__(self) -> Self:
         """Start it, and wait until adb can connect.
@@ -108,19 +108,19 @@ class Device:
         return str(self._facts["serial"])
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Message:
         """Serial, address, model, …"""
         return dict(self._facts)
 
-    def fault(self, name: str, **parameters: object) -> dict[str, Any]:
+    def fault(self, name: str, **parameters: object) -> Message:
         """Make a fault happen; ``clear`` ends them. Raises DeviceError."""
         return dict(self.ask({"op": "fault", "name": name, **parameters}).get("result", {}))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Message:
         """Radios, battery, what is in front, which agents run, the last lines of the log."""
         return self.ask({"op": "state"})
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, request: Message) -> Message:
         """Ask its control socket. Raises DeviceError."""
         return ask(self._facts["control"], request)
 

@@ -10,7 +10,7 @@ from mplab.base.suggest import unknown
 from mplab.device.android.agents import kill_agents
 from mplab.device.emulated import EmulatedDevice
 
-Fault = Callable[..., Awaitable[dict[str, Any] | None]]
+Fault = Callable[..., Awaitable[dict[str, object] | None]]
 
 _FULL_SLACK_BYTES = 64 * 1024
 
@@ -31,7 +31,7 @@ async def _unauthorized(device: EmulatedDevice) -> None:
     await device.adbd.disconnect()
 
 
-async def _agent(device: EmulatedDevice) -> dict[str, Any]:
+async def _agent(device: EmulatedDevice) -> dict[str, object]:
     """The UI framework's program on it dies."""
     return {"killed": kill_agents(device.android)}
 
@@ -160,7 +160,7 @@ FAULTS: Mapping[str, Fault] = {
 """Name → what makes it happen; ``clear`` ends them."""
 
 
-async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]) -> dict[str, object]:
     """Make a fault happen.
 
     Raises:
@@ -178,7 +178,7 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
     return await FAULTS[name](device, **parameters) or {}
 
 
-def parameters_of(name: str) -> dict[str, Any]:
+def parameters_of(name: str) -> dict[str, object]:
     """Parameter → default of a fault."""
     found = inspect.signature(FAULTS[name]).parameters.values()
     return {parameter.name: parameter.default for parameter in found if parameter.kind is parameter.KEYWORD_ONLY}

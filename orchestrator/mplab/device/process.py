@@ -13,12 +13,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import MplabError
 from mplab.device.android.commands.cmd import switch
 from mplab.device.android.model import load_phone
-from mplab.device.control import ControlServer, control_name
+from mplab.device.control import ControlServer, Message, control_name
 from mplab.device.emulated import EmulatedDevice
 from mplab.device.faults import FAULTS, cause
 from mplab.device.screens import make_screen
@@ -60,7 +59,7 @@ async def serve(settings: DeviceSettings) -> int:
     return 0
 
 
-def facts(device: EmulatedDevice) -> dict[str, Any]:
+def facts(device: EmulatedDevice) -> Message:
     """What a user has to know of it."""
     state = device.state
     host = device._settings.host
@@ -95,7 +94,7 @@ class _Operations:
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device
 
-    async def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, request: Message) -> Message:
         operation = request.pop("op")
         state = self._device.state
         if operation == "fault":

@@ -34,7 +34,7 @@ class DeviceSettings:
     app_files: tuple[str, ...] = ()
     app_variables: tuple[tuple[str, str], ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For the device's process."""
         return asdict(self)
 

@@ -11,7 +11,6 @@ from mplab.base.paths import INTERFACES
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone
 from mplab.drivers.phone.adb.apps import Apps
-from mplab.drivers.phone.adb.devtools import open_devtools
 from mplab.drivers.phone.adb.film import Film
 from mplab.drivers.phone.adb.probe import WITHOUT_ROOT
 from mplab.drivers.phone.adb.radios import Radios
@@ -29,6 +28,7 @@ from mplab.drivers.ui.dialogs import load_dialogs
 from mplab.drivers.ui.tab import DevTools
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.drivers.ui.versions import outside
+from mplab.lab.devtools import open_devtools
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.labuse import LabUse

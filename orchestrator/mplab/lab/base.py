@@ -12,13 +12,13 @@ from mplab.base.errors import StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.proxy import Proxy
+from mplab.drivers.proxy.servers import Servers
 from mplab.drivers.services import RunningServices
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.lab.protocol import CellPart, PartJob
-from mplab.lab.servers import Servers
 from mplab.lab.settings import LabSettings
 from mplab.userfiles.app import AndroidApp
 
@@ -79,6 +79,10 @@ class BaseLab:
     def origin_logs(self) -> list[Path]:
         """Of the origin's web server."""
         return self.servers.logs()
+
+    def origin_congestion_control(self) -> str:
+        """See `Lab`."""
+        return self.servers.origin_congestion_control()
 
     def _appium_url(self) -> str:
         """Where Appium listens; it is started when this is first asked."""

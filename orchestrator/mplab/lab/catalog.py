@@ -8,13 +8,13 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
-from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
 from mplab.userfiles import appuse
 from mplab.userfiles.app import AndroidApp
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.machines import abilities
 from mplab.userfiles.resolve import Catalog
 
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
@@ -141,6 +141,6 @@ def catalog() -> LabCatalog:
         transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),
         links_dir=LINKS_DIR,
-        shapers=SHAPERS,
+        shapers=abilities(),
         android=_OnDemand(_android_names, load_android_scenario),
     )

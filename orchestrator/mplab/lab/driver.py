@@ -5,7 +5,7 @@ named by the `driver` of a phone in a lab file. A module `driver` is imported wh
 imports slow modules only when it uses them.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ Identity = Mapping[str, str | Sequence[str]]
 """What a phone says of itself: ``identity`` in manifest.json."""
 
 
-class PhoneDriver(PhoneKind):
+class PhoneDriver(PhoneKind, ABC):
     """One kind of phone; see `PhoneKind` for its attributes and for what it checks in lab files.
 
     The defaults are those of a phone that is a node of the virtual lab.

@@ -1,8 +1,7 @@
 """What a lab file needs of this machine, next to what every lab needs."""
 
-from mplab.base import programs
 from mplab.base.programs import Program
-from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.drivers.transport import DRIVERS
 from mplab.lab.driver import phone_driver
 from mplab.userfiles.labuse import LabUse
@@ -12,14 +11,15 @@ def programs_of_lab(use: LabUse) -> list[Program]:
     """Return the programs that its phone and virtual routers need.
 
     Raises:
-        LabNotReadyError: the user-mode kernel is there, but its modules are not.
+        LabNotReadyError: the programs of a virtual router are there, but another of its parts is not.
     """
     found = list(phone_driver(use.kind).programs(use.settings))
-    if not use.virtual_routers():
-        return found
-    if programs.UML.find() is not None:
-        kernel_release()
-    return [*found, *programs.OF_VIRTUAL_ROUTER]
+    for machine in use.inside().values():
+        driver = inside_driver_of(machine)
+        if all(program.find() is not None for program in driver.programs):
+            driver.describe()
+        found += driver.programs
+    return found
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
@@ -29,11 +29,3 @@ def missing_on_phone(use: LabUse, transport: str) -> str:
     missing = DRIVERS[transport].missing_on_phone(facts)
     called = driver.called(use.phone, use.settings) if facts.rooted else f"phone '{use.phone}'"
     return f"{called} {missing}" if missing else ""
-
-
-def describe_image() -> dict[str, str]:
-    """Versions of what a virtual router is made of: kernel, tc, busybox, dropbear."""
-    return {
-        "kernel": kernel_release(),
-        **{program.name: program.version() for program in (programs.TC, programs.BUSYBOX, programs.DROPBEAR)},
-    }

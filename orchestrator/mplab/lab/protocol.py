@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from mplab.base.endpoints import Endpoints
 from mplab.base.undo import UndoStack
@@ -121,7 +121,7 @@ class Lab(Protocol):
     def scratch(self) -> Path:
         """Folder for what must not outlive the lab."""
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """What is known of its parts only when they are up: of each router, what it says it is."""
 
     def origin_logs(self) -> Sequence[Path]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from mplab.base.undo import UndoStack
 from mplab.drivers.services import load_service
@@ -26,7 +26,7 @@ from mplab.userfiles.yaml import parse_yaml
 class SessionSettings:
     """What a lab is brought up with."""
 
-    link: str | Mapping[str, Any]
+    link: str | Mapping[str, object]
     """As an experiment file would have it."""
     transport: str
     congestion_control: str
@@ -50,7 +50,7 @@ class LabSession:
     def __init__(self, settings: SessionSettings) -> None:
         self._settings = settings
         self._stack = ExitStack()
-        self._facts: dict[str, Any] = {}
+        self._facts: dict[str, object] = {}
 
     def __enter__(self) -> Self:
         """Bring it up, probe the links and try the transport."""
@@ -96,12 +96,12 @@ class LabSession:
         """Take it down."""
         self._stack.__exit__(kind, error, trace)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Nodes, link, transport, what was measured and proved."""
         return self._facts
 
 
-def condition_of(link: str | Mapping[str, Any]) -> LinkCondition:
+def condition_of(link: str | Mapping[str, object]) -> LinkCondition:
     """The link condition that an experiment file would have so: by its name, or all of it.
 
     Raises:

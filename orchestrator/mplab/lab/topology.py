@@ -10,6 +10,7 @@ from typing import Final
 from mplab.base.endpoints import Endpoints
 from mplab.base.paths import RMNET, WLAN
 from mplab.drivers.phone.routes import primary_command
+from mplab.drivers.shaper.driver import Wiring
 from mplab.format.sites import DNS_ADDRESS, ECHO_ADDRESS, NETWORK
 
 PHONE_WLAN: Final = "10.64.1.2"
@@ -39,6 +40,8 @@ ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
 SCRATCH: Final = Path("/run/mplab")
 """Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
 
+ROUTER: Final = "router"
+"""The node whose place a router takes that the lab boots."""
 NODES: Final = ("phone", "air", "router", "proxy", "origin", "peer")
 
 
@@ -159,6 +162,17 @@ ROUTES: Final = {
     "origin": (f"route replace local {NETWORK} dev lo", f"route add 10.64.0.0/16 via {PROXY_WAN}"),
     "peer": (f"route add {NETWORK} via {ORIGIN_PEER}",),
 }
+
+
+def router_wiring() -> Wiring:
+    """Return how the node `ROUTER` is wired, for a router that takes its place."""
+    return Wiring(
+        ports={name: (ADDRESSES[ROUTER, name], mac(ROUTER, name)) for name in interfaces_of(ROUTER)},
+        towards={WLAN: "wlan", RMNET: "rmnet"},
+        routes=ROUTES[ROUTER],
+        neighbours=neighbours_of(ROUTER),
+        management=(MANAGEMENT_LAB, MANAGEMENT_ROUTER),
+    )
 
 
 def phone_route_commands(primary: str) -> list[str]:

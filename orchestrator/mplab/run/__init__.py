@@ -1,8 +1,31 @@
 """Plan an experiment, run it in its lab, resume a run. Usable from Python without the command line (docs/python.md)."""
 
-from mplab.run.executing import RunResult, execute
-from mplab.run.planning import PlannedRun, plan
-from mplab.run.resuming import plan_rest, resume
-from mplab.run.watch import Watch
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mplab.run.executing import RunResult, execute
+    from mplab.run.planning import PlannedRun, plan
+    from mplab.run.resuming import plan_rest, resume
+    from mplab.run.watch import Watch
 
 __all__ = ["PlannedRun", "RunResult", "Watch", "execute", "plan", "plan_rest", "resume"]
+
+_MODULES = {
+    "PlannedRun": "planning",
+    "RunResult": "executing",
+    "Watch": "watch",
+    "execute": "executing",
+    "plan": "planning",
+    "plan_rest": "resuming",
+    "resume": "resuming",
+}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a name when it is used: the process inside a lab needs none of them, and starts for each run."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -5,8 +5,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from mplab.analysis.pipeline import score_run
+from mplab.analysis.plugins import load
+from mplab.analysis.run import read_run
 from mplab.base.errors import InputError
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run import ready
@@ -50,7 +52,7 @@ class Checked:
     """
 
     scenario: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     transport: str
     link: str
     outcome: str
@@ -64,7 +66,7 @@ class Checked:
         """Whether it was completed, as asked, and could be scored."""
         return self.outcome == "ok" and not self.reasons
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For ``--json``."""
         return {**asdict(self), "directory": str(self.directory)}
 
@@ -74,7 +76,7 @@ def check_alone(
     given: Sequence[str],
     *,
     transport: str,
-    link: str | Mapping[str, Any],
+    link: str | Mapping[str, object],
     seed: int,
     folder: Path,
     watch: Watch = SILENT,
@@ -106,7 +108,7 @@ def check_alone(
     return _result(experiment, directory.path)
 
 
-def read_parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
+def read_parameters(name: str, given: Sequence[str]) -> dict[str, object]:
     """``key=value`` pairs as they would stand in an experiment file, checked against the scenario `name`.
 
     Raises:
@@ -122,12 +124,12 @@ def read_parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
     checker = Checker(document)
     checker.model(catalog().scenarios[name].parameters, document.data)
     checker.raise_problems()
-    data: dict[str, Any] = document.data
+    data: dict[str, object] = document.data
     return data
 
 
 def _experiment(
-    name: str, parameters: Mapping[str, Any], *, transport: str, link: str | Mapping[str, Any], seed: int
+    name: str, parameters: Mapping[str, object], *, transport: str, link: str | Mapping[str, object], seed: int
 ) -> Experiment:
     scenario = catalog().scenarios[name]
     content = {
@@ -149,9 +151,6 @@ def _experiment(
 
 
 def _result(experiment: Experiment, directory: Path) -> Checked:
-    from mplab.analysis.pipeline import score_run  # noqa: PLC0415 - slow to import, and only when the cell has run
-    from mplab.analysis.plugins import load  # noqa: PLC0415
-    from mplab.analysis.run import read_run  # noqa: PLC0415
 
     run = read_run(directory)
     (cell,) = run.cells

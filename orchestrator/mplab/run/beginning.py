@@ -9,12 +9,13 @@ from pathlib import Path
 from mplab.base.errors import MplabError
 from mplab.base.files import GO_ON
 from mplab.base.lock import check_free, resource_lock
+from mplab.drivers.proxy import driver_of
+from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import prepared
-from mplab.lab.needs import describe_image
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
 from mplab.run.hooks import allow
@@ -116,14 +117,15 @@ def set_deadline(events: EventLog, ends_by: float | None) -> None:
 
 def _routers(experiment: Experiment) -> dict[str, object]:
     """What the virtual routers of a run are made of."""
-    names = experiment.lab.virtual_routers()
-    return {"routers": {name: describe_image() for name in names}} if names else {}
+    routers = experiment.lab.inside()
+    described = {name: inside_driver_of(router).describe() for name, router in routers.items()}
+    return {"routers": described} if described else {}
 
 
 def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:
     """What the containers of a run are made of; they are made when they are not there yet."""
-    if experiment.lab.proxy is not None:
-        watch.doing("containers: images, configurations and content")
+    if preparing := driver_of(experiment.lab.proxy).preparing:
+        watch.doing(preparing)
     return prepared(
         experiment.lab,
         congestion_control=experiment.congestion_control,

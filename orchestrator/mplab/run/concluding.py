@@ -46,11 +46,10 @@ def summary_of(run: Path) -> Summary:
     content = read_summary(run)
     return Summary(
         rows=tuple(summary_rows(content)),
-        answers=tuple(answer["sentence"] for answer in content["answers"]),
-        warnings=tuple(content["warnings"]),
+        answers=tuple(answer.sentence for answer in content.answers),
+        warnings=content.warnings,
         limits=tuple(
-            Case("budget", one["about"], failure=one["text"] if one["verdict"] == "broken" else "")
-            for one in content["budgets"]
+            Case("budget", one.about, failure=one.text if one.verdict == "broken" else "") for one in content.budgets
         ),
     )
 

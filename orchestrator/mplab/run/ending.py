@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from mplab.format.experiment import Ending
 from mplab.format.plan import CellSpec, Plan
@@ -26,7 +25,7 @@ class Cut:
 
     reason: str
     cells: list[str]
-    interval: Mapping[str, Any] | None = None
+    interval: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Told:
 
     enough: bool
     text: str
-    numbers: Mapping[str, Any]
+    numbers: Mapping[str, object]
 
 
 class EndingWatch:
@@ -113,5 +112,5 @@ class EndingWatch:
         left_s = max((deadline - now).total_seconds(), 0.0)
         return self._cut(f"block {block} takes about {needed_s:.0f} s, and {left_s:.0f} s are left (max, until)")
 
-    def _cut(self, reason: str, interval: Mapping[str, Any] | None = None) -> Cut:
+    def _cut(self, reason: str, interval: Mapping[str, object] | None = None) -> Cut:
         return Cut(reason, [spec.id for spec in self._todo], interval)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 from mplab.base.enter import die_with_parent
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
@@ -114,13 +114,13 @@ class HookRunner:
         """The lab is going: a command that still runs for a cell is ended."""
         self._closed = True
 
-    def answer(self, asked: Mapping[str, Any]) -> Answer:
+    def answer(self, asked: Mapping[str, object]) -> Answer:
         """Run the commands around an attempt at a cell: ``{"problem": TEXT}``, "" when all went well."""
-        name, cell, attempt = str(asked["name"]), str(asked["cell"]), int(asked["attempt"])
+        name, cell, attempt = str(asked["name"]), str(asked["cell"]), str(asked["attempt"])
         if name not in ("before_cell", "after_cell"):
             raise InputError(f"no hook of a cell: {name}")
         log = self._directory.partial_dir(cell) / "logs" / LOG
-        about = {"MPLAB_CELL": cell, "MPLAB_ATTEMPT": str(attempt), "MPLAB_OUTCOME": str(asked["outcome"])}
+        about = {"MPLAB_CELL": cell, "MPLAB_ATTEMPT": attempt, "MPLAB_OUTCOME": str(asked["outcome"])}
         return {"problem": self._run(name, about, log)}
 
     def _of_run(self, name: str, outcome: str) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mplab.base.enter import lab_process
+from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
+from mplab.format.record import json_of
 from mplab.lab.catalog import services_of
-from mplab.lab.handover import HandedOver
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
 from mplab.run.enough import teller
@@ -105,14 +106,19 @@ def _run_inside(
             )
         )
         _check_images(directory, containers)
-        inherited = containers.inherited() if containers is not None else {"environment": {}, "descriptors": ()}
+        inherited = containers.inherited() if containers is not None else NOTHING
         answers = stack.enter_context(
             Answers({HOOK: hooks.answer, ENOUGH: teller(directory.path, experiment.ending.interval)})
         )
         stack.callback(hooks.close)
-        inherited = answers.inherited(**inherited)
-        private = not experiment.lab.real
-        inside = stack.enter_context(lab_process(command, stdout=output, stderr=log, private=private, **inherited))
+        process = lab_process(
+            command,
+            stdout=output,
+            stderr=log,
+            inherited=answers.inherited(inherited),
+            private=not experiment.lab.real,
+        )
+        inside = stack.enter_context(process)
         answers.begin()
         follower.poll()
         while (code := inside.wait(_POLL_S)) is None:
@@ -123,14 +129,13 @@ def _run_inside(
 
 
 def _check_images(directory: RunDirectory, containers: HandedOver | None) -> None:
-    """Raise InputError when cells would run with other images than those that the manifest names."""
+    """Raise InputError when cells would run with another proxy or origin than those that the manifest names."""
     if containers is None:
         return
-    before = directory.read_manifest().lab.containers.images
-    if changed := sorted(name for name, image in before.items() if containers.facts["images"].get(name) != image):
+    if changed := containers.changed_since(json_of(directory.read_manifest().lab)):
         raise InputError(
-            f"{directory.path}: the images {', '.join(changed)} have changed since the run began: its cells would not "
-            "be comparable; start a new run"
+            f"{directory.path}: {changed} have changed since the run began: its cells would not be comparable; "
+            "start a new run"
         )
 
 

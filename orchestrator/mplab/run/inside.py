@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
-from mplab.base import logs
+from mplab.base import logs, plugintrace
 from mplab.base.enter import in_lab
 from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.timelimit import alarm
@@ -45,6 +45,7 @@ def main(argv: list[str]) -> int:
         raise LabNotReadyError("this runs inside a lab only: use mplab run, or mplab lab up")
     verb, argument = argv
     logs.configure(for_people=False)
+    plugintrace.start_if_asked()
     try:
         if verb == "run":
             run = Run(

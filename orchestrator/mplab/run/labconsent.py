@@ -1,36 +1,27 @@
 """Lab files that come with a run or bundle: what they would use, and whether this user has used them before."""
 
 import hashlib
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from mplab.base.errors import InputError
 from mplab.base.files import explained
 from mplab.base.state import state_directory
+from mplab.drivers.proxy import driver_of
+from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.places import PhoneShellFile, SshFile
 
 
 def outside(lab: LabFile) -> Iterator[str]:
     """Yield one phrase for each thing that a lab uses beyond the namespaces of a virtual lab."""
-    for name, place in lab.places().items():
-        if isinstance(place, PhoneShellFile):
-            yield f"phones.{name}.root_shell runs on this host: {shlex.join(place.command)}"
-        elif place.host:
-            yield f"logs in to {place.user}@{place.host}:{place.port} with {_key_of(place)}"
-        else:
-            yield f"servers.{name} shapes {place.interface} of this host"
+    for machine in lab.reachable().values():
+        yield reachable_driver_of(machine).uses(machine)
     for name, phone in lab.phones.items():
         if phone.kind is not None and (used := phone.kind.uses(name, phone)):
             yield used
-    if lab.proxy is not None:
-        yield f"starts containers with the Docker engine {lab.proxy.engine or 'of this host, or of $DOCKER_HOST'}"
-
-
-def _key_of(place: SshFile) -> str:
-    return f"the key {place.key}" if place.key else "the keys of the SSH agent"
+    if used := driver_of(lab.proxy).uses(lab.proxy):
+        yield used
 
 
 def remember_lab(use: LabUse) -> None:

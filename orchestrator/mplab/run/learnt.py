@@ -3,11 +3,12 @@
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from mplab.base.errors import InputError
 from mplab.format.events import read_events
@@ -50,7 +51,7 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
     return (replace(plan, estimate_s=sum(map(expected_s, plan.cells))), count) if count else (plan, 0)
 
 
-def _finished(folder: Path, uses: dict[str, dict[str, Any]]) -> Iterator[tuple[CellSpec, float]]:
+def _finished(folder: Path, uses: Mapping[str, Mapping[str, JsonValue]]) -> Iterator[tuple[CellSpec, float]]:
     """Cells of a run, whose scenarios are the same, with the seconds that all their attempts took."""
     with suppress(OSError, ValueError, KeyError, TypeError, InputError):
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))

@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from mplab.base.enter import NOTHING, Inherited
 from mplab.base.errors import MplabError
 
 VARIABLE = "MPLAB_OUTSIDE"
 """Environment variable with the number of the descriptor that questions are asked over."""
 
-Answer = dict[str, Any]
-Handler = Callable[[Mapping[str, Any]], Answer]
+Answer = dict[str, object]
+Handler = Callable[[Mapping[str, object]], Answer]
 
 
 class Outside:
@@ -37,7 +38,7 @@ class Outside:
         number = os.environ.get(VARIABLE, "")
         return cls(socket.socket(fileno=int(number)) if number else None)
 
-    def ask(self, question: str, **about: Any) -> Answer:  # noqa: ANN401 - any JSON value
+    def ask(self, question: str, **about: object) -> Answer:
         """Ask, and wait for the answer.
 
         Raises:
@@ -53,7 +54,7 @@ class Outside:
             answer: Answer = json.loads(said)
             if answer.pop("number") == self._asked:  # not that of a question whose asker was interrupted
                 if "error" in answer:
-                    raise MplabError(answer["error"])
+                    raise MplabError(str(answer["error"]))
                 return answer
         raise MplabError(f"the process outside of the lab has gone before it answered '{question}'")
 
@@ -76,10 +77,10 @@ class Answers:
         self._own, self._other = socket.socketpair()
         self._thread = Thread(target=self._serve, daemon=True)
 
-    def inherited(self, environment: Mapping[str, str], descriptors: tuple[int, ...]) -> dict[str, Any]:
-        """For `mplab.base.enter.lab_process`: these, and what the process inside needs to ask."""
+    def inherited(self, given: Inherited = NOTHING) -> Inherited:
+        """For `mplab.base.enter.lab_process`: `given`, and what the process inside needs to ask."""
         number = self._other.fileno()
-        return {"environment": {**environment, VARIABLE: str(number)}, "descriptors": (*descriptors, number)}
+        return Inherited({**given.environment, VARIABLE: str(number)}, (*given.descriptors, number))
 
     def begin(self) -> None:
         """The process inside is there: answer it."""
@@ -107,10 +108,10 @@ class Answers:
                 asked = json.loads(line)
                 self._own.sendall((json.dumps({**self._answer(asked), "number": asked["number"]}) + "\n").encode())
 
-    def _answer(self, asked: Mapping[str, Any]) -> Answer:
+    def _answer(self, asked: Mapping[str, object]) -> Answer:
         """Whatever goes wrong is said to who asked, who says it to the user."""
         try:
-            return self._handlers[asked["question"]](asked)
+            return self._handlers[str(asked["question"])](asked)
         except MplabError as error:
             return {"error": str(error)}
         except Exception as error:

@@ -1,13 +1,11 @@
 """From an experiment file to the cells that a run would have."""
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mplab.base.programs import MPFLEX
 from mplab.drivers.transport import DRIVERS
 from mplab.format.plan import CellSpec, Plan
 from mplab.lab.catalog import catalog
@@ -129,7 +127,7 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object]
 
 def plan_of(experiment: Experiment) -> Plan:
     """Plan the cells of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
-    _check_policies(experiment)
+    raise_lines([text for use in experiment.transports for text in DRIVERS[use.name].problems_in(use.files)])
     names = {use.name for use in experiment.transports}
     real = experiment.lab.real  # its phone's kernel is another one
     reasons = {
@@ -137,20 +135,3 @@ def plan_of(experiment: Experiment) -> Plan:
         for name in sorted(names)
     }
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
-
-
-def _check_policies(experiment: Experiment) -> None:
-    """As the agent would read them. Without a mpflex nothing is checked: a run needs one in any case."""
-    files = {path: content for use in experiment.transports for path, content in use.files.items()}
-    if not files or (mpflex := MPFLEX.find()) is None:
-        return
-    problems: list[str] = []
-    with TemporaryDirectory(prefix="mplab-policies-") as folder:
-        for path, content in files.items():
-            (Path(folder) / path).parent.mkdir(exist_ok=True)
-            (Path(folder) / path).write_bytes(content)
-            command = [str(mpflex), "policy", "check", path]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                problems += done.stderr.strip().splitlines()
-    raise_lines(problems)

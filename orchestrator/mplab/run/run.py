@@ -138,7 +138,8 @@ class Run:
         began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
-            told = Told(bool(answer["enough"]), str(answer["text"]), answer["numbers"])
+            numbers = answer["numbers"]
+            told = Told(bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {})
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
             told = Told(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import InputError, MplabError
 from mplab.base.files import explained, sync, sync_tree, write_new
@@ -110,7 +109,7 @@ class RunDirectory:
         return self.path / "experiment"
 
     def load_experiment(
-        self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, Any] | None = None
+        self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, object] | None = None
     ) -> Experiment:
         """The experiment of the run, from what is in its directory alone.
 

@@ -179,7 +179,7 @@ def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseMo
             for owner in current
             for name, field in owner.model_fields.items()
             if (field.alias or name) == part
-            for inner in _models_in(field.annotation)
+            for inner in models_in(field.annotation)
         ]
         if below:
             current = below
@@ -188,10 +188,11 @@ def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseMo
     return current[0] if current else None
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """Yield the models that stand in a field's annotation."""
     origin = get_origin(annotation)
     if isinstance(annotation, type) and origin is None and issubclass(annotation, BaseModel):
         yield annotation
     elif origin in {Annotated, Union, types.UnionType, tuple, list, dict, set, frozenset}:
         for inner in get_args(annotation):
-            yield from _models_in(inner)
+            yield from models_in(inner)

@@ -1,50 +1,37 @@
 """Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
-from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.machines import AttachedPath, Machine, Section, entry_type, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
-from mplab.userfiles.places import (
-    AnyRouterFile,
-    InterfaceName,
-    Ip,
-    Mac,
-    PhoneShellFile,
-    PlaceFile,
-    RadioFile,
-    RouterFile,
-    ServerFile,
-    SshFile,
-    VirtualRouterFile,
-    interface_of,
-)
+from mplab.userfiles.places import InterfaceName, Ip, Mac, MachineFile
+from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.proxyfile import entry_type as proxy_type
 from mplab.userfiles.yaml import Document, load_yaml
 
-__all__ = [
-    "AttachmentFile",
-    "LabFile",
-    "PhoneFile",
-    "PhoneShellFile",
-    "PlaceFile",
-    "RadioFile",
-    "RouterFile",
-    "ServerFile",
-    "SshFile",
-    "VirtualRouterFile",
-    "interface_of",
-    "load_lab",
-    "read_lab",
-]
+ROOT_SHELL = "root-shell"
+"""The kind of shaper that a phone's key `root_shell` names."""
+
+if TYPE_CHECKING:
+    RouterEntry: TypeAlias = MachineFile
+    ServerEntry: TypeAlias = MachineFile
+    RootShell: TypeAlias = BaseModel
+    AnyProxyFile: TypeAlias = ProxyFile
+else:
+    RouterEntry, ServerEntry = entry_type("routers"), entry_type("servers")
+    RootShell = shaper_kind(ROOT_SHELL).settings
+    AnyProxyFile = proxy_type()
 
 
 class AttachmentFile(BaseModel):
@@ -77,10 +64,10 @@ class AttachmentFile(BaseModel):
         """Name of what shapes, when this is a path of `phone`."""
         return self.router or self.server or phone
 
-    def full_name(self, phone: str) -> str:
-        """``router wifi``, ``server proxy``, ``phone phone-1``."""
-        kind = "router" if self.router else "server" if self.server else "phone"
-        return f"{kind} {self.place(phone)}"
+    @property
+    def section(self) -> Section:
+        """Where the entry stands of what shapes."""
+        return "routers" if self.router else "servers" if self.server else "phones"
 
     @property
     def whose(self) -> str:
@@ -102,13 +89,12 @@ class PhoneFile(BaseModel):
 
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
         None,
-        description="How runs use it: 'virtual' is the virtual phone, 'emulated' an emulated Android device, by adb, "
-        "'adb' one on a cable. Without: shaped by hand.",
+        description="Its kind. Without: shaped by hand.",
     )
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
-    root_shell: PhoneShellFile | None = Field(
-        None, description="How a root shell is had on it; runs with 'driver: adb' need none."
+    root_shell: RootShell | None = Field(
+        None, description="How a root shell is had on it; runs with a phone on adb need none."
     )
 
     @property
@@ -151,22 +137,58 @@ class LabFile(BaseModel):
 
     mplab: Literal[1] = Field(description="Format of this file.")
     name: Name = Field(description="Of the lab.")
-    routers: dict[Name, AnyRouterFile] = Field(default_factory=dict, description="The routers, by name.")
-    servers: dict[Name, ServerFile] = Field(default_factory=dict, description="The servers, by name.")
+    routers: dict[Name, RouterEntry] = Field(default_factory=dict, description="The routers, by name.")
+    servers: dict[Name, ServerEntry] = Field(default_factory=dict, description="The servers, by name.")
     phones: dict[Name, Annotated[SerializeAsAny[PhoneFile], BeforeValidator(_by_driver)]] = Field(
         default_factory=dict, description="The phones, by name."
     )
-    proxy: ProxyFile | None = Field(None, description="Proxy and origin services, when they are not the virtual lab's.")
+    proxy: SerializeAsAny[AnyProxyFile] | None = Field(
+        None, description="Proxy and origin services, when they are not the virtual lab's."
+    )
 
-    def places(self) -> dict[str, PlaceFile]:
-        """Everything that shapes and can be reached, by name: virtual routers are there inside a lab alone."""
-        real = {name: router for name, router in self.routers.items() if isinstance(router, RouterFile)}
-        shells = {name: phone.root_shell for name, phone in self.phones.items() if phone.root_shell is not None}
-        return {**real, **self.servers, **shells}
+    def machines(self) -> dict[str, Machine[BaseModel]]:
+        """Every machine that shapes and has an entry, by name: routers, servers, phones with a `root_shell`."""
+        routers = {name: self._machine(entry.driver, "routers", name, entry) for name, entry in self.routers.items()}
+        servers = {name: self._machine(entry.driver, "servers", name, entry) for name, entry in self.servers.items()}
+        shells = {
+            name: self._machine(ROOT_SHELL, "phones", name, phone.root_shell)
+            for name, phone in self.phones.items()
+            if phone.root_shell is not None
+        }
+        return {**routers, **servers, **shells}
 
-    def virtual_routers(self) -> dict[str, VirtualRouterFile]:
+    def reachable(self) -> dict[str, Machine[BaseModel]]:
+        """Those that are there without a lab, by name."""
+        return {name: machine for name, machine in self.machines().items() if not machine.inside}
+
+    def inside(self) -> dict[str, Machine[BaseModel]]:
         """Those that a lab boots for itself, by name."""
-        return {name: router for name, router in self.routers.items() if isinstance(router, VirtualRouterFile)}
+        return {name: machine for name, machine in self.machines().items() if machine.inside}
+
+    def by_itself(self, phone: str) -> Machine[BaseModel] | None:
+        """A phone without `root_shell` that shapes a path itself in runs, by what drives it; None: it does not."""
+        settings = self.phones[phone]
+        if settings.driver is None or settings.root_shell is not None:
+            return None
+        machine = self._machine(settings.driver, "phones", phone, settings)
+        return machine if machine.paths else None
+
+    def _machine(self, kind: str, section: Section, name: str, settings: BaseModel) -> Machine[BaseModel]:
+        machine = Machine(kind, section, name, settings)
+        paths = tuple(
+            AttachedPath(
+                phone,
+                interface,
+                place.interface or machine.shaped_interface,
+                place.mac or "",
+                place.ip or "",
+                at_phone=place.at is not None,
+            )
+            for phone, file in self.phones.items()
+            for interface, place in file.attachments().items()
+            if place.place(phone) == name and place.section == section
+        )
+        return replace(machine, paths=paths)
 
 
 def load_lab(path: Path) -> LabFile:
@@ -219,7 +241,7 @@ def _drivers_with(key: str) -> list[str]:
 
 def _check(lab: LabFile, checker: Checker) -> None:
     driven = [name for name, phone in lab.phones.items() if phone.driver is not None]
-    if not lab.places() and not driven and lab.proxy is None:
+    if not lab.reachable() and not driven and lab.proxy is None:
         checker.add(
             (),
             "nothing shapes: at least one of 'routers', 'servers', a phone's 'root_shell', or a phone with "
@@ -228,7 +250,7 @@ def _check(lab: LabFile, checker: Checker) -> None:
     for name in lab.servers:
         if name in lab.routers:
             checker.add(("servers", name), f"{name!r} is the name of a router already")
-    first, *others = lab.virtual_routers() or [""]
+    first, *others = lab.inside() or [""]
     for name in others:
         checker.add(("routers", name), f"a lab has one virtual router, and {first!r} is one already")
     for name, phone in lab.phones.items():
@@ -253,7 +275,7 @@ def _check_attachments(lab: LabFile, checker: Checker) -> None:
             where = ("phones", name, path)
             if phone.kind is not None and not phone.kind.real:
                 _check_virtual(lab, where, attachment, checker)
-            elif attachment.router in lab.virtual_routers():
+            elif attachment.router in lab.inside():
                 inside = " and ".join(drivers_that(lambda kind: not kind.real))
                 text = f"router '{attachment.router}' is a virtual one, which only {inside} phones pass"
                 checker.add((*where, "router"), text)
@@ -265,9 +287,10 @@ def _check_virtual(lab: LabFile, where: tuple[str, str, str], attachment: Attach
     """A virtual phone's packets stay inside the lab."""
     _, phone, path = where
     kind = "router" if attachment.router else "server" if attachment.server else "at"
-    if attachment.router not in lab.virtual_routers():
+    if attachment.router not in lab.inside():
+        inside = drivers_text([name for name, kind in kinds_of("routers").items() if kind.inside])
         text = (
-            f"the packets of the virtual phone {phone} pass a router with 'driver: virtual' alone; "
+            f"the packets of the virtual phone {phone} pass a router with {inside} alone; "
             f"without '{path}', the link emulator shapes this path"
         )
         checker.add((*where, kind), text)
@@ -287,7 +310,7 @@ def _check_shared(
     """Paths at one interface must be told apart; `taken` has those of before."""
     _, phone, path = where
     place = attachment.place(phone)
-    at = attachment.interface or interface_of(lab.places()[place])
+    at = attachment.interface or lab.reachable()[place].shaped_interface
     others = taken.setdefault((place, at), {})
     if attachment.whose in others:
         whose = attachment.whose or "everything"

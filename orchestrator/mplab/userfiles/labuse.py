@@ -5,22 +5,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from mplab.base.errors import InputError
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
-from mplab.drivers.proxy.docker.settings import ProxyFile
 from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
-from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile, VirtualRouterFile, read_lab
+from mplab.userfiles.lab import LabFile, PhoneFile, read_lab
+from mplab.userfiles.machines import Machine, emulator, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, phone_kind
+from mplab.userfiles.proxyfile import ProxyFile
 
 VIRTUAL_NAME = "virtual"
 """What an experiment file calls the lab that needs no lab file."""
 
-LINKEM, TC = "linkem", "tc"
-"""What shapes a path: the link emulator, or a router's traffic control."""
 NOT_SHAPED = "not shaped"
 """Where a real phone's path is shaped that the lab file attaches to nothing."""
 
@@ -85,39 +86,42 @@ class LabUse:
         """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
         return self.driver.real
 
-    def _attachments(self) -> dict[str, AttachmentFile]:
-        return self.settings.attachments() if self.settings is not None else {}
-
-    def places(self) -> dict[str, str]:
-        """The phone's interface → what shapes it beside the link emulator: ``{"wlan0": "router wifi"}``."""
-        return {interface: place.full_name(self.phone) for interface, place in self._attachments().items()}
+    def machines(self) -> dict[str, Machine[BaseModel]]:
+        """The phone's interface → what shapes it beside the link emulator."""
+        if self.file is None:
+            return {}
+        entries, itself = self.file.machines(), self.file.by_itself(self.phone)
+        return {
+            interface: itself if itself is not None and place.at else entries[place.place(self.phone)]
+            for interface, place in self.file.phones[self.phone].attachments().items()
+        }
 
     def where(self) -> dict[str, str]:
         """Interface → where its path is shaped, as in ``cell.json``: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`."""
-        places, otherwise = self.places(), NOT_SHAPED if self.real else LINKEM
-        return {i: f"{places[i]} ({TC})" if i in places else otherwise for i in INTERFACES.values()}
+        machines, otherwise = self.machines(), NOT_SHAPED if self.real else emulator().method
+        return {i: _where(machines[i]) if i in machines else otherwise for i in INTERFACES.values()}
 
-    def virtual_routers(self) -> dict[str, VirtualRouterFile]:
-        """Those that the lab boots: the ones that the phone is behind."""
-        routers = self.file.virtual_routers() if self.file is not None else {}
-        used = {place.router for place in self._attachments().values()}
-        return {name: router for name, router in routers.items() if name in used}
+    def inside(self) -> dict[str, Machine[BaseModel]]:
+        """The routers that the lab boots, by name: those that the phone is behind."""
+        return {machine.name: machine for machine in self.machines().values() if machine.inside}
 
     def abilities(self, shapers: Mapping[str, Abilities]) -> dict[str, Abilities]:
         """Path (``wifi``, ``lte``) → what its shaper can do; of a kind that is not in `shapers`, nothing is known."""
-        found = {}
+        found, machines = {}, self.machines()
         for path, interface in INTERFACES.items():
-            place = self.places().get(interface, "")
-            kind = TC if place else LINKEM
-            if self.real and not place:
+            if interface in machines:
+                machine = machines[interface]
+                if machine.kind in shapers:
+                    found[path] = replace(shapers[machine.kind], title=_where(machine))
+            elif self.real:
                 found[path] = _nothing(self.phone, path)
-            elif kind in shapers:
-                found[path] = replace(shapers[kind], title=self.where()[interface]) if place else shapers[kind]
+            elif (emulated := next((shapers[kind] for kind in kinds_of("") if kind in shapers), None)) is not None:
+                found[path] = emulated
         return found
 
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
         """What of a link condition this lab cannot make, each thing once; `shapers` as of `abilities`."""
-        shaped = [path for path, interface in INTERFACES.items() if interface in self.places()]
+        shaped = [path for path, interface in INTERFACES.items() if interface in self.machines()]
         settings = self.settings
         more = [*self.driver.refusals(link, self.phone, settings, shaped)] if settings is not None else []
         return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
@@ -126,7 +130,7 @@ class LabUse:
         """What of the lab a cell's result may depend on."""
         if self.file is None:
             return VIRTUAL_NAME
-        routers = {name: router.model_dump(mode="json") for name, router in self.virtual_routers().items()}
+        routers = {name: router.settings.model_dump(mode="json") for name, router in self.inside().items()}
         phone = self.file.phones[self.phone].model_dump(mode="json", exclude_none=True)
         proxy = {"proxy": self.proxy.driver} if self.proxy is not None else {}
         return {"phone": phone, "routers": routers, **proxy}
@@ -141,6 +145,10 @@ class LabUse:
 
 VIRTUAL = LabUse()
 """What there is on this machine alone."""
+
+
+def _where(machine: Machine[BaseModel]) -> str:
+    return f"{machine.label} ({shaper_kind(machine.kind).method})"
 
 
 def _nothing(phone: str, path: str) -> Abilities:

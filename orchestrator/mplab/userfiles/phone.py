@@ -5,7 +5,6 @@ They are found by name in the registry ``mplab.phones``, and imported when a lab
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from mplab.base.errors import LabNotReadyError
@@ -30,6 +29,8 @@ class PhoneKind:
     The defaults are those of a phone that is a node of the virtual lab.
     """
 
+    title: ClassVar[str]
+    """For editors of lab files: ``an emulated Android device, by adb``."""
     settings: ClassVar[type["PhoneFile"]]
     """Model of such a phone in a lab file."""
     real: ClassVar[bool] = False
@@ -76,7 +77,6 @@ class PhoneKind:
         return ""
 
 
-@cache
 def phone_kind(name: str) -> PhoneKind:
     """Return a kind of phone by the name that a lab file gives as `driver`.
 

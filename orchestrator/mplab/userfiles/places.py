@@ -1,15 +1,16 @@
-"""What shapes, as a lab file has it: routers, servers, phones that shape by themselves."""
+"""Values that entries of machines in a lab file are made of: addresses, names, how SSH logs in."""
 
 import re
 from ipaddress import ip_address
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from mplab.base.suggest import show, unknown
+from mplab.base.private import private_file_problem
+from mplab.base.suggest import show
 from mplab.format.patterns import pattern_schema, text_like
 from mplab.format.units import DurationS, between
-from mplab.userfiles.check import tag_of
 
 SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S = 5, 600
 
@@ -18,7 +19,6 @@ _INTERFACE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-_UCI_SECTION = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 def _parse_host(found: object) -> str:
@@ -64,7 +64,8 @@ def _parse_fingerprint(found: object) -> str:
     )
 
 
-def _named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
+def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
+    """Check that a value is one name that fits `pattern`; `kind` and `example` are for the message."""
     return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
@@ -72,31 +73,32 @@ Host = Annotated[str, BeforeValidator(_parse_host)]
 Mac = Annotated[str, BeforeValidator(_parse_mac)]
 Ip = Annotated[str, BeforeValidator(_parse_ip)]
 Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), pattern_schema(_FINGERPRINT)]
-InterfaceName = Annotated[str, _named(_INTERFACE, "interface", "phy0-ap0"), pattern_schema(_INTERFACE)]
-UserName = Annotated[str, _named(_USER, "user", "root"), pattern_schema(_USER)]
-UciSection = Annotated[str, _named(_UCI_SECTION, "section", "radio0"), pattern_schema(_UCI_SECTION)]
-
-
-class RadioFile(BaseModel):
-    """What a router's WiFi shall be while mplab holds it; what is not named stays as it is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    device: UciSection = Field("radio0", description="The radio: a section of /etc/config/wireless.")
-    network: UciSection = Field("default_radio0", description="Its network: a section of /etc/config/wireless.")
-    enabled: bool | None = Field(None, description="Radio on or off.")
-    channel: int | None = Field(None, ge=1, le=233, description="Channel.")
-    tx_power_dbm: int | None = Field(None, ge=0, le=40, description="Transmit power, dBm.")
-    ssid: str | None = Field(None, min_length=1, max_length=32, description="Name of the network.")
+InterfaceName = Annotated[str, named(_INTERFACE, "interface", "phy0-ap0"), pattern_schema(_INTERFACE)]
+UserName = Annotated[str, named(_USER, "user", "root"), pattern_schema(_USER)]
 
 
 DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S, "{least} to {most}")]
 
 
-class SshFile(BaseModel):
-    """What is reached over SSH."""
+class MachineFile(BaseModel):
+    """An entry below `routers` or `servers`: the base of the models that drivers of shapers read theirs with.
+
+    Each has a field `driver`, a Literal of the name that the driver is registered by.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    if TYPE_CHECKING:
+        driver: str  # a field of each model, at its own place among the others
+
+    @property
+    def shaped_interface(self) -> str:
+        """The interface that is shaped where a phone's path names none; "": nothing can be left out."""
+        return ""
+
+
+class SshFile(MachineFile):
+    """What is reached over SSH."""
 
     host: str = Field("", description="Name or address.")
     port: int = Field(22, ge=1, le=65535, description="Of its SSH server.")
@@ -105,87 +107,11 @@ class SshFile(BaseModel):
     host_key: Fingerprint | None = Field(None, description="Fingerprint of its host key, SHA256:….")
     known_hosts: str = Field("", description="File of known hosts, when there is no host_key.")
 
+    def login_text(self) -> str:
+        """Return how a lab file's owner would log in: ``logs in to root@192.168.1.1:22 with the key ~/.ssh/mplab``."""
+        key = f"the key {self.key}" if self.key else "the keys of the SSH agent"
+        return f"logs in to {self.user}@{self.host}:{self.port} with {key}"
 
-ROUTER_DRIVERS = ("openwrt", "virtual")
-
-
-def _check_router_driver(found: object) -> object:
-    if isinstance(found, str) and found not in ROUTER_DRIVERS:
-        raise ValueError(unknown("driver", found, ROUTER_DRIVERS))
-    return found
-
-
-class RouterFile(SshFile):
-    """One router."""
-
-    driver: Annotated[Literal["openwrt"], BeforeValidator(_check_router_driver)] = Field(
-        "openwrt", description="OpenWrt over SSH."
-    )
-    host: Host = Field(description="Name or address.")
-    interface: InterfaceName = Field(description="The router's interface towards the phones.")
-    flow_offload: Literal["refuse", "switch-off"] = Field(
-        "refuse", description="When the router forwards past its queues: do not use it so, or switch that off."
-    )
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
-    radio: RadioFile | None = Field(None, description="What its WiFi shall be meanwhile.")
-
-
-class VirtualRouterFile(BaseModel):
-    """A router that a lab boots for itself, in the place of its own: how it is reached, the lab knows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    driver: Literal["virtual"] = Field(description="A small virtual machine, driven as OpenWrt is.")
-    flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="As of a router.")
-    dead_man: DeadMan = Field(60.0, description="Silence after which it takes all shaping back.")
-    radio: RadioFile | None = Field(None, description="What its WiFi shall be meanwhile.")
-
-
-def _router_of(found: object) -> str:
-    driver = found.get("driver") if isinstance(found, dict) else getattr(found, "driver", "")
-    return tag_of(VirtualRouterFile if driver == "virtual" else RouterFile)
-
-
-AnyRouterFile = Annotated[
-    Annotated[RouterFile, Tag(tag_of(RouterFile))] | Annotated[VirtualRouterFile, Tag(tag_of(VirtualRouterFile))],
-    Discriminator(_router_of),
-]
-
-
-class ServerFile(SshFile):
-    """One Linux server: the one that the proxy runs on, or any other that the phones' packets pass."""
-
-    driver: Literal["linux"] = Field("linux", description="Linux with iproute2.")
-    host: Host = Field("", description="Name or address; without it, this machine.")
-    sudo: bool = Field(False, description="The user becomes root by 'sudo -n'.")
-    interface: InterfaceName = Field(description="The server's interface towards the phones.")
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
-
-    @model_validator(mode="after")
-    def _ssh_needs_a_host(self) -> Self:
-        if not self.host and (given := sorted(self.model_fields_set & set(_OF_SSH))):
-            raise ValueError(f"{', '.join(given)}: of SSH, but there is no 'host': without it, this machine is meant")
-        return self
-
-
-_OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
-
-
-class PhoneShellFile(BaseModel):
-    """A phone that shapes by itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    command: list[str] = Field(
-        min_length=1, description="Opens a root shell, to be given 'sh': [adb, -s, SERIAL, shell, su, -c]."
-    )
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
-
-
-PlaceFile = RouterFile | ServerFile | PhoneShellFile
-"""Something that shapes."""
-
-
-def interface_of(place: PlaceFile) -> str:
-    """The interface that is shaped where none is named; a phone has none."""
-    return "" if isinstance(place, PhoneShellFile) else place.interface
+    def key_problem(self) -> str:
+        """Return why the file of the private key cannot be used; "" when it can, or when there is none."""
+        return private_file_problem(Path(self.key).expanduser()) if self.key else ""

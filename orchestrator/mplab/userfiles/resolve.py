@@ -63,7 +63,7 @@ class Catalog:
     scenarios: Mapping[str, ScenarioInfo]
     links_dir: Path
     shapers: Mapping[str, Abilities] = field(default_factory=dict)
-    """What makes links, ``linkem`` or ``tc``, and what it can do; nothing is refused for others."""
+    """Kinds of shapers, and what each can do; nothing is refused for others."""
     android: Mapping[str, ScenarioInfo] = field(default_factory=dict)
     """The scenarios that can be done on a phone on adb, as they are done there."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mplab.analysis import conclusions
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
@@ -355,3 +356,22 @@ def test_another_congestion_control_than_requested_is_a_warning_and_the_page_is_
     assert warning in page
     assert f"mplab analyze runs/{run.name}" in page
     assert "mplab report runs/" not in page
+
+
+def test_page_and_summary_are_made_from_the_same_conclusions(
+    synthetic: Callable[..., Synthetic], no_figures: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[str] = []
+
+    def count(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def counted(*arguments: object) -> object:
+            computed.append(name)
+            return function(*arguments)
+
+        return counted
+
+    parts = ("warnings", "answers", "outcomes", "judge_limits")
+    for name in parts:
+        monkeypatch.setattr(conclusions, name, count(name, getattr(conclusions, name)))
+    analyze(synthetic(repetitions=1, labels=ONE_SIZE).build())
+    assert sorted(computed) == sorted(parts)

@@ -1,6 +1,7 @@
 """How a cell becomes invalid or failed, and what its report then says."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -164,7 +165,7 @@ WARNED: dict[str, tuple[Arrange, str]] = {
     "shaper": (lambda b: b.lab.shaper.caveats.append("router wifi: no ethtool"), "router wifi: no ethtool"),
     "stall": (
         lambda b: b.lab.script.at("scenario.run", lambda: b.lab.clock.jump(60.0)),
-        "mplab did not run for 59",
+        "mplab did not run for 59.5 s (",
     ),
 }
 
@@ -285,7 +286,7 @@ def test_a_phone_past_whose_agent_traffic_can_go_makes_its_cell_invalid(bench: C
 
 def test_an_app_that_never_reached_the_agent_makes_the_cell_invalid(bench: CellBench) -> None:
     reason = "no app gave the agent a connection, and without root nothing else leads to it"
-    object.__setattr__(bench.lab.endpoints, "app_proxy", "127.0.0.1:1080")
+    bench.lab.endpoints = replace(bench.lab.endpoints, app_proxy="127.0.0.1:1080")
     assert bench.run().reasons == [reason]
     bench.lab.phone.records = [{"event": "connection", "src": "10.0.0.1:5", "bytes_up": 5, "bytes_down": 0}]
     assert bench.run().reasons == []

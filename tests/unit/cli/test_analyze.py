@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mplab.analysis.crosscheck import check as crosscheck
 from mplab.analysis.crosscheck.model import Difference, Report
 from mplab.cli.main import app, main
 from tests.unit.analysis.synthetic import Synthetic
@@ -34,8 +33,8 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
         calls.append((tool, [path.name for path in files]))
         return report(tool, agree=not any("bad" in path.name for path in files))
 
-    monkeypatch.setattr(crosscheck, "check", fake)
-    monkeypatch.setattr(crosscheck, "require", lambda tool: None)
+    monkeypatch.setattr("mplab.cli.analyze.check", fake)
+    monkeypatch.setattr("mplab.cli.analyze.require", lambda tool: None)
     return calls
 
 

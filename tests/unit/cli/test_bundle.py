@@ -104,7 +104,7 @@ def test_a_damaged_bundle_ends_with_2(bundle: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_run_here_is_refused_before_anything_is_made(bundle: Path) -> None:
     result = mplab("reproduce", str(bundle))
     assert isinstance(result.exception, InputError)
-    assert "manifest.json" in str(result.exception), "it is from another mplab"
+    assert "experiment.yaml:1: key 'links' is missing" in str(result.exception)
     assert not Path("runs").exists()
 
 

@@ -1,34 +1,58 @@
 """What the processes of a run import when they start: nothing that only some verbs, labs or scenarios need."""
 
+import importlib
+import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer.main
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from mplab.base.programs import CHECKOUT
-from mplab.cli.main import app
+from mplab.cli.main import VERBS, app
 
 SLOW = {
     "PIL", "adbutils", "appium", "cryptography", "dask", "distributed", "docker", "duckdb", "fsspec", "jinja2", "lxml",
     "matplotlib", "numpy", "paramiko", "polars", "requests", "scipy", "selenium", "tornado", "trustme", "uiautomator2",
 }  # fmt: skip
 PLAN = "from mplab.cli.main import app; app(['plan', 'experiments/demo.yaml'], standalone_mode=False)"
+FROM_PYTHON = "import mplab.run; mplab.run.plan('experiments/demo.yaml'); mplab.run.execute, mplab.run.resume"
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a new interpreter has imported after `code`."""
+    code += "; import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    return set(json.loads(done.stderr.splitlines()[-1]))
 
 
 def imported_by(code: str) -> set[str]:
     """The packages that a new interpreter has imported after `code`."""
-    code += "; import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
-    return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+    return {name.partition(".")[0] for name in modules_after(code)}
 
 
-@pytest.mark.parametrize("code", ["import mplab.cli.main", "import mplab.run.inside", PLAN])
+@pytest.mark.parametrize("code", ["import mplab.run.inside", PLAN, FROM_PYTHON])
 def test_nothing_slow_is_imported_before_it_is_needed(code: str) -> None:
     found = imported_by(code)
-    assert {"orchestrator", "pydantic"} <= found
+    assert {"mplab", "pydantic"} <= found
     assert SLOW & found == set()
+
+
+def test_runs_from_python_need_nothing_of_the_command_line() -> None:
+    found = modules_after(FROM_PYTHON)
+    assert "typer" not in found
+    assert not [name for name in found if name.startswith("mplab.cli")]
+
+
+def test_help_imports_no_verb() -> None:
+    code = "from mplab.cli.main import app; app(['--help'], standalone_mode=False)"
+    found = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
+    assert found == {"mplab.cli.later", "mplab.cli.main", "mplab.cli.output"}
 
 
 def test_what_is_slow_can_be_imported_here() -> None:
@@ -36,12 +60,44 @@ def test_what_is_slow_can_be_imported_here() -> None:
     assert imported_by(f"import {', '.join(sorted(SLOW))}") >= SLOW
 
 
-@pytest.mark.parametrize("verb", ["phone", "proxy", "router", "lab device"])
-def test_verbs_that_are_imported_later_are_helped_alike(verb: str) -> None:
-    *above, name = verb.split()
-    shown = CliRunner().invoke(app, [*above, "--help"], env={"COLUMNS": "200"}).stdout
+@pytest.mark.parametrize("name", VERBS)
+def test_the_help_of_a_verb_is_the_first_line_of_its_docstring(name: str) -> None:
+    target, text = VERBS[name]
+    module, _, attribute = target.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if isinstance(found, typer.Typer):
+        assert found.info.help in {None, text} or not isinstance(found.info.help, str), "it has no other help"
+    else:
+        assert (inspect.getdoc(found) or "").splitlines()[0] == text
+
+
+def verbs(group: TyperGroup, context: Any) -> Iterator[tuple[str, ...]]:
+    """Every verb below a group, with the verbs above it."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = command.make_context(name, [], parent=context, resilient_parsing=True)
+        yield (name,)
+        if isinstance(inner.command, TyperGroup):
+            yield from ((name, *below) for below in verbs(inner.command, inner))
+
+
+PROGRAM: Any = typer.main.get_command(app)
+ALL = list(verbs(PROGRAM, PROGRAM.make_context("mplab", [], resilient_parsing=True)))
+
+
+def test_all_verbs_are_found() -> None:
+    assert {("plan",), ("lab", "device"), ("nightly", "run"), ("scenarios", "record")} <= set(ALL)
+    assert len(ALL) > 50
+
+
+@pytest.mark.parametrize("verb", ALL, ids=" ".join)
+def test_a_verb_has_a_help_of_its_own(verb: tuple[str, ...]) -> None:
+    """Its first words are those that the help of the verb above it shows."""
+    *above, name = verb
+    shown = CliRunner().invoke(app, [*above, "--help"], env={"COLUMNS": "250"}).stdout
     said = next(line.strip("│ \n").partition(name)[2].strip() for line in shown.splitlines() if f"│ {name} " in line)
-    done = CliRunner().invoke(app, [*verb.split(), "--help"], env={"COLUMNS": "200"})
+    done = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "250"})
     assert done.exit_code == 0
     assert said in done.stdout
-    assert f"{verb} [OPTIONS]" in done.stdout
+    assert f"{' '.join(verb)} [OPTIONS]" in done.stdout

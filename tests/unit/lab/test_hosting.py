@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.settings import ProxyFile
-from mplab.lab.handover import VARIABLE, HandedOver
-from mplab.lab.hosting import hosted, prepared, profiles_of
+from mplab.drivers.proxy.docker.handover import VARIABLE, HandedStack
+from mplab.drivers.proxy.docker.hosting import profiles_of
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
+from mplab.lab.hosting import hosted, prepared
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 
 
@@ -20,9 +21,9 @@ def lab(folder: Path, engine: str = "") -> LabUse:
 
 
 def test_what_scenarios_use_is_started_and_captures_are_not() -> None:
-    asked = ProxyFile.model_validate({"profiles": ["proxy", "capture", "iperf"]})
+    asked = DockerProxyFile.model_validate({"profiles": ["proxy", "capture", "iperf"]})
     assert profiles_of(asked, ["dash", "icecast", "xmpp"]) == ("proxy", "origin", "icecast", "xmpp", "dns", "iperf")
-    assert profiles_of(ProxyFile.model_validate({}), []) == ("proxy", "origin", "dns")
+    assert profiles_of(DockerProxyFile.model_validate({}), []) == ("proxy", "origin", "dns")
 
 
 def test_a_lab_without_containers_needs_nothing() -> None:
@@ -55,18 +56,20 @@ def test_an_engine_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(LabNotReadyError, match="was handed none"):
-        HandedOver.received()
-    given = HandedOver(
+        HandedStack.received()
+    given = HandedStack(
         "unix:///run/docker.sock",
         "mplab",
         "/state",
         "c0ffee",
         {"net": "mplab/net:1"},
-        {"images": {}},
+        {"engine": "1", "kernel": "6", "project": "mplab", "profiles": [], "images": {"net": "1"}, "configuration": ""},
         3,
         {"proxy": 4, "origin": 5},
     )
     inherited = given.inherited()
-    assert inherited["descriptors"] == (3, 4, 5)
-    monkeypatch.setenv(VARIABLE, inherited["environment"][VARIABLE])
-    assert HandedOver.received() == given
+    assert inherited.descriptors == (3, 4, 5)
+    monkeypatch.setenv(VARIABLE, inherited.environment[VARIABLE])
+    assert HandedStack.received() == given
+    assert given.changed_since({"containers": given.facts}) == ""
+    assert given.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker import DockerStack, StackSettings
 from mplab.drivers.proxy.docker.borrow import exclusive, give_back
 from mplab.drivers.proxy.docker.proxy import parse_records, parse_timed
-from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 
-PROXY = ProxyFile.model_validate(
+PROXY = DockerProxyFile.model_validate(
     {"engine": "ssh://lab@far", "project": "two", "listen": ["203.0.113.5"], "congestion_control": "system"}
 )
 

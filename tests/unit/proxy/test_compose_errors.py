@@ -14,7 +14,8 @@ import pytest
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.proxy.docker.base import debian_sources, split_name
 from mplab.drivers.proxy.docker.compose import why_failed
-from mplab.drivers.proxy.docker.engine import connected, engine_url
+from mplab.drivers.proxy.docker.engine import connected
+from mplab.drivers.proxy.docker.settings import engine_url
 
 SAID = (
     (

@@ -7,8 +7,9 @@ import pytest
 from docker.errors import ImageNotFound
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker import DockerStack, StackSettings, doctor, stack
+from mplab.drivers.proxy.docker import doctor, stack
 from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 
 
 @pytest.fixture(autouse=True)

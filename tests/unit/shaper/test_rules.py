@@ -7,11 +7,11 @@ from typing import get_args
 import pytest
 
 from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.protocol import Selector
 from mplab.drivers.shaper.tc.capabilities import parse_capabilities, wanted_for
 from mplab.drivers.shaper.tc.offloads import parse_offloads
 from mplab.drivers.shaper.tc.readback import differences, parse_options, parse_shaped
 from mplab.drivers.shaper.tc.rules import (
-    Selector,
     build_lines,
     change_lines,
     check_possible,

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
-from mplab.drivers.shaper.abilities import LINKEM
 from mplab.format.abilities import refusals
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.link import load_link
+from mplab.userfiles.machines import emulator
 from mplab.userfiles.resolve import Catalog, load_experiment
 
 LTE = "lte: {down: 9 Mbit/s, up: 2 Mbit/s, rtt: 70 ms}"
+
+LINKEM = emulator().abilities
 
 
 def refused(directory: Path, wifi: str, *changes: str) -> list[str]:

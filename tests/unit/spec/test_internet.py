@@ -9,7 +9,7 @@ import pytest
 from mplab.base.errors import InputError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT
-from mplab.drivers.proxy.docker.settings import ProxyFile
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.catalog import catalog
 from mplab.userfiles.appuse import android_apps
 from mplab.userfiles.experiment import Experiment
@@ -56,7 +56,7 @@ def test_no_private_or_special_address_is_public(text: str) -> None:
 def test_without_the_key_the_proxy_connects_to_the_lab_only(tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
     assert use_lab(tmp_path / "lab.yaml").internet == ()
-    assert not ProxyFile.model_validate({}).upstream_names
+    assert not DockerProxyFile.model_validate({}).upstream_names
 
 
 def test_rules_become_those_of_the_proxy() -> None:

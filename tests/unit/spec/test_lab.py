@@ -5,8 +5,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from mplab.cli.main import app
-from mplab.drivers.shaper.held import interfaces_of
-from mplab.userfiles.lab import LabFile, RouterFile, load_lab
+from mplab.drivers.shaper.openwrt.settings import RouterFile
+from mplab.userfiles.lab import LabFile, load_lab
 
 
 def written(tmp_path: Path) -> tuple[Path, LabFile]:
@@ -20,9 +20,11 @@ def written(tmp_path: Path) -> tuple[Path, LabFile]:
 def test_what_init_writes_is_a_lab(tmp_path: Path) -> None:
     _, lab = written(tmp_path)
     assert lab.name == "bench-1"
-    assert lab.routers["wifi"].dead_man == 15
+    router = lab.routers["wifi"]
+    assert isinstance(router, RouterFile)
+    assert router.dead_man == 15
     assert lab.phones["phone-1"].attachments()["wlan0"].whose == "02:00:00:00:00:01"
-    assert interfaces_of(lab, "wifi") == ["phy0-ap0"]
+    assert lab.machines()["wifi"].interfaces == ("phy0-ap0",)
 
 
 def test_what_it_has_as_comments_is_allowed_too(tmp_path: Path) -> None:

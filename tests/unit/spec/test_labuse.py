@@ -8,10 +8,10 @@ import pytest
 
 from mplab.base.errors import InputError
 from mplab.base.programs import CHECKOUT
-from mplab.drivers.shaper.abilities import SHAPERS
 from mplab.run.blocks import make_plan
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, find_lab, use_lab
+from mplab.userfiles.machines import abilities
 from mplab.userfiles.resolve import Catalog, load_experiment
 
 Load = Callable[..., Experiment]
@@ -32,14 +32,14 @@ def test_the_only_phone_is_taken(tmp_path: Path) -> None:
     use = use_lab(lab(tmp_path, ONE))
     assert (use.kind, use.phone, use.source) == ("virtual", "one", ONE.encode())
     assert use.where() == {"wlan0": "router wifi (tc)", "rmnet0": "linkem"}
-    assert list(use.virtual_routers()) == ["wifi"]
+    assert list(use.inside()) == ["wifi"]
     assert use.to_json()["paths"] == use.where()
 
 
 def test_one_of_several_is_chosen(tmp_path: Path) -> None:
     file = lab(tmp_path, TWO)
     assert use_lab(file, "two").where() == {"wlan0": "linkem", "rmnet0": "router wifi (tc)"}
-    assert use_lab(file, "one").virtual_routers() == {}, "no need to boot what the phone is not behind"
+    assert use_lab(file, "one").inside() == {}, "no need to boot what the phone is not behind"
     with pytest.raises(InputError, match=r"lab.yaml:4: phones: several phones: choose one, --phone one or --phone two"):
         use_lab(file)
     with pytest.raises(InputError, match=r"unknown phone 'tow'. Did you mean 'two'"):
@@ -105,7 +105,7 @@ def problems_of(
     """What is refused of a condition, in the lab with one virtual router (WiFi) and the link emulator unless told."""
     load(links=f"[{{name: mine, wifi: {wifi}, lte: {lte}{more}}}]")
     try:
-        full = replace(catalog, shapers=SHAPERS, android=catalog.scenarios)
+        full = replace(catalog, shapers=abilities(), android=catalog.scenarios)
         load_experiment(tmp_path / "example.yaml", catalog=full, lab=use_lab(lab(tmp_path, text)))
     except InputError as error:
         return str(error)

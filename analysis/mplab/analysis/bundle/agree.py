@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from mplab.analysis.compare import Change, ComparedRuns, Verdict, compare
 from mplab.analysis.effects import Interval
 from mplab.analysis.frames import SEPARATOR, Results
 from mplab.analysis.power import LEVEL
 from mplab.analysis.run import Run
+from mplab.analysis.tables import Row
 from mplab.analysis.text import signed, spread
 
 Agreement: TypeAlias = Literal["agrees", "differs", "cannot be told"]
@@ -147,7 +148,7 @@ def _contrasts(run: Run) -> dict[ContrastKey, Found]:
     return dict(_found(row, headline) for row in results.contrasts.iter_rows(named=True))
 
 
-def _found(row: Mapping[str, Any], headline: Mapping[tuple[str, str], bool]) -> tuple[ContrastKey, Found]:
+def _found(row: Row, headline: Mapping[tuple[str, str], bool]) -> tuple[ContrastKey, Found]:
     key = ContrastKey(*(row[name] for name in ContrastKey._fields))
     both = row["low"] is not None and row["high"] is not None
     interval = Interval(row["low"], row["high"]) if both else None

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -136,7 +135,7 @@ def _of_device(record: object) -> Iterator[tuple[str, str]]:
     yield from ((key, name) for key, name in named(record) if key != _HOST)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> dict[str, object]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):

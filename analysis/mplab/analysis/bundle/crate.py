@@ -5,7 +5,6 @@ import mimetypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from mplab.analysis.bundle.contents import ANONYMISED, CRATE
@@ -79,7 +78,7 @@ def metadata(run: Run, parts: Sequence[Part], publication: Publication, publishe
 
 def _root(run: Run, parts: Sequence[Part], publication: Publication, published: str) -> dict[str, Json]:
     experiment = run.manifest.experiment
-    root: dict[str, Any] = {
+    root: dict[str, object] = {
         "@id": _ROOT,
         "@type": "Dataset",
         "name": experiment.title or experiment.name,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import polars as pl
 
@@ -130,7 +130,7 @@ def _of_json(old: Json, new: Json) -> str:
     return f"{first[0] or 'all of it'}: {_short(first[1])}, now {_short(first[2])}" if first else "written otherwise"
 
 
-def _parting(old: Json, new: Json, place: str) -> Iterator[tuple[str, Any, Any]]:
+def _parting(old: Json, new: Json, place: str) -> Iterator[tuple[str, object, object]]:
     """(place, old, new) of everything that is not the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):

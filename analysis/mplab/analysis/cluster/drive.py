@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from dask.typing import Key
 from distributed import Client, KilledWorker
@@ -18,6 +18,7 @@ from mplab.analysis.cluster.connect import check_same
 from mplab.analysis.cluster.store import Store
 from mplab.analysis.cluster.work import Job, RunResult, Survey
 from mplab.analysis.errors import ClusterError, StoreError
+from mplab.analysis.pipeline import CellResult
 
 RETRIES = 2
 """How often what failed is tried again; what was lost with its worker does not count (Dask: three times)."""
@@ -45,6 +46,10 @@ class Spread:
 
 Listener = Callable[[Spread], None]
 
+_Result: TypeAlias = Survey | CellResult | RunResult | str
+"""What the functions of `mplab.analysis.cluster.work` return."""
+_Future: TypeAlias = Future[_Result]
+
 
 @dataclass
 class _Begun:
@@ -53,7 +58,7 @@ class _Begun:
     job: Job
     place: int
     """In the order of the runs: those that came first are finished first."""
-    cells: list[Future[Any]] = field(default_factory=list)
+    cells: list[_Future] = field(default_factory=list)
 
 
 class Drive:
@@ -75,10 +80,10 @@ class Drive:
         self._client = client
         self._runs = runs
         self._tell: Listener = tell or (lambda _: None)
-        self._came: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[_Future] = queue.SimpleQueue()
         self._waiting: dict[Key, tuple[_Begun, str]] = {}
         """Futures by their keys: the run, and which of its stages."""
-        self._futures: dict[Key, Future[Any]] = {}
+        self._futures: dict[Key, _Future] = {}
         self._mark = secrets.token_hex(4)
         self._address = str(client.scheduler_info(n_workers=0)["address"])
         self._workers = 0
@@ -137,9 +142,10 @@ class Drive:
             self._cells_done += self._waiting.pop(cell.key, None) is not None
         if isinstance(result, RunResult):
             return result
-        return RunResult(begun.job.run, begun.job.where, error=result.error if result else error or "")
+        problem = result.error if isinstance(result, Survey) else error or ""
+        return RunResult(begun.job.run, begun.job.where, error=problem)
 
-    def _next(self) -> Future[Any] | None:
+    def _next(self) -> _Future | None:
         """Something that was done; None when there is nothing yet."""
         if time.monotonic() - self._looked_s > LOOK_S:
             self._look()
@@ -164,8 +170,8 @@ class Drive:
         self._submit(begun, "rest", begun.job.run, work.rest, begun.job, begun.cells)
 
     def _submit(
-        self, begun: _Begun, stage: str, name: str, function: Callable[..., Any], *arguments: object
-    ) -> Future[Any]:
+        self, begun: _Begun, stage: str, name: str, function: Callable[..., _Result], *arguments: object
+    ) -> _Future:
         future = self._client.submit(
             function,
             *arguments,
@@ -178,11 +184,11 @@ class Drive:
         self._wait_for(future, begun, stage)
         return future
 
-    def _wait_for(self, future: Future[Any], begun: _Begun, stage: str) -> None:
+    def _wait_for(self, future: _Future, begun: _Begun, stage: str) -> None:
         self._waiting[future.key] = (begun, stage)
         future.add_done_callback(self._came.put)
 
-    def _error(self, future: Future[Any], begun: _Begun) -> str | None:
+    def _error(self, future: _Future, begun: _Begun) -> str | None:
         """Why there is no result; None when there is one."""
         if future.status == "cancelled":
             raise self._gone()
@@ -201,7 +207,7 @@ class Drive:
         if self._client.status != "running":
             raise self._gone()
         try:
-            known: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+            known: Mapping[str, object] = self._client.scheduler_info(n_workers=-1)["workers"]
         except OSError as error:
             raise self._gone() from error
         self._workers = len(known)

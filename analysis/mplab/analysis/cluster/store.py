@@ -222,7 +222,7 @@ class RemoteStore:
                 type(system).clear_instance_cache()
             raise StoreError(f"{public(self.url)}: {type(error).__name__}: {error}") from error
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, object]:
         scheme = self.url.partition("://")[0]
         if scheme not in SSH or "host_key_policy" in fsspec.config.conf.get(scheme, {}):
             return {}

@@ -1,11 +1,11 @@
 """Our tables as records: one per subflow, or one per Multipath TCP connection."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
 from mplab.analysis.crosscheck.model import Endpoint, Record, Sides
+from mplab.analysis.tables import Row
 
 NS = 1e9
 
@@ -32,7 +32,7 @@ def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
     return records
 
 
-def _record(row: dict[str, Any], sides: Mapping[str, Sides]) -> Record:
+def _record(row: Row, sides: Mapping[str, Sides]) -> Record:
     client: Endpoint = (row["client"], row["client_port"])
     server: Endpoint = (row["server"], row["server_port"])
     return Record(client, server, row["start_ns"] / NS, sides, row)
@@ -40,7 +40,7 @@ def _record(row: dict[str, Any], sides: Mapping[str, Sides]) -> Record:
 
 def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[str, Sides]]:
     """Per subflow and column, the value of up and of down; and times of payload in seconds."""
-    rows: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
+    rows: dict[tuple[int, int], dict[str, Row]] = {}
     for row in frame.filter(pl.col("level") == level).iter_rows(named=True):
         rows.setdefault((row["connection_id"], row["subflow_id"]), {})[row["direction"]] = _with_times(row)
     return {
@@ -51,10 +51,11 @@ def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[s
     }
 
 
-def _with_times(row: dict[str, Any]) -> dict[str, Any]:
+def _with_times(row: Row) -> Row:
     first, last = row["first_payload_ns"], row["last_payload_ns"]
     low = _sum(row["hole_segments"], row["reordered_segments"])
-    return row | {
+    return {
+        **row,
         "payload_s": (last - first) / NS if first is not None and last is not None else None,
         "below_segments": low,
         "again_segments": _sum(low, row["retransmitted_segments"]),

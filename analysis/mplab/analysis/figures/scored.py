@@ -32,14 +32,9 @@ def needs(traces: Traces, wanted: Callable[[Transport], bool], nothing: str) -> 
         raise NoDataError(nothing)
 
 
-def is_mpflex(transport: Transport) -> bool:
-    """Whether application connections are streams of a session."""
-    return transport.sessions
-
-
 def is_mptcp(transport: Transport) -> bool:
-    """Whether it is the kernel's Multipath TCP."""
-    return transport.name == "mptcp"
+    """Whether each connection uses several paths by itself, as with Multipath TCP."""
+    return not transport.single_path and not transport.sessions
 
 
 def schedules(scheduler: str) -> Callable[[Transport], bool]:
@@ -48,14 +43,11 @@ def schedules(scheduler: str) -> Callable[[Transport], bool]:
 
 
 def compares(traces: Traces, metric: str) -> None:
-    """Raise `NoDataError` unless Multipath TCP and MPFlex both have values of a metric."""
+    """Raise `NoDataError` unless Multipath TCP and a transport with sessions both have values of a metric."""
     there = set(traces.scores.filter(pl.col("metric") == metric)["transport"])
     measured = [transport for transport in traces.transports if transport.label in there]
-    missing = [
-        title
-        for title, found in (("mptcp", any(map(is_mptcp, measured))), ("mpflex", any(map(is_mpflex, measured))))
-        if not found
-    ]
+    sessions = any(transport.sessions for transport in measured)
+    missing = [title for title, found in (("mptcp", any(map(is_mptcp, measured))), ("mpflex", sessions)) if not found]
     if missing:
         raise NoDataError(f"it compares mptcp and mpflex, and no ok cell of {' or '.join(missing)} has a {metric}")
 

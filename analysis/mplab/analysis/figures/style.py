@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import matplotlib
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -111,17 +112,17 @@ class Canvas:
         """Give the style back."""
         self._context.__exit__(None, None, None)
 
-    def facets(self, count: int, **options: Any) -> list[Axes]:  # noqa: ANN401 - matplotlib's options
+    def facets(self, count: int, *, sharex: bool = False, sharey: bool = False) -> list[Axes]:
         """``count`` axes, at most `FACET_COLUMNS` in a row."""
         columns = min(count, FACET_COLUMNS)
         rows = math.ceil(count / columns)
-        grid = self.figure.subplots(rows, columns, squeeze=False, **options)
+        grid = self.figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         axes = list(grid.flat)
         for unused in axes[count:]:
             unused.remove()
         return axes[:count]
 
-    def legend(self, handles: Sequence[Any], columns: int = 4) -> None:
+    def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
         """One legend above all axes, under the figure's title."""
         self.figure.legend(
             handles=list(handles),
@@ -162,9 +163,11 @@ def share_axis(axes: Axes) -> None:
     axes.set_yticks(*QUARTERS)
 
 
-def name_rows(axes: Axes, names: Sequence[str], *, first: int = 0, grid: bool = False, **look: Any) -> None:  # noqa: ANN401 - matplotlib's options
+def name_rows(
+    axes: Axes, names: Sequence[str], *, first: int = 0, grid: bool = False, fontsize: float | None = None
+) -> None:
     """Name the rows of a figure, from y = ``first`` at the top downwards."""
-    axes.set_yticks(range(first, first + len(names)), names, **look)
+    axes.set_yticks(range(first, first + len(names)), names, fontsize=fontsize)
     axes.set_ylim(first + len(names) - 0.4, first - 0.6)
     axes.tick_params(axis="y", labelcolor=INK)
     if not grid:

@@ -5,13 +5,13 @@ only. A scenario observes it as ``{"note_s": …, "tones_hz": […], "notes": "3
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mplab.analysis.metric import Observation
 from mplab.analysis.sound.recording import FRAME_S, Recording
 from mplab.analysis.sound.silence import Pause
 
@@ -45,7 +45,7 @@ class Melody:
     notes: str
 
     @classmethod
-    def from_observation(cls, described: Mapping[str, Any]) -> "Melody":
+    def from_observation(cls, described: Observation) -> "Melody":
         """As a scenario has observed it."""
         return cls(float(described["note_s"]), tuple(described["tones_hz"]), str(described["notes"]))
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.campaign.state import CampaignState, Cells, JobStatus, ResourceStatus
@@ -108,7 +107,7 @@ class Night:
         until = resource.rests_until if resource is not None else None
         return max(0.0, until - self.now) if until is not None else 0.0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For programs: `CampaignState.to_json`, and what is known besides."""
         eta_s = self.eta_s
         return {

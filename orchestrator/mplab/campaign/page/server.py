@@ -93,7 +93,7 @@ class _Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", int(self.server_address[1])
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the library has it
+    def handle_error(self, request: object, client_address: object) -> None:
         """Of a browser that has hung up: nothing."""
 
 
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _not_allowed  # noqa: N815 - the library's names
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the library has it
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the library has it
         """Nothing: who looks is nobody's business."""
 
     def _answer(self, parts: list[str], night: Night) -> None:

@@ -53,7 +53,7 @@ def at(windows: Sequence[Node], path: Path) -> Node | None:
     return found
 
 
-def parse_ui_selector(text: str) -> dict[str, Any]:
+def parse_ui_selector(text: str) -> dict[str, object]:
     """``new UiSelector().text("OK").instance(1)`` as a mapping.
 
     Raises:

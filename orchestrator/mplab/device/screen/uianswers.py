@@ -1,7 +1,6 @@
 """Elements as uiautomator2's client reads them."""
 
 from dataclasses import replace
-from typing import Any
 
 from mplab.drivers.ui.hierarchy import Bounds, Node
 
@@ -15,7 +14,7 @@ def _corners(bounds: Bounds) -> dict[str, int]:
     return {"bottom": bounds.bottom, "left": bounds.left, "right": bounds.right, "top": bounds.top}
 
 
-def info(node: Node) -> dict[str, Any]:
+def info(node: Node) -> dict[str, object]:
     """An element, as ``objInfo`` answers."""
     flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
     return {

@@ -7,7 +7,6 @@ the Java exception in their message.
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
 
 from mplab.device.screen.facts import DeviceFacts
 from mplab.device.screen.http import Answer, serve
@@ -42,7 +41,7 @@ class UiAutomatorService:
             return Answer(b"pong", kind="text/plain")
         if (method, path) != ("POST", "/jsonrpc/0"):
             return Answer(b"Not Found", 404, "text/plain")
-        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": None}
+        answer: dict[str, object] = {"jsonrpc": "2.0", "id": None}
         try:
             request = json.loads(body)
             answer["id"] = request.get("id")
@@ -55,7 +54,7 @@ class UiAutomatorService:
         return Answer(json.dumps(answer).encode())
 
 
-def _error(error: Exception) -> dict[str, Any]:
+def _error(error: Exception) -> dict[str, object]:
     match error:
         case ObjectNotFoundError():
             name = "androidx.test.uiautomator.UiObjectNotFoundException"

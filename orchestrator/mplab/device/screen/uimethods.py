@@ -66,7 +66,7 @@ class Methods:
         result = handler(*parameters)
         return await result if asyncio.iscoroutine(result) else result
 
-    def _do_device_info(self) -> dict[str, Any]:
+    def _do_device_info(self) -> dict[str, object]:
         facts = self._facts
         return {
             "currentPackageName": self._screen.focus()[0],
@@ -166,10 +166,10 @@ class Methods:
     def _do_count(self, selector: Reference) -> int:
         return len(self._find(selector))
 
-    def _do_obj_info(self, selector: Reference) -> dict[str, Any]:
+    def _do_obj_info(self, selector: Reference) -> dict[str, object]:
         return info(self._one(selector))
 
-    def _do_obj_info_of_all_instances(self, selector: Reference) -> list[dict[str, Any]]:
+    def _do_obj_info_of_all_instances(self, selector: Reference) -> list[dict[str, object]]:
         return [info(node) for node in self._find(selector)]
 
     def _do_click(self, where: float | Reference, y: float = 0, duration_ms: int = 0) -> bool:

@@ -26,6 +26,8 @@ SERVER_PACKAGE = "io.appium.uiautomator2.server"
 INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunner"
 _STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
 _BAD_REQUEST, _UNKNOWN = 400, 500
+Body = Mapping[str, Any]
+"""A request: JSON of a client, which may hold anything; an exception of a handler refuses it."""
 
 
 class WebDriverService:
@@ -45,8 +47,8 @@ class WebDriverService:
         self._facts = facts or DeviceFacts()
         self._ended = ended
         self._session = ""
-        self._capabilities: Mapping[str, Any] = {}
-        self._settings: dict[str, Any] = {}
+        self._capabilities: Mapping[str, object] = {}
+        self._settings: dict[str, object] = {}
         self._elements = Elements(self._hands)
         self._routes = _routes(self)
 
@@ -67,7 +69,7 @@ class WebDriverService:
         except (KeyError, TypeError, ValueError) as error:
             return _failure("invalid argument", f"{type(error).__name__}: {error}", _BAD_REQUEST, self._session)
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    def _call(self, method: str, path: str, body: Body) -> object:
         found = re.fullmatch(r"/session/([^/]+)(/.*)?", path)
         if found:
             if found[1] != self._session:
@@ -81,15 +83,15 @@ class WebDriverService:
 
     # Handlers: the body, and what stands in the path.
 
-    def status(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+    def status(self, _body: Body) -> dict[str, object]:
         """Whether it is ready."""
         return {"ready": True, "message": "UiAutomator2 Server is ready to accept commands"}
 
-    def sessions(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def sessions(self, _body: Body) -> list[dict[str, object]]:
         """Those that are open."""
         return [{"id": self._session, "capabilities": dict(self._capabilities)}] if self._session else []
 
-    def new_session(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def new_session(self, body: Body) -> dict[str, object]:
         """Open one."""
         wanted = body["capabilities"]
         self._capabilities = {**wanted.get("alwaysMatch", {}), **(wanted.get("firstMatch") or [{}])[0]}
@@ -97,16 +99,16 @@ class WebDriverService:
         self._elements.clear()
         return {"sessionId": self._session, "capabilities": dict(self._capabilities)}
 
-    def session(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+    def session(self, _body: Body) -> dict[str, object]:
         """What was asked when it was opened."""
         return dict(self._capabilities)
 
-    def delete_session(self, _body: Mapping[str, Any]) -> None:
+    def delete_session(self, _body: Body) -> None:
         """Close it, and end."""
         self._session = ""
         asyncio.get_running_loop().call_later(0.1, self._ended)
 
-    def element(self, body: Mapping[str, Any]) -> dict[str, str]:
+    def element(self, body: Body) -> dict[str, str]:
         """The first one found."""
         found = self.elements(body)
         if not found:
@@ -114,25 +116,25 @@ class WebDriverService:
             raise WebDriverError("no such element", message)
         return found[0]
 
-    def elements(self, body: Mapping[str, Any]) -> list[dict[str, str]]:
+    def elements(self, body: Body) -> list[dict[str, str]]:
         """All that are found."""
         strategy = body.get("strategy", body.get("using", ""))
         selector = body.get("selector", body.get("value", ""))
         return self._elements.find(strategy, selector, body.get("context") or "")
 
-    def active(self, _body: Mapping[str, Any]) -> dict[str, str]:
+    def active(self, _body: Body) -> dict[str, str]:
         """The one with the focus."""
         return self.element({"strategy": "-android uiautomator", "selector": "new UiSelector().focused(true)"})
 
-    def click(self, _body: Mapping[str, Any], name: str) -> None:
+    def click(self, _body: Body, name: str) -> None:
         """Tap it."""
         self._hands.tap(self._elements.node(name))
 
-    def clear(self, _body: Mapping[str, Any], name: str) -> None:
+    def clear(self, _body: Body, name: str) -> None:
         """Empty it."""
         self._hands.clear(self._elements.node(name))
 
-    def value(self, body: Mapping[str, Any], name: str) -> None:
+    def value(self, body: Body, name: str) -> None:
         """Type into it."""
         node, text = self._elements.node(name), _typed(body)
         if body.get("replace"):
@@ -141,19 +143,19 @@ class WebDriverService:
             self._hands.tap(node)
         self._type(text)
 
-    def keys(self, body: Mapping[str, Any]) -> None:
+    def keys(self, body: Body) -> None:
         """Type into what has the focus."""
         self._type(_typed(body))
 
-    def text(self, _body: Mapping[str, Any], name: str) -> str:
+    def text(self, _body: Body, name: str) -> str:
         """Its text."""
         return self._elements.node(name).text
 
-    def name(self, _body: Mapping[str, Any], name: str) -> str:
+    def name(self, _body: Body, name: str) -> str:
         """Its description."""
         return self._elements.node(name).description
 
-    def attribute(self, _body: Mapping[str, Any], name: str, attribute: str) -> str:
+    def attribute(self, _body: Body, name: str, attribute: str) -> str:
         """One of its attributes."""
         node = self._elements.node(name)
         if attribute in ATTRIBUTES:
@@ -161,23 +163,23 @@ class WebDriverService:
         flag = attribute.replace("C", "-c")  # longClickable
         return "true" if flag in node.flags else "false"
 
-    def rect(self, _body: Mapping[str, Any], name: str) -> dict[str, int]:
+    def rect(self, _body: Body, name: str) -> dict[str, int]:
         """Where it is."""
         return _rectangle(self._elements.node(name).bounds)
 
-    def element_screenshot(self, _body: Mapping[str, Any], name: str) -> str:
+    def element_screenshot(self, _body: Body, name: str) -> str:
         """Its picture."""
         return base64.b64encode(encoded((self._elements.node(name),))).decode()
 
-    def source(self, _body: Mapping[str, Any]) -> str:
+    def source(self, _body: Body) -> str:
         """The element tree, as Appium writes it."""
         return write_hierarchy(self._hands.windows(), by_class=True)
 
-    def screenshot(self, _body: Mapping[str, Any]) -> str:
+    def screenshot(self, _body: Body) -> str:
         """The screen as PNG."""
         return base64.b64encode(encoded(self._hands.windows())).decode()
 
-    def actions(self, body: Mapping[str, Any]) -> None:
+    def actions(self, body: Body) -> None:
         """W3C actions of one finger."""
         for source in body["actions"]:
             if source.get("type") != "pointer":
@@ -196,7 +198,7 @@ class WebDriverService:
                     self._touched(points, duration_ms)
                     points = []
 
-    def gesture_click(self, body: Mapping[str, Any]) -> None:
+    def gesture_click(self, body: Body) -> None:
         """Tap an element or a point."""
         origin, offset = body.get("origin"), body.get("offset")
         if origin:
@@ -204,20 +206,20 @@ class WebDriverService:
         elif offset:
             self._screen.tap(round(offset["x"]), round(offset["y"]))
 
-    def press_key(self, body: Mapping[str, Any]) -> bool:
+    def press_key(self, body: Body) -> bool:
         """A key by its number."""
         return self._hands.press_code(int(body["keycode"]))
 
-    def settings(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, _body: Body) -> dict[str, object]:
         """All that were set."""
         return self._settings
 
-    def set_settings(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def set_settings(self, body: Body) -> dict[str, object]:
         """Set some."""
         self._settings |= body["settings"]
         return self._settings
 
-    def device_info(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+    def device_info(self, _body: Body) -> dict[str, object]:
         """What device it is."""
         facts = self._facts
         return {
@@ -230,26 +232,26 @@ class WebDriverService:
             "displayDensity": facts.density,
         }
 
-    def system_bars(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+    def system_bars(self, _body: Body) -> dict[str, object]:
         """How much of the screen is no app's."""
         facts = self._facts
         bar = {"visible": True, "x": 0, "y": 0, "width": facts.width, "height": STATUS_BAR}
         below = {**bar, "y": facts.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
         return {"statusBar": STATUS_BAR, "status": bar, "navigationBar": below}
 
-    def pixel_ratio(self, _body: Mapping[str, Any]) -> float:
+    def pixel_ratio(self, _body: Body) -> float:
         """Pixels for each density-independent pixel."""
         return self._facts.density / 160
 
-    def density(self, _body: Mapping[str, Any]) -> int:
+    def density(self, _body: Body) -> int:
         """Dots per inch."""
         return self._facts.density
 
-    def size(self, _body: Mapping[str, Any]) -> dict[str, int]:
+    def size(self, _body: Body) -> dict[str, int]:
         """Of the screen."""
         return {"width": self._facts.width, "height": self._facts.height}
 
-    def alert_text(self, _body: Mapping[str, Any]) -> str:
+    def alert_text(self, _body: Body) -> str:
         """What a dialog says."""
         found = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
         node = at(self._hands.windows(), found[0]) if found else None
@@ -257,10 +259,10 @@ class WebDriverService:
             raise WebDriverError("no such alert", "there is no dialog")
         return node.text
 
-    def nothing(self, _body: Mapping[str, Any]) -> None:
+    def nothing(self, _body: Body) -> None:
         """What needs no doing here."""
 
-    def orientation(self, _body: Mapping[str, Any]) -> str:
+    def orientation(self, _body: Body) -> str:
         """It never turns."""
         return "PORTRAIT"
 
@@ -279,9 +281,9 @@ class WebDriverService:
             self._screen.text(last)
 
 
-def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Callable[..., Any]]]:
+def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Callable[..., object]]]:
     one = "/session/ID/element/([^/]+)"
-    table: list[tuple[str, str, Callable[..., Any]]] = [
+    table: list[tuple[str, str, Callable[..., object]]] = [
         ("GET", "/status", service.status),
         ("GET", "/sessions", service.sessions),
         ("POST", "/session", service.new_session),
@@ -319,7 +321,7 @@ def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Calla
     return [(method, re.compile(pattern), handler) for method, pattern, handler in table]
 
 
-def _typed(body: Mapping[str, Any]) -> str:
+def _typed(body: Body) -> str:
     text = body.get("text", body.get("value", ""))
     return "".join(text) if isinstance(text, list) else str(text)
 

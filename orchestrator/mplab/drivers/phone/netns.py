@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mplab.base.configs import write_private
+from mplab.base.counters import parse_interfaces, parse_netstat
 from mplab.base.machine import CommandResult
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.programs import Program
-from mplab.drivers.phone.counters import parse_interfaces, parse_netstat
 from mplab.drivers.phone.protocol import PhoneIdentity
 from mplab.drivers.phone.routes import primary_command
 

@@ -116,3 +116,7 @@ class AdbPhoneFile(AndroidPhoneFile):
         None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
     )
     interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")
+
+    def resource(self, name: str) -> str:
+        """Return the name that a run with it locks: by its serial number, or without one by its name in the lab."""
+        return f"phone {self.serial or name}"

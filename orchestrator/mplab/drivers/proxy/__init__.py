@@ -1,5 +1,21 @@
-"""Proxies: the other end of every transport."""
+"""Proxies: the other end of every transport. One package for each kind."""
 
+from mplab.drivers.proxy.driver import (
+    DRIVERS,
+    HandedOver,
+    HostSettings,
+    ProxyDriver,
+    ServerSettings,
+    driver_of,
+)
 from mplab.drivers.proxy.protocol import Proxy
 
-__all__ = ["Proxy"]
+__all__ = [
+    "DRIVERS",
+    "HandedOver",
+    "HostSettings",
+    "Proxy",
+    "ProxyDriver",
+    "ServerSettings",
+    "driver_of",
+]

@@ -1,33 +1,44 @@
-"""``python -m mplab.drivers.shaper.restore NAME KIND SETTINGS OWNER``: give back what a dead run held.
+"""``python -m mplab.drivers.shaper.restore LABEL KIND SETTINGS TOKEN``: give back what a dead run held.
 
-Run from the undo journal. KIND is ``router``, ``server`` or ``phone``; SETTINGS the JSON of its entry in the lab file.
+Run from the undo journal. KIND is the name of a driver, SETTINGS the JSON of the machine's entry in the lab file, TOKEN
+that of the hold.
 """
 
 import sys
+from typing import cast
+
+from pydantic import BaseModel
 
 from mplab.base.errors import MplabError
-from mplab.drivers.shaper.held import open_shell, state_directory
-from mplab.drivers.shaper.tc import guard
-from mplab.userfiles.lab import PhoneShellFile, PlaceFile, RouterFile, ServerFile
+from mplab.base.plugins import SHAPERS
+from mplab.base.programs import IMPORT_PATH
+from mplab.drivers.shaper.driver import MachineDriver
 
-_KINDS: dict[str, type[PlaceFile]] = {"router": RouterFile, "server": ServerFile, "phone": PhoneShellFile}
+
+def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
+    """Return the command line that gives a machine back from another process, but for the token.
+
+    Args:
+        label: of the machine, for messages.
+        kind: name of its driver.
+        settings: its entry in the lab file.
+    """
+    return [
+        *("env", f"PYTHONPATH={IMPORT_PATH}", sys.executable, "-m", "mplab.drivers.shaper.restore"),
+        *(label, kind, settings.model_dump_json()),
+    ]
 
 
 def main(argv: list[str]) -> int:
-    """Exit code 0 when it is not OWNER's, or no longer."""
-    name, kind, text, owner = argv
-    settings = _KINDS[kind].model_validate_json(text)
-    shell = open_shell(name, settings)
+    """Exit code 0 when TOKEN does not hold it, or no longer."""
+    label, kind, text, token = argv
     try:
-        shell.connect()
-        done = guard.call(shell, state_directory(settings), "restore", owner, check=False)
+        driver = cast("MachineDriver[BaseModel]", SHAPERS.load(kind, "DRIVER"))
+        driver.restore(label, driver.settings.model_validate_json(text), token)
     except MplabError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    finally:
-        shell.close()
-    print(done.stderr, file=sys.stderr, end="")
-    return 0 if done.exit_code in {0, guard.NOT_OURS} else done.exit_code
+    return 0
 
 
 if __name__ == "__main__":

@@ -19,12 +19,11 @@ class SplitShaper:
         interfaces: of the phone.
     """
 
-    kind = "linkem, tc"
-
     def __init__(self, emulator: Shaper, tc: Shaper, interfaces: Collection[str]) -> None:
         self._emulator = emulator
         self._tc = tc
         self._interfaces = frozenset(interfaces)
+        self.kind = f"{emulator.kind}, {tc.kind}"
 
     def _of(self, interface: str) -> Shaper:
         return self._tc if interface in self._interfaces else self._emulator
@@ -48,7 +47,7 @@ class SplitShaper:
 
     def state(self) -> Mapping[str, object]:
         """What both say."""
-        return {"linkem": self._emulator.state(), "tc": self._tc.state()}
+        return {self._emulator.kind: self._emulator.state(), self._tc.kind: self._tc.state()}
 
     def where(self, interface: str) -> str:
         """See `Shaper`."""
@@ -60,7 +59,10 @@ class SplitShaper:
 
     def counters(self) -> Mapping[str, int]:
         """Those of the emulator, of all paths; and those of traffic control, as ``"tc.wlan0.up.packets_out"``."""
-        return {**self._emulator.counters(), **{f"tc.{name}": value for name, value in self._tc.counters().items()}}
+        return {
+            **self._emulator.counters(),
+            **{f"{self._tc.kind}.{name}": value for name, value in self._tc.counters().items()},
+        }
 
     def check_alive(self) -> None:
         """See `Shaper`."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from mplab.base.errors import LabNotReadyError
+from mplab.base.drivers import Drivers
 from mplab.base.findings import Finding
 from mplab.base.paths import RMNET, WLAN
 from mplab.base.plugins import TRANSPORTS
@@ -47,6 +47,14 @@ class TransportDriver(TransportInfo):
             files: what the experiment has read of the files that options name; see `TransportUse.files`.
         """
         raise NotImplementedError
+
+    def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
+        """Return what is wrong with files that options name, a line each: ``policies/x.yaml:3: …``.
+
+        Args:
+            files: see `TransportUse.files`.
+        """
+        return []
 
     def missing_reason(self) -> str:
         """Return why this host's virtual lab cannot run it, or ""."""
@@ -91,30 +99,7 @@ def options_as(model: type[_Options], options: BaseModel | None) -> _Options:
     return options if isinstance(options, model) else model.model_validate(options.model_dump() if options else {})
 
 
-class _Drivers(Mapping[str, TransportDriver]):
-    """Imports a driver when it is used, so that one that cannot be imported harms only those who name it."""
-
-    def __getitem__(self, name: str) -> TransportDriver:
-        if name not in TRANSPORTS:
-            raise KeyError(name)
-        driver = TRANSPORTS.load(name, "DRIVER")
-        if not isinstance(driver, TransportDriver):
-            raise LabNotReadyError(f"transport {name}: found {type(driver).__name__}. Register a TransportDriver")
-        if driver.name != name:
-            raise LabNotReadyError(f"transport {name}: its driver is called {driver.name}. Register it by that name")
-        return driver
-
-    def __contains__(self, name: object) -> bool:
-        return name in TRANSPORTS
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(TRANSPORTS)
-
-    def __len__(self) -> int:
-        return len(TRANSPORTS.plugins)
-
-
-DRIVERS: Mapping[str, TransportDriver] = _Drivers()
+DRIVERS = Drivers(TRANSPORTS, TransportDriver)
 """Name → driver, of every transport that is installed, sorted by name.
 
 Looking one up raises LabNotReadyError when it cannot be imported."""
@@ -124,7 +109,7 @@ def names() -> tuple[str, ...]:
     """Return every transport with its variants: ``mptcp``, ``mpflex``, ``mpflex:minrtt``."""
     return tuple(
         name
-        for driver in DRIVERS.values()
+        for driver in DRIVERS.importable().values()
         for name in (driver.name, *(f"{driver.name}:{variant}" for variant in driver.variants))
     )
 
@@ -146,4 +131,4 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
     """Tell of every transport whether it is possible on a phone."""
-    return {name: driver.chance(phone) for name, driver in DRIVERS.items()}
+    return {name: driver.chance(phone) for name, driver in DRIVERS.importable().items()}

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mplab.drivers.phone.systemudp import accept_system_udp
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT
 
 REDIRECT_PORT: Final = 3128
@@ -39,15 +40,6 @@ table ip mplab {{
   }}
 }}
 """
-
-
-_SYSTEM_UDP = ("123", "500", "4500")
-"""Ports of NTP and IKE (calls over WiFi): Android's own, for as long as the phone is used."""
-
-
-def accept_system_udp(program: str) -> str:
-    """Lines that let pass what Android itself sends by UDP; `program`: ``iptables`` or ``ip6tables``."""
-    return "\n".join(f"{program} -w -A mplab -p udp --dport {port} -j RETURN" for port in _SYSTEM_UDP)
 
 
 IPTABLES_UNDO: Final = """

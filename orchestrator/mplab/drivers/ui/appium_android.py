@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from appium.options.common import AppiumOptions
 from appium.webdriver import Remote
@@ -127,12 +126,12 @@ class AppiumAutomation:
         """Forget what an app has stored."""
         self._mobile(f"clearing {package}", "clearApp", appId=package)
 
-    def _mobile(self, what: str, command: str, **arguments: Any) -> None:  # noqa: ANN401 - JSON
+    def _mobile(self, what: str, command: str, **arguments: object) -> None:
         with _explained(what):
             self._driver.execute_script(f"mobile: {command}", arguments)
 
 
-def capabilities(phone: AppiumPhone) -> dict[str, Any]:
+def capabilities(phone: AppiumPhone) -> dict[str, object]:
     """What is asked of Appium and its driver."""
     prepared = {} if phone.install else {"appium:skipServerInstallation": True, "appium:skipDeviceInitialization": True}
     return {

@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 from mplab.base.errors import StepError
 from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
-from mplab.drivers.ui.protocol import AppState
+from mplab.drivers.ui.protocol import AppState, Event, Json
 from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
@@ -127,7 +127,7 @@ class ChromiumUi:
         with self._step("running a script in the page", _STEP_TIMEOUT_S):
             return self._driver.execute_script(script)
 
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
+    def network_events(self) -> Sequence[Event]:
         """DevTools events of the network and page domains since the last call."""
         with self._step("reading the performance log", _STEP_TIMEOUT_S):
             entries = self._driver.get_log("performance")
@@ -159,12 +159,12 @@ class ChromiumUi:
         with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
             return chromium_state(self._profile, self._devtools)
 
-    def _devtools(self, method: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _devtools(self, method: str, parameters: Mapping[str, object]) -> Json:
         # Appium's client knows this command of ChromeDriver not by itself.
         executor: Any = self._driver.command_executor
         executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
         answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
-        found: Mapping[str, Any] = answer["value"]
+        found: Json = answer["value"]
         return found
 
     @property

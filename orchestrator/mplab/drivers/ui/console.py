@@ -5,13 +5,13 @@ One JSON object a line: ``t`` (unix s), ``browser`` (1 for the first that was op
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import StepError
+from mplab.drivers.ui.protocol import Event
 
 MAX_ENTRIES = 400
 """Of one call of `ConsoleLog.keep`: the first half and the last; what is between them is counted."""
@@ -69,7 +69,7 @@ class ConsoleLog:
         with self._path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
 
-    def _record(self, entry: ConsoleEntry) -> dict[str, Any]:
+    def _record(self, entry: ConsoleEntry) -> dict[str, object]:
         text = entry.text if len(entry.text) <= MAX_TEXT else entry.text[:MAX_TEXT] + "…"
         return {**asdict(entry), "browser": self._browser, "text": text}
 
@@ -91,7 +91,7 @@ def kept_console(log: ConsoleLog | None, read: Callable[[], Iterable[ConsoleEntr
 _CHROMIUM_LEVELS = {"DEBUG": "debug", "INFO": "info", "WARNING": "warning", "SEVERE": "error"}
 
 
-def from_chromium(entries: Iterable[Mapping[str, Any]]) -> list[ConsoleEntry]:
+def from_chromium(entries: Iterable[Event]) -> list[ConsoleEntry]:
     """Entries of ChromeDriver's log ``browser``."""
     return [
         ConsoleEntry(
@@ -109,12 +109,12 @@ _BIDI_SOURCES = {"console": "console-api"}
 BIDI_EVENT = "log.entryAdded"
 
 
-def from_bidi(events: Iterable[Mapping[str, Any]]) -> list[ConsoleEntry]:
+def from_bidi(events: Iterable[Event]) -> list[ConsoleEntry]:
     """Events ``log.entryAdded`` of WebDriver BiDi; others are left out."""
     return [_of_bidi(event["params"]) for event in events if event["method"] == BIDI_EVENT]
 
 
-def _of_bidi(entry: Mapping[str, Any]) -> ConsoleEntry:
+def _of_bidi(entry: Event) -> ConsoleEntry:
     frames = (entry.get("stackTrace") or {}).get("callFrames") or []
     place = f"{frames[0]['url']} {frames[0]['lineNumber']}:{frames[0]['columnNumber']} " if frames else ""
     kind = str(entry["type"])

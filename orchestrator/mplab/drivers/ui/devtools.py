@@ -1,12 +1,11 @@
 """Events of WebDriver BiDi → those that Chromium's DevTools would have told, as far as scenarios read them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-Event = Mapping[str, Any]
+from mplab.drivers.ui.protocol import Event
 
 
-def from_bidi(events: Sequence[Event], *, context: str) -> list[dict[str, Any]]:
+def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
     """DevTools events (``{"method": …, "params": …}``) of one page and its frames; times in seconds since 1970.
 
     ``dataLength`` and ``encodedDataLength`` are the whole body's, and with headers; ``connectionReused`` is false for
@@ -22,7 +21,7 @@ def from_bidi(events: Sequence[Event], *, context: str) -> list[dict[str, Any]]:
     ]
 
 
-def _is_of_page(params: Mapping[str, Any], context: str) -> bool:
+def _is_of_page(params: Event, context: str) -> bool:
     """Whether it is the page's: its frames have contexts of their own; a request of the browser's own has none."""
     return params.get("context") is not None if "request" in params else params.get("context") == context
 
@@ -42,7 +41,7 @@ def unfinished(events: Sequence[Event]) -> int:
     return len(begun - ended)
 
 
-def _translated(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+def _translated(event: Event) -> Iterator[tuple[str, Event]]:
     params = event["params"]
     if event["method"] == "browsingContext.load":
         yield "Page.loadEventFired", {"timestamp": params["timestamp"] / 1000}

@@ -13,9 +13,9 @@ from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
-from mplab.drivers.ui.protocol import AppState
+from mplab.drivers.ui.protocol import AppState, Event
 from mplab.drivers.ui.selectors import locator, selector_name
-from mplab.drivers.ui.session import SessionError
+from mplab.drivers.ui.session import Answer, SessionError
 from mplab.format.selector import Selector
 
 _START_TIMEOUT_S = 60.0
@@ -59,7 +59,7 @@ class FirefoxUi:
         self._alive = alive
         self._screenshots = screenshots
         self._step_number = 0
-        self._events: list[dict[str, Any]] = []
+        self._events: list[Event] = []
         self._logged: list[ConsoleEntry] = []
         trust = {"alwaysMatch": {"acceptInsecureCerts": False}}
         session.command("session.new", timeout_s=_START_TIMEOUT_S, capabilities=trust)
@@ -133,7 +133,7 @@ class FirefoxUi:
         with self._step("running a script in the page"):
             return self._call(f"() => {{ {script} }}")
 
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
+    def network_events(self) -> Sequence[Event]:
         """What DevTools would say of the network and the page since the last call, made of BiDi's events."""
         with self._step("reading the events of the network"):
             deadline = time.monotonic() + _SETTLE_S
@@ -215,7 +215,7 @@ class FirefoxUi:
         answer = self._command("browsingContext.captureScreenshot", timeout_s=timeout_s)
         return base64.b64decode(answer["data"])
 
-    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, Any]:
+    def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, str]:
         deadline = time.monotonic() + timeout_s
         while True:
             found = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
@@ -228,7 +228,7 @@ class FirefoxUi:
                 raise SessionError(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 
-    def _call(self, function: str, *arguments: Mapping[str, Any], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
+    def _call(self, function: str, *arguments: Mapping[str, str], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
         declaration = f"async (...given) => JSON.stringify(await ({function})(...given)) ?? 'null'"
         answer = self._session.command(
             "script.callFunction",
@@ -242,10 +242,10 @@ class FirefoxUi:
             raise SessionError(str(answer["exceptionDetails"]["text"]))
         return json.loads(answer["result"]["value"])
 
-    def _act(self, source: Mapping[str, Any]) -> None:
+    def _act(self, source: Mapping[str, object]) -> None:
         self._command("input.performActions", actions=[source])
 
-    def _command(self, method: str, *, timeout_s: float = _STEP_TIMEOUT_S, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _command(self, method: str, *, timeout_s: float = _STEP_TIMEOUT_S, **parameters: object) -> Answer:
         return self._session.command(method, timeout_s=timeout_s, context=self._context, **parameters)
 
 

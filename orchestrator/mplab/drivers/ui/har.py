@@ -2,19 +2,18 @@
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mplab.base.errors import StepError
 from mplab.base.programs import APPIUM_DIR
+from mplab.drivers.ui.protocol import Event
 
 _TIMEOUT_S = 60.0
 
 
-def har_from_events(
-    events: Sequence[Mapping[str, Any]], *, node: Path, appium_dir: Path = APPIUM_DIR
-) -> dict[str, Any]:
+def har_from_events(events: Sequence[Event], *, node: Path, appium_dir: Path = APPIUM_DIR) -> dict[str, Any]:
     """The HAR of the pages that `events` tell of.
 
     Raises:

@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
+
+Json: TypeAlias = Mapping[str, Any]
+"""A JSON object that a browser sends."""
+Event: TypeAlias = Json
+"""One of DevTools: ``{"method": …, "params": …}``."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ class Instrumented(Protocol):
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
         """Run a script in the page and return its JSON value."""
 
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
-        """Return the DevTools events (``{"method": …, "params": …}``) since the last call."""
+    def network_events(self) -> Sequence[Event]:
+        """Return the DevTools events since the last call."""
 
 
 class BrowserUi(Ui, Instrumented, Protocol):

@@ -4,14 +4,20 @@ import contextlib
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import websocket
 
+from mplab.drivers.ui.protocol import Event
+
 CONNECT_TIMEOUT_S = 10.0
 _MAX_EVENTS = 200_000
+
+
+Answer: TypeAlias = dict[str, Any]
+"""What a browser sends: the result of a command, or an event."""
 
 
 class SessionError(Exception):
@@ -38,9 +44,9 @@ class Session:
             plain.close()
             raise SessionError(f"no session: {error}") from error
         self._number = 0
-        self._events: list[dict[str, Any]] = []
+        self._events: list[Answer] = []
 
-    def command(self, method: str, *, timeout_s: float = 30.0, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+    def command(self, method: str, *, timeout_s: float = 30.0, **parameters: object) -> Answer:
         """Send a command and wait for its result; events that come meanwhile are kept.
 
         Raises:
@@ -54,10 +60,10 @@ class Session:
                 self._keep(message)
         if problem := _problem(message):
             raise SessionError(problem)
-        result: dict[str, Any] = message["result"]
+        result: Answer = message["result"]
         return result
 
-    def wait(self, holds: Callable[[Mapping[str, Any]], bool], *, timeout_s: float, late: str) -> None:
+    def wait(self, holds: Callable[[Event], bool], *, timeout_s: float, late: str) -> None:
         """Until an event since the last call of `events` is such a one; it is kept with the others.
 
         Raises:
@@ -70,7 +76,7 @@ class Session:
                 seen = len(self._events)
                 self._keep(self._receive(deadline))
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Answer]:
         """The events since the last call."""
         taken, self._events = self._events, []
         return taken
@@ -90,7 +96,7 @@ class Session:
         """Close it."""
         self.close()
 
-    def _receive(self, deadline: float) -> dict[str, Any]:
+    def _receive(self, deadline: float) -> Answer:
         left_s = deadline - time.monotonic()
         if left_s <= 0:  # also when events never end
             raise websocket.WebSocketTimeoutException
@@ -98,10 +104,10 @@ class Session:
         text = self._socket.recv()
         if not text:
             raise SessionError("the browser has closed the connection")
-        message: dict[str, Any] = json.loads(text)
+        message: Answer = json.loads(text)
         return message
 
-    def _keep(self, message: dict[str, Any]) -> None:
+    def _keep(self, message: Answer) -> None:
         if "id" not in message and "method" in message and len(self._events) < _MAX_EVENTS:
             self._events.append(message)
 
@@ -115,7 +121,7 @@ class Session:
             raise SessionError(f"the connection to the browser is gone: {error}") from error
 
 
-def _problem(answer: Mapping[str, Any]) -> str:
+def _problem(answer: Answer) -> str:
     """Why a command was refused, or "": BiDi has a word and a message, DevTools an object."""
     error = answer.get("error")
     if error is None:

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui.protocol import AppState, Ui
+from mplab.drivers.ui.protocol import AppState, Json, Ui
 
-DevTools = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+DevTools = Callable[[str, Mapping[str, object]], Json]
 """Method and parameters of a DevTools command → its result."""
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
+from mplab.drivers.ui.protocol import Event
+from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 
 _HOST = "localhost"
 """Browsers refuse requests that call them by another name (DNS rebinding)."""
@@ -39,7 +40,7 @@ class DevTools:
         found: dict[str, str] = self._get("/json/version")
         return found
 
-    def pages(self) -> Sequence[Mapping[str, Any]]:
+    def pages(self) -> Sequence[Answer]:
         """The open pages, the one used last first. Raises StepError."""
         return [target for target in self._get("/json/list") if target.get("type") == "page"]
 
@@ -131,7 +132,7 @@ class Tab:
                 )
             return answer["result"].get("value")
 
-    def network_events(self) -> Sequence[Mapping[str, Any]]:
+    def network_events(self) -> Sequence[Event]:
         """DevTools events of the network and page domains since the last call."""
         with self._step("reading the events of the network"):
             self._session.command("Page.getFrameTree", timeout_s=_STEP_TIMEOUT_S)  # all sent before come before
@@ -145,7 +146,7 @@ class Tab:
             raise StepError(f"{self._device}: DevTools: {what}: {error}") from error
 
 
-def _loaded(event: Mapping[str, Any], frame: str, loader: str) -> bool:
+def _loaded(event: Event, frame: str, loader: str) -> bool:
     about = event["params"]
     return event["method"] == "Page.lifecycleEvent" and (about["frameId"], about["loaderId"], about["name"]) == (
         frame,

@@ -201,6 +201,19 @@ def test_without_the_data_a_figure_is_left_out_with_its_reason(
     assert reason in missing.reason
 
 
+def test_what_a_transport_is_taken_for_depends_on_its_record_and_not_on_its_name(make: Make) -> None:
+    both = ["wlan0", "rmnet0"]
+    tunnel = {"label": "tunnel", "name": "my-tunnel", "title": "Tunnel", "paths": both, "sessions": True}
+    kernel = {"label": "kernel", "name": "other-kernel", "title": "Other kernel", "paths": both}
+    single = {"label": "single", "name": "mpflex-single", "title": "One path", "paths": ["rmnet0"], "sessions": False}
+    traces = make(downloads, kernel, tunnel)
+    assert len(drawn(traces, "nikravesh2016-fig14")) == 1
+    assert [trace.session for trace in traces.one_per_transport()] == [False, True]
+    (missing,) = draw(make(downloads, single, tunnel, name="x"), figures(["nikravesh2016-fig14"]))
+    assert isinstance(missing, LeftOut)
+    assert "no ok cell of mptcp has a download_time" in missing.reason
+
+
 def test_cells_that_are_not_ok_are_not_shown(make: Make) -> None:
     traces = make(downloads, MPTCP, MINRTT, outcome=lambda c: "invalid" if c["repetition"] == 1 else "ok")
     (drawing,) = drawn(traces, "nikravesh2016-fig14")

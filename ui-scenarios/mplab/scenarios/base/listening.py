@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ _BESIDE_S = 45.0
 _AFTER_S = 0.5
 """The recording goes on for so long, so that it covers all that was listened to."""
 
-Player = Mapping[str, Any]
+Player: TypeAlias = dict[str, Any]
 """What the object ``player`` of the app's page says of itself, without its events."""
 
 _LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is possible: a test ends within 120 s")
@@ -131,7 +131,7 @@ class _Session(Session[ListeningParameters]):
 
     def _player(self) -> Player:
         """Return what the app says of itself; its events are observed."""
-        player: dict[str, Any] | None = self.ui.evaluate("return player;")
+        player: Player | None = self.ui.evaluate("return player;")
         if not isinstance(player, dict) or not player.get("tapped"):
             raise StepError(f"{self.scenario.name}: the tap did not reach the app")
         for event in player.pop("events", []):

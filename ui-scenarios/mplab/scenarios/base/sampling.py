@@ -9,7 +9,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
@@ -53,6 +53,33 @@ class Spell:
         return None if self.ended is None else round(self.ended - self.began, 3)
 
 
+class Stall(TypedDict):
+    """A wait after the start; `duration_s` None: to the end."""
+
+    at: float
+    duration_s: float | None
+
+
+class Rebuffering(TypedDict):
+    """Fields of an observation ``rebuffering``.
+
+    Attributes:
+        startup_s: from the first look; None when it never played.
+        stalls: the wait before the start is none.
+        every_s: how often was asked.
+        resolution_s: the longest time between two looks.
+        looks: how many there were.
+        look_median_s: how long the phone took to answer.
+    """
+
+    startup_s: float | None
+    stalls: list[Stall]
+    every_s: float
+    resolution_s: float
+    looks: int
+    look_median_s: float
+
+
 @dataclass(frozen=True)
 class Sampled:
     """What came of it.
@@ -86,17 +113,15 @@ class Sampled:
             before = look
         return [*found, Spell(began, None)] if began is not None else found
 
-    def fields(self, spinner: str, *, started: str = "") -> dict[str, Any]:
+    def fields(self, spinner: str, *, started: str = "") -> Rebuffering:
         """Of the observation ``rebuffering``.
 
         Args:
             spinner: the element that is shown while the app waits for data.
             started: the element that is shown once it plays; "": it plays when the spinner goes for the first time.
 
-        Returns:
-            ``startup_s`` (from the first look; null when it never played), ``stalls`` (``at``, ``duration_s``; the wait
-            before the start is none; ``duration_s`` null: to the end), ``every_s``, ``resolution_s``, ``looks``,
-            ``look_median_s``.
+        Raises:
+            StepError: there is no look.
         """
         if not self.looks:
             raise StepError("nothing was looked at")
@@ -106,13 +131,7 @@ class Sampled:
         took = sorted(look.took_s for look in self.looks)
         return {
             "startup_s": None if playing is None else round(playing - first, 3),
-            "stalls": [
-                {
-                    "at": round(one.began, 3),
-                    "duration_s": None if one.ended is None else round(one.ended - one.began, 3),
-                }
-                for one in stalls
-            ],
+            "stalls": [{"at": round(one.began, 3), "duration_s": one.duration_s} for one in stalls],
             "every_s": self.every_s,
             "resolution_s": round(self.resolution_s, 3),
             "looks": len(self.looks),

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
-from typing import Any
+
+from mplab.analysis.metric import Observation
 
 from .stalls import Span
 
@@ -11,14 +12,14 @@ _SETTLED_S = 2.0
 """Until then the player finds out how much it has to buffer."""
 
 
-def measured(samples: Sequence[Mapping[str, Any]], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
+def measured(samples: Sequence[Observation], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
     """Metric → value over all calls.
 
     Args:
         samples: observations ``statistics`` of the phone.
         left_out: call → times that do not count, unix seconds.
     """
-    by_call: dict[str, list[Mapping[str, Any]]] = {}
+    by_call: dict[str, list[Observation]] = {}
     for sample in samples:
         if "inbound" in sample:
             by_call.setdefault(str(sample["call"]), []).append(sample)
@@ -35,14 +36,15 @@ def _within(begin: float, end: float, spans: Sequence[Span]) -> bool:
     return any(begin < last and end > first for first, last in spans)
 
 
-_Seconds = Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]
+_Seconds = Sequence[tuple[Observation, Observation]]
 
 
 def _shares(seconds: _Seconds) -> dict[str, float]:
     """Values that are a quotient of two counters' growth."""
 
     def grown(name: str, group: str = "inbound") -> float:
-        return sum(after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)
+        growth = (after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)
+        return float(sum(growth))
 
     received, lost = grown("packetsReceived"), max(0.0, grown("packetsLost"))
     quotients = {
@@ -56,7 +58,7 @@ def _shares(seconds: _Seconds) -> dict[str, float]:
     return {name: above / below for name, (above, below) in quotients.items() if below > 0}
 
 
-def _jitter(seconds: _Seconds, by_call: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
+def _jitter(seconds: _Seconds, by_call: Mapping[str, Sequence[Observation]]) -> dict[str, float]:
     settled = {call: found[0]["at"] + _SETTLED_S for call, found in by_call.items()}
     jitter_ms = [
         1000 * after["inbound"]["jitter"] for _, after in seconds if after["at"] >= settled[str(after["call"])]

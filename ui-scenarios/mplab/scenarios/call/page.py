@@ -5,7 +5,7 @@ import wave
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui import BrowserUi
@@ -43,13 +43,28 @@ _REMOTE_INBOUND = ("roundTripTime", "jitter", "packetsLost", "fractionLost")
 _OUTBOUND = ("packetsSent", "bytesSent", "headerBytesSent", "retransmittedPacketsSent")
 
 
+Sample: TypeAlias = Mapping[str, Any]
+"""``at``, unix seconds, and what ``getStats`` said then, by group."""
+
+
+class _About(TypedDict):
+    """What the page's recorder says of a track."""
+
+    samples: int
+    kept: int
+    pieces: int
+    rate: int
+    clock: list[list[float]]
+    gaps: int
+
+
 def events(ui: BrowserUi) -> dict[str, float]:
     """State of the call → when it was reached last, unix seconds."""
     found: dict[str, float] = ui.evaluate(_EVENTS)
     return found
 
 
-def statistics(ui: BrowserUi) -> list[dict[str, Any]]:
+def statistics(ui: BrowserUi) -> list[Sample]:
     """What ``getStats`` said every second (W3C webrtc-stats): numbers in its units, by group."""
     return [_flat(sample) for sample in ui.evaluate(_STATS)]
 
@@ -60,7 +75,7 @@ def late_beats(ui: BrowserUi) -> list[list[float]]:
     return found
 
 
-def _flat(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(sample: Sample) -> Sample:
     groups = {
         "inbound": _INBOUND,
         "outbound": _OUTBOUND,
@@ -102,7 +117,7 @@ def sound(ui: BrowserUi, track: Track) -> Sound:
     Raises:
         StepError: there is no such track, or no sample in it.
     """
-    about: dict[str, Any] | None = ui.evaluate(f"return call.{track} && call.{track}.about();")
+    about: _About | None = ui.evaluate(f"return call.{track} && call.{track}.about();")
     if not about or not about["samples"]:
         raise StepError(f"call: no sound: nothing came from the track of what is {track}")
     pieces = [base64.b64decode(ui.evaluate(f"return call.{track}.piece({index});")) for index in range(about["pieces"])]

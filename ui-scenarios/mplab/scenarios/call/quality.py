@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import gcd
 from pathlib import Path
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,14 @@ _EARLY_S = 0.1
 _SILENT_RMS = 1e-4
 
 Samples = NDArray[np.float64]
+
+
+class _Pesq(Protocol):
+    """The module ``pesqc2``."""
+
+    NoUtterancesError: type[Exception]
+
+    def pesq(self, fs: int, ref: Samples, deg: Samples, mode: str) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -167,5 +175,5 @@ def mos(reference: Samples, degraded: Samples) -> Mos | None:
 
 
 @cache
-def _pesq() -> Any:  # noqa: ANN401 - a module without types
-    return importlib.import_module(_MODULE)
+def _pesq() -> _Pesq:
+    return cast("_Pesq", importlib.import_module(_MODULE))  # a module without types

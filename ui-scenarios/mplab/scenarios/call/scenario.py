@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -298,9 +297,9 @@ class _Call:
         )
 
 
-def used_candidates(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def used_candidates(statistics: Sequence[page.Sample]) -> list[page.Sample]:
     """The candidate pairs that were in use during a call: each once."""
-    seen: list[dict[str, Any]] = []
+    seen: list[page.Sample] = []
     for sample in statistics:
         pair = {side: sample[side] for side in ("local", "remote") if side in sample}
         if pair and pair not in seen:
@@ -308,7 +307,7 @@ def used_candidates(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     return seen
 
 
-def check_candidates(call: str, candidates: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]]) -> None:
     """StepError unless every candidate pair in use was one of relays, reached by TCP."""
     for who, used in candidates.items():
         if not used:

@@ -1,7 +1,7 @@
 """When either side or the whole host stood still: faults of the host, which look like faults of the network."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 DISTURBED_MS = 50.0
 """A longer stall disturbs an utterance: over a clean link the player has less than that in store (about 30 ms)."""
@@ -13,6 +13,8 @@ AFTERMATH_S = 10.0
 """How long a stall is heard: the player buffers more at once, and takes it back seconds later by hurrying."""
 
 Span = tuple[float, float]
+Utterance: TypeAlias = Mapping[str, Any]
+"""Fields of an observation ``utterance``: ``said_at``, ``start_s``, ``end_s``, perhaps ``stalls_ms``."""
 
 
 class Stolen:
@@ -48,12 +50,12 @@ def worst_ms(stalls: Iterable[Sequence[float]], span: Span) -> float:
     return round(1000 * max(lengths, default=0.0), 1)
 
 
-def span_of(utterance: Mapping[str, Any]) -> Span:
+def span_of(utterance: Utterance) -> Span:
     """From when to when an utterance was said and heard, unix seconds."""
     said_at = float(utterance["said_at"])
     return said_at, said_at + float(utterance["end_s"]) - float(utterance["start_s"]) + LISTENING_S
 
 
-def is_disturbed(utterance: Mapping[str, Any]) -> bool:
+def is_disturbed(utterance: Utterance) -> bool:
     """Whether a stall of either side is heard in an utterance (observation ``utterance``)."""
     return max(utterance.get("stalls_ms", {}).values(), default=0.0) > DISTURBED_MS

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -86,6 +86,10 @@ class FacebookScenario(Scenario[FacebookParameters]):
             yield session
 
 
+_Result: TypeAlias = Mapping[str, Any]
+"""What the app says of an action: ``name``, ``began``, ``response_time_s``, and what it has shown or sent."""
+
+
 @dataclass
 class _Session(Session[FacebookParameters]):
     ui: BrowserUi
@@ -157,8 +161,8 @@ class _Session(Session[FacebookParameters]):
             return False
         return True
 
-    def _result(self, action: str, number: int) -> dict[str, Any]:
-        found: list[dict[str, Any]] = self.ui.evaluate(_RESULTS)
+    def _result(self, action: str, number: int) -> _Result:
+        found: list[_Result] = self.ui.evaluate(_RESULTS)
         if len(found) != self.seen + 1 or found[-1]["name"] != action:
             keep_screen(self.ui, self.context.cell_dir / "screenshots" / f"{action}-{number}.png")
             problem = self.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in found]}"
@@ -167,7 +171,7 @@ class _Session(Session[FacebookParameters]):
         return {key: value for key, value in found[-1].items() if key != "name"}
 
 
-def _check(result: Mapping[str, Any], action: str, number: int, text: str, sha256: str) -> None:
+def _check(result: _Result, action: str, number: int, text: str, sha256: str) -> None:
     """Raise StepError when something is missing, or when the server has something else than what was sent."""
     problem = ""
     if action == "refresh":

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import Field
 
 from mplab.base.errors import StepError
+from mplab.drivers.ui import Event
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context
-from mplab.scenarios.base.pages import Event, PagesParameters, PagesScenario, Slug
+from mplab.scenarios.base.pages import PagesParameters, PagesScenario, Slug
 
 TOP_SITES: tuple[Slug, ...] = (
     "search",
@@ -43,7 +43,7 @@ class FirefoxParameters(PagesParameters):
 class FirefoxScenario(PagesScenario):
     """`Scenario`: front pages in Firefox."""
 
-    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, Any]:
+    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
         """Number of connections made; StepError when there was none: the page came over one from before."""
         responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
         connections = sum(not response["connectionReused"] for response in responses)

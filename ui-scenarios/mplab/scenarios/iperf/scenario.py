@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
@@ -88,7 +88,7 @@ class _Session(Session[IperfParameters]):
 
 def _test(
     context: Context, parameters: IperfParameters, facts: Mapping[str, str], direction: Direction
-) -> dict[str, Any]:
+) -> dict[str, object]:
     argv = [
         *(context.phone.program(IPERF3), "--client", facts["host"], "--port", facts["port"], "--json"),
         *("--time", f"{parameters.duration:g}", "--parallel", str(parameters.parallel)),
@@ -106,7 +106,7 @@ def _test(
     return read_result(answer.stdout, answer.stderr, direction)
 
 
-def read_result(stdout: str, stderr: str, direction: str) -> dict[str, Any]:
+def read_result(stdout: str, stderr: str, direction: str) -> dict[str, object]:
     """What counts of iperf3's JSON.
 
     Returns:
@@ -126,14 +126,13 @@ def read_result(stdout: str, stderr: str, direction: str) -> dict[str, Any]:
         raise StepError(f"iperf: {direction}: {problem}")
     try:
         sent, received = found["end"]["sum_sent"], found["end"]["sum_received"]
-        intervals: Sequence[Mapping[str, Any]] = found["intervals"]
         return {
             "duration_s": received["seconds"],
             "received_bytes": received["bytes"],
             "received_bps": received["bits_per_second"],
             "sent_bytes": sent["bytes"],
             "retransmits": sent.get("retransmits"),
-            "per_second_bps": [round(interval["sum"]["bits_per_second"]) for interval in intervals],
+            "per_second_bps": [round(interval["sum"]["bits_per_second"]) for interval in found["intervals"]],
         }
     except KeyError as error:
         raise StepError(f"iperf: {direction}: the result has no {error}") from None

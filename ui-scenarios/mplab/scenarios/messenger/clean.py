@@ -1,7 +1,6 @@
 """Whether an app in a browser begins with nothing of an earlier one."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui import BrowserUi
@@ -27,7 +26,7 @@ def check_clean(ui: BrowserUi) -> Mapping[str, int]:
     Raises:
         StepError: there is something from before.
     """
-    found: dict[str, Any] = ui.evaluate(_SCRIPT)
+    found: dict[str, int] = ui.evaluate(_SCRIPT)
     left = [f"{name}: {count}" for name, count in found.items() if count]
     if left:
         raise StepError(f"messenger: the app does not begin clean: {', '.join(left)}")

@@ -2,15 +2,44 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from mplab.base.errors import StepError
 
 Kind = Literal["text", "smiley", "photo", "periodic"]
-Report = Mapping[str, Any]
-"""What ``messenger.report()`` of the page returns: ``sent``, ``received``, ``status``, ``clock_ahead_s``, …"""
-
 CLOCK_TOLERANCE_S = 0.02
+
+
+class Sent(TypedDict):
+    """A message that a page has sent; times in seconds of the wall clock."""
+
+    id: str
+    kind: str
+    body: str
+    sent_t: float
+    uploaded_t: float | None
+    receipt_t: float | None
+    problem: str
+
+
+class Received(TypedDict):
+    """A message that a page has received."""
+
+    id: str
+    body: str
+    photo: bool
+    shown_t: float | None
+    size_bytes: int | None
+    sha256: str | None
+    problem: str
+
+
+class Report(TypedDict):
+    """What ``messenger.report()`` of the page returns; its state is left out here."""
+
+    clock_ahead_s: float
+    sent: list[Sent]
+    received: list[Received]
 
 
 @dataclass(frozen=True)
@@ -30,7 +59,7 @@ class Planned:
     sha256: str = ""
 
 
-def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, Any]]:
+def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, object]]:
     """One observation for each planned message, in order; times in seconds of the wall clock.
 
     Args:
@@ -59,20 +88,19 @@ def unshown(receiver: Report) -> Iterator[str]:
     return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
 
 
-def _is_shown(entry: Mapping[str, Any]) -> bool:
+def _is_shown(entry: Received) -> bool:
     return entry["shown_t"] is not None and (entry["sha256"] is not None or not entry["photo"])
 
 
-def _observation(
-    planned: Planned, sent: Mapping[str, Any] | None, arrived: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
     got = arrived.get(sent["id"]) if sent else None
     if sent and sent["kind"] != ("text" if planned.kind == "periodic" else planned.kind):
         raise StepError(f"messenger: message {planned.number} is a {sent['kind']}, a {planned.kind} was meant")
     if sent and got:
         _check_content(planned, sent, got)
     began = sent["sent_t"] if sent else None
-    receipt, shown = sent and sent["receipt_t"], got and got["shown_t"]
+    receipt = sent["receipt_t"] if sent else None
+    shown = got["shown_t"] if got else None
     return {
         "number": planned.number,
         "kind": planned.kind,
@@ -83,14 +111,14 @@ def _observation(
         "shown_t": shown,
         "delivery_delay_s": _duration(began, receipt),
         "one_way_delay_s": _duration(began, shown),
-        "upload_s": _duration(began, sent and sent["uploaded_t"]),
+        "upload_s": _duration(began, sent["uploaded_t"] if sent else None),
         "size_bytes": planned.size_bytes or len(str(sent["body"] if sent else planned.body).encode()),
         "verified": got is not None and _is_shown(got),
-        "problem": (sent or {}).get("problem", "") or (got or {}).get("problem", ""),
+        "problem": (sent["problem"] if sent else "") or (got["problem"] if got else ""),
     }
 
 
-def _check_content(planned: Planned, sent: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+def _check_content(planned: Planned, sent: Sent, got: Received) -> None:
     what = f"messenger: message {planned.number} ({planned.kind})"
     if planned.body and sent["body"] != planned.body:
         raise StepError(f"{what}: {sent['body']!r} was sent, {planned.body!r} was typed")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -86,14 +86,14 @@ class Cdf:
     def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
         everything = series_of(panels)
         dashes = variants(everything)
-        rows: list[tuple[Any, ...]] = []
+        rows: list[tuple[object, ...]] = []
         with Canvas(self.title, 0.4 + 0.16 * len(everything) + 2.2 * facet_rows(len(panels))) as canvas:
             all_axes = canvas.facets(len(panels), sharex=True, sharey=True)
             for axes, panel in zip(all_axes, panels, strict=True):
                 axes.set_title(panel.title)
                 for series, own in panel.series:
                     x, y = self._curve(own)
-                    self._line(axes, x, y, color=series.transport.colour, linestyle=dashes[series.variant])
+                    self._line(axes, x, y, series.transport.colour, dashes[series.variant])
                     place = (panel.scenario, panel.link, series.transport.label, series.variant)
                     rows += [(*place, float(a), float(b)) for a, b in zip(x, y, strict=True)]
                 self.axis.dress(axes, "x")
@@ -115,8 +115,9 @@ class Cdf:
             return density(values, weights, log=self.axis.scale == "log")
         return thin_steps(*weighted_cdf(values, weights))
 
-    def _line(self, axes: Axes, x: Floats, y: Floats, **look: Any) -> None:  # noqa: ANN401 - matplotlib's options
+    def _line(self, axes: Axes, x: Floats, y: Floats, colour: str, dashes: str) -> None:
         if self.kind == "density":
-            axes.plot(x, y, drawstyle="steps-mid", linewidth=LINE_WIDTH, **look)
+            axes.plot(x, y, drawstyle="steps-mid", linewidth=LINE_WIDTH, color=colour, linestyle=dashes)
             return
-        axes.step(np.concatenate((x[:1], x)), np.concatenate(([0.0], y)), where="post", linewidth=LINE_WIDTH, **look)
+        steps = np.concatenate((x[:1], x)), np.concatenate(([0.0], y))
+        axes.step(*steps, where="post", linewidth=LINE_WIDTH, color=colour, linestyle=dashes)

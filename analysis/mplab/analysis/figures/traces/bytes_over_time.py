@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -33,8 +33,7 @@ TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
 
 def begin_ns(trace: Trace) -> int:
     """The first packet of the cell."""
-    begin: Any = trace.tables["connections"]["start_ns"].min()
-    return int(begin or 0)
+    return int(trace.tables["connections"].select(pl.col("start_ns").min()).item() or 0)
 
 
 def curves(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
@@ -182,7 +181,7 @@ class Story:
         end_s = self.last_s + self.zero_ns / NS
         return [found for found in handovers(self.trace.changes, end_s) if found.change.time_s < end_s]
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[object, ...]]:
         """Of the CSV: the curves, what was sent again, and the changes."""
         trace = self.trace
         place = (trace.name, trace.scenario, trace.link, trace.transport)
@@ -232,10 +231,10 @@ def colours_of(stories: Sequence[Story]) -> dict[str, str]:
     return network_colours([*carried, *(change.network for s in stories for change in s.trace.changes)])
 
 
-def legend(stories: Sequence[Story], colours: dict[str, str]) -> list[Any]:
+def legend(stories: Sequence[Story], colours: dict[str, str]) -> list[Artist]:
     """What the facets show."""
     shown = list(dict.fromkeys(network for story in stories for network in story.curves))
-    handles: list[Any] = [
+    handles: list[Artist] = [
         Line2D([], [], color=colours[name], linewidth=LINE_WIDTH, label=network_title(name)) for name in shown
     ]
     kinds = {kind for story in stories for kind in story.again["kind"].unique()}

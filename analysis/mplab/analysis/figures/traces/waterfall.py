@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -11,6 +10,7 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
+from mplab.analysis.tables import Row
 from mplab.analysis.text import data, percent, slug
 from mplab.analysis.traces import Trace, Traces
 
@@ -87,7 +87,7 @@ def _interest(trace: Trace) -> tuple[int, int]:
     return objects.filter(pl.col("networks").str.contains(",")).height, objects.height
 
 
-def _bar(axes: Axes, row: int, item: dict[str, Any], colours: dict[str, str]) -> None:
+def _bar(axes: Axes, row: int, item: Row, colours: dict[str, str]) -> None:
     start, first, end = item["request_ms"], item["response_ms"], item["end_ms"]
     if first is None:
         axes.plot([start], [row], marker="x", color=WAITING)
@@ -106,7 +106,7 @@ def _response(network: str) -> str:
     return "Response" if network == LOOPBACK else f"Response over {network_title(network)}"
 
 
-def _label(item: dict[str, Any]) -> str:
+def _label(item: Row) -> str:
     """``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``: han2015's words of figure 5."""
     url = item["url"] or ""
     short = url if len(url) <= URL_CHARACTERS else "…" + url[-URL_CHARACTERS:]

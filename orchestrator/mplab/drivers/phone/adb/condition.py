@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mplab.base.counters import parse_interfaces
 from mplab.drivers.phone.adb.answers import asking, split_answers
 from mplab.drivers.phone.adb.link import Link
-from mplab.drivers.phone.counters import parse_interfaces
 
 _ASKED = {
     "battery": "dumpsys battery",

@@ -14,7 +14,7 @@ _EARLY_S = 1.0
 
 
 @dataclass(frozen=True)
-class FilmPart:
+class FilmFile:
     """One file of a film.
 
     Attributes:
@@ -50,7 +50,7 @@ class Film:
         self._thread = threading.Thread(target=self._go_on, name="film", daemon=True)
         self._thread.start()
 
-    def save(self) -> list[FilmPart]:
+    def save(self) -> list[FilmFile]:
         """End it, and save its parts.
 
         Raises:
@@ -63,7 +63,7 @@ class Film:
             path = self._folder / f"{number}.mp4"
             path.parent.mkdir(parents=True, exist_ok=True)
             part.save(path)
-            saved.append(FilmPart(path, part.began))
+            saved.append(FilmFile(path, part.began))
         if self._problem is not None:
             raise self._problem
         return saved

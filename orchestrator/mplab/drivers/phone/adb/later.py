@@ -7,7 +7,7 @@ server with it.
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from mplab.base.errors import MplabError
 from mplab.drivers.phone.adb.link import Link
@@ -19,9 +19,19 @@ _SCRIPT_TIMEOUT_S = 10.0
 """Together below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
 
 
+class _Later(TypedDict):
+    """The argument of the process: JSON of these."""
+
+    home: str
+    keys: list[str]
+    serial: str
+    root: str
+    script: str
+
+
 def later_command(link: Link, root: str, script: str) -> list[str]:
     """The command line that runs `script` on the phone by a server of its own."""
-    what = {
+    what: _Later = {
         "home": str(link.server.home),
         "keys": [str(key) for key in link.server.keys],
         "serial": link.serial,
@@ -31,7 +41,7 @@ def later_command(link: Link, root: str, script: str) -> list[str]:
     return [sys.executable, "-m", "mplab.drivers.phone.adb.later", json.dumps(what)]
 
 
-def run_later(what: dict[str, Any]) -> None:
+def run_later(what: _Later) -> None:
     """Run it. Raises LabNotReadyError, DeviceError."""
     log = Path(what["home"]) / "later.log"
     with AdbServer(Path(what["home"]), keys=tuple(map(Path, what["keys"])), log=log) as server:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import adbutils
 
+from mplab.base.counters import parse_interfaces, parse_netstat
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.machine import CommandResult
 from mplab.base.paths import INTERFACES
@@ -26,7 +27,6 @@ from mplab.drivers.phone.adb.programs import FOLDER, PhonePrograms
 from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.root import Root, RootWish, find_root, give_up_adb_root, still_root
 from mplab.drivers.phone.adb.server import AdbServer
-from mplab.drivers.phone.counters import parse_interfaces, parse_netstat
 from mplab.drivers.phone.protocol import PhoneIdentity
 
 if TYPE_CHECKING:

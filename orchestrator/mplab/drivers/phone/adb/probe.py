@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import CURL, MPFLEX, MPTRACE, Program
@@ -64,7 +63,7 @@ class Probe:
         agent = self.programs[MPFLEX.name].startswith("/")
         return PhoneFacts(self.root != "none", self.kernel, agent=agent, interfaces=tuple(self.devices))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For ``--json`` and the manifest."""
         return asdict(self)
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
@@ -46,7 +45,7 @@ class Readiness:
     ipv6_open: bool
     problems: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """For ``cell.json``."""
         return asdict(self)
 

@@ -6,7 +6,7 @@ import shlex
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
 from mplab.drivers.phone.adb.phone import AdbPhone
-from mplab.drivers.transport.redirect import accept_system_udp
+from mplab.drivers.phone.systemudp import accept_system_udp
 
 # Android's own rules (netd) begin at 10000: these go before them.
 _BY_SOURCE, _DEFAULT = 8900, 9000

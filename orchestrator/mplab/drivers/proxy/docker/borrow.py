@@ -12,7 +12,6 @@ from mplab.base.lock import resource_lock
 from mplab.drivers.proxy.docker.engine import connected
 from mplab.drivers.proxy.docker.sidecar import remove_sidecars
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-from mplab.lab.resources import containers_resource
 
 
 @contextmanager
@@ -22,7 +21,7 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
     Raises:
         LabNotReadyError: a run has it; the message says which.
     """
-    with resource_lock(containers_resource(stack.settings.project, stack.url), run_id=run_id):
+    with resource_lock(stack.resource, run_id=run_id):
         yield
 
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ruamel.yaml import YAML
 
@@ -34,15 +34,22 @@ _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
 
 
+class _Service(TypedDict):
+    """One service of the compose file, as far as it is read here."""
+
+    profiles: list[str]
+    image: str
+
+
 def profiles(file: Path = FILE) -> list[str]:
     """All profiles of the compose file, in its order."""
-    services: Mapping[str, Any] = YAML(typ="safe").load(file)["services"]
+    services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
     return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
 
 
 def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
     """A service of the profiles `chosen` for each of their images: building all would build some again and again."""
-    services: Mapping[str, Any] = YAML(typ="safe").load(file)["services"]
+    services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
     found: dict[str, str] = {}
     for name, service in services.items():
         if not set(chosen).isdisjoint(service["profiles"]):

@@ -1,6 +1,5 @@
 """A Docker engine: connected to, and its errors in plain words."""
 
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +12,10 @@ from requests.exceptions import ReadTimeout, RequestException
 from mplab.base.errors import LabNotReadyError
 from mplab.drivers.proxy.docker.tunnel import SSH, Tunnel
 
-DEFAULT_URL = "unix:///var/run/docker.sock"
 OLDEST_API = (1, 41)
 """That of Docker 20.10."""
 
 _TIMEOUT_S = 120
-
-
-def engine_url(asked: str = "") -> str:
-    """``unix://…``, ``ssh://user@host`` or ``tcp://…``: what is asked for, or ``DOCKER_HOST``, or this machine's."""
-    return asked or os.environ.get("DOCKER_HOST") or DEFAULT_URL
 
 
 def connect(url: str) -> DockerClient:

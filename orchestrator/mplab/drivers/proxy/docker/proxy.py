@@ -15,9 +15,9 @@ from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
+from mplab.base.counters import parse_netstat
 from mplab.base.errors import DeviceError
 from mplab.drivers.capture import CapturePoint
-from mplab.drivers.phone.counters import parse_netstat
 from mplab.drivers.proxy.docker.layout import PRIVATE, USER
 from mplab.drivers.proxy.docker.render import CONTROL, PORTS
 from mplab.drivers.proxy.docker.sidecar import Sidecar

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from mplab.base.configs import render, write_private
 from mplab.base.endpoints import PORTS as LISTENERS
@@ -232,7 +232,7 @@ def _key(settings: RenderSettings) -> str:
 class Nowhere:
     """`Host` of services that are configured, not run."""
 
-    def spawn(self, argv: Sequence[str], *, log: Path) -> Any:  # noqa: ANN401 - it never returns
+    def spawn(self, argv: Sequence[str], *, log: Path) -> NoReturn:
         """Raises LabNotReadyError."""
         raise LabNotReadyError(f"{argv[0]} runs in a container; compose starts it")
 

@@ -1,29 +1,29 @@
-"""The part of a lab file that names the proxy."""
+"""What a lab file says of proxy and origin as containers of a Docker engine."""
 
+import os
 import re
-from ipaddress import IPv4Address
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mplab.base.suggest import show
-from mplab.userfiles.internet import InternetFile
+from mplab.userfiles.proxyfile import Address, ProxyFile
+
+DEFAULT_URL = "unix:///var/run/docker.sock"
 
 PROFILES = (
-    *(
-        "proxy",
-        "probe",
-        "shadowsocks",
-        "origin",
-        "icecast",
-        "xmpp",
-        "turn",
-        "dns",
-        "names",
-        "iperf",
-        "collector",
-        "capture",
-    ),
+    "proxy",
+    "probe",
+    "shadowsocks",
+    "origin",
+    "icecast",
+    "xmpp",
+    "turn",
+    "dns",
+    "names",
+    "iperf",
+    "collector",
+    "capture",
 )
 """Those of ``proxy-docker/compose.yaml``."""
 
@@ -46,24 +46,8 @@ def _parse_project(found: object) -> str:
     raise ValueError(f"project {show(found)}: small letters, digits, '-' and '_' are needed, like 'mplab'")
 
 
-def _parse_address(found: object) -> str:
-    try:
-        return str(IPv4Address(found)) if isinstance(found, str) else _refuse(found)
-    except ValueError:
-        return _refuse(found)
-
-
-def _refuse(found: object) -> str:
-    raise ValueError(f"address {show(found)}: an IPv4 address is needed, like '203.0.113.5'")
-
-
-Address = Annotated[str, BeforeValidator(_parse_address)]
-
-
-class ProxyFile(BaseModel):
+class DockerProxyFile(ProxyFile):
     """Proxy and origin services as containers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     driver: Literal["docker"] = Field("docker", description="Containers of a Docker engine.")
     engine: Annotated[str, BeforeValidator(_parse_engine)] | None = Field(
@@ -73,16 +57,9 @@ class ProxyFile(BaseModel):
         "mplab", description="Name of the compose project."
     )
     profiles: list[Literal[PROFILES]] = Field(["proxy", "origin", "dns"], min_length=1, description="What is started.")  # type: ignore[valid-type]
-    listen: list[Address] = Field(
-        default_factory=list, max_length=2, description="Addresses of the server for phones; without any, loopback."
-    )
     signal: list[Address] = Field(default_factory=list, max_length=8, description="What MPTCP advertises to phones.")
     congestion_control: Literal["cubic", "reno", "bbr", "system"] = Field(
         "cubic", description="Of the proxy's sockets towards phones; system: what its kernel has."
-    )
-
-    internet: InternetFile | None = Field(
-        None, description="Destinations outside of the lab that phones reach through the proxy; without it, none."
     )
 
     @model_validator(mode="after")
@@ -93,7 +70,26 @@ class ProxyFile(BaseModel):
                 raise ValueError(f"{what}: something stands there twice")
         return self
 
+    def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
+        """See `ProxyFile`: an engine whose containers no wire of this machine's kernel can end in."""
+        if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
+            return "", ""
+        return "engine", (
+            f"engine '{self.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
+            f"which are those of this machine's engine alone: 'unix:///…'; a phone with {others} can use any"
+        )
+
     @property
-    def upstream_names(self) -> bool:
-        """Whether names outside of the lab are resolved."""
-        return self.internet is not None and self.internet.names == "upstream"
+    def resource(self) -> str:
+        """The name that a run locks: the containers of the project on its engine."""
+        return resource_of(self.project, engine_url(self.engine or ""))
+
+
+def engine_url(requested: str = "") -> str:
+    """Return ``unix://…``, ``ssh://user@host`` or ``tcp://…``: as requested, or ``DOCKER_HOST``, or this machine's."""
+    return requested or os.environ.get("DOCKER_HOST") or DEFAULT_URL
+
+
+def resource_of(project: str, url: str) -> str:
+    """Return the name of the lock of a compose project's containers on an engine."""
+    return f"docker {project} at {url}"

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from docker import DockerClient
 from docker.errors import ImageNotFound, NotFound
 from docker.models.containers import Container
+from pydantic import TypeAdapter
 
 from mplab.base.configs import write_private
 from mplab.base.errors import LabNotReadyError
@@ -18,10 +19,10 @@ from mplab.base.programs import PROXY_DIR
 from mplab.base.state import state_directory
 from mplab.drivers.proxy.docker.base import Say, ensure_base
 from mplab.drivers.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
-from mplab.drivers.proxy.docker.engine import connected, engine_url
+from mplab.drivers.proxy.docker.engine import connected
 from mplab.drivers.proxy.docker.render import Rendered, RenderSettings, load_rendered, rendered
-from mplab.drivers.proxy.docker.settings import ProxyFile
-from mplab.drivers.proxy.docker.volumes import LABEL, fill_volumes, volume_names
+from mplab.drivers.proxy.docker.settings import DockerProxyFile, engine_url, resource_of
+from mplab.drivers.proxy.docker.volumes import fill_volumes, volume_names
 from mplab.drivers.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
 
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
@@ -62,7 +63,7 @@ class StackSettings:
 
     @classmethod
     def of(
-        cls, file: ProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
+        cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
         """What a lab file says, with what goes before it."""
         asked = congestion_control or file.congestion_control
@@ -79,12 +80,9 @@ class StackSettings:
         )
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """From what `asdict` and JSON have made of them."""
-        settings: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
-        }
-        return cls(**settings)
+    def read(cls, found: object) -> Self:
+        """Read what `asdict` and JSON have made of them. Raises ValueError."""
+        return TypeAdapter(cls).validate_python(found)
 
     def environment(self) -> dict[str, str]:
         """Variables of the compose file that differ from ``.env``."""
@@ -93,6 +91,17 @@ class StackSettings:
         if self.signal:
             found["MPLAB_MPTCP_SIGNAL"] = " ".join(self.signal)
         return found
+
+
+class StackFacts(TypedDict):
+    """``containers`` in the manifest: `images` has their digests, `configuration` a hash."""
+
+    engine: str
+    kernel: str
+    project: str
+    profiles: list[str]
+    images: dict[str, str]
+    configuration: str
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,11 @@ class DockerStack:
         self._detail = detail
 
     @property
+    def resource(self) -> str:
+        """The name of the lock of its containers."""
+        return resource_of(self.settings.project, self.url)
+
+    @property
     def directory(self) -> Path:
         """Where its configurations and secrets are kept on this machine."""
         return state_directory() / "proxy" / self.settings.project
@@ -171,11 +185,11 @@ class DockerStack:
             return None
         return StackSettings.read(found)
 
-    def describe(self, made: Rendered) -> dict[str, Any]:
+    def describe(self, made: Rendered) -> StackFacts:
         """What cells depend on: engine, digests of the images, hash of the configurations."""
         with self._engine() as client:
             version = client.version(api_version=False)
-            found = {tag: image.id for image in client.images.list("mplab/*") for tag in image.tags}
+            found = {tag: str(image.id) for image in client.images.list("mplab/*") for tag in image.tags}
         names = {path.parent.name for path in IMAGES_DIR.glob("*/Dockerfile")}
         images = {name: found[self.image(name)] for name in sorted(names) if self.image(name) in found}
         return {
@@ -350,6 +364,3 @@ def _require(client: DockerClient, image: str) -> None:
         client.images.get(image)
     except ImageNotFound as error:
         raise LabNotReadyError(f"{image} is not in the engine; 'mplab proxy prepare' builds it") from error
-
-
-__all__ = ["DEFAULT_PROFILES", "LABEL", "DockerStack", "ServiceState", "StackSettings"]

@@ -1,10 +1,10 @@
 """Whether the containers of a stack are those that a cell began with."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, cast
 
 from docker import DockerClient
 from docker.errors import DockerException, NotFound
@@ -23,6 +23,17 @@ _KILLED = 137
 class _Seen:
     id: str
     started: str
+
+
+class _Actor(TypedDict):
+    Attributes: dict[str, str]
+
+
+class _Event(TypedDict):
+    """What the engine remembers of a container."""
+
+    Action: str
+    Actor: _Actor
 
 
 class Watch:
@@ -124,13 +135,13 @@ class Watch:
         code = codes[-1] if codes else str(container.attrs["State"]["ExitCode"])
         return "killed" if code == str(_KILLED) else f"exit code {code}"
 
-    def _events(self, id_: str) -> list[Mapping[str, Any]]:
-        filters: dict[str, Any] = {"container": id_, "event": ["die", "oom"]}
+    def _events(self, id_: str) -> list[_Event]:
+        filters: dict[str, str | list[str]] = {"container": id_, "event": ["die", "oom"]}
         # The engine answers when `until` is over: within a second.
         times = {"since": int(self._since) - 1, "until": int(time.time()) + 1}
-        found: list[Mapping[str, Any]] = []
+        found: list[_Event] = []
         with suppress(DockerException, RequestException):
-            found += self._client.events(**times, decode=True, filters=filters)
+            found += cast("Iterable[_Event]", self._client.events(**times, decode=True, filters=filters))
         return found
 
 

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mplab.base.counters import parse_netstat
 from mplab.base.endpoints import PORTS, Endpoints
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.programs import MPFLEX
 from mplab.base.ready import wait_ready
 from mplab.drivers.capture import CapturePoint
-from mplab.drivers.phone.counters import parse_netstat
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.format.agentlog import LogRecord, SessionSettings
 

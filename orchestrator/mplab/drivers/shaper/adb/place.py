@@ -1,32 +1,24 @@
 """A phone on adb that shapes itself during a run: by its own root shell, over the adb server that the run has."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.machine import CommandResult
 from mplab.base.undo import Command
-from mplab.drivers.shaper.linux.place import RootedPhone
+from mplab.drivers.shaper.adb.driver import PhoneOnAdb, adb_where
 from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.root_shell.phone import RootedPhone
 from mplab.drivers.shaper.tc import guard
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
-
-if TYPE_CHECKING:
-    from mplab.base.machine import CommandResult
-    from mplab.drivers.phone.adb import AdbPhone
 
 DEAD_MAN_S = 60.0
 """adb that is lost for a moment is connected again within this time."""
 
 
-def adb_where(serial: str) -> str:
-    """Return how a phone is reached whose root shell is had by adb."""
-    return f"adb {serial}"
-
-
 class AdbShell:
     """`Shell` on a phone that is in use."""
 
-    def __init__(self, phone: "AdbPhone") -> None:
+    def __init__(self, phone: PhoneOnAdb) -> None:
         self._phone = phone
         self.name = f"phone {phone.name}"
 
@@ -48,7 +40,7 @@ class AdbShell:
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
-    ) -> "CommandResult":
+    ) -> CommandResult:
         """See `Shell`."""
         try:
             done = self._phone.shell(["sh"], stdin=whole_script(text, arguments), timeout_s=timeout_s, check=False)
@@ -69,7 +61,7 @@ class AdbShapingPhone(RootedPhone):
         owner: in whose name it is held.
     """
 
-    def __init__(self, phone: "AdbPhone", *, owner: Owner, interfaces: Sequence[str]) -> None:
+    def __init__(self, phone: PhoneOnAdb, *, owner: Owner, interfaces: Sequence[str]) -> None:
         shell = AdbShell(phone)
         super().__init__(
             shell.name,
@@ -82,7 +74,7 @@ class AdbShapingPhone(RootedPhone):
         self._restore_command = list(restore_later(phone, self.hold.owner))
 
 
-def restore_later(phone: "AdbPhone", owner: str) -> Command:
+def restore_later(phone: PhoneOnAdb, owner: str) -> Command:
     """The command line that gives a phone back that `owner` held, from another process."""
     text = f"MPLAB_DIR={RootedPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
     script = f"{whole_script(text, ('restore', owner))}code=$?\n[ $code = {guard.NOT_OURS} ] || exit $code\n"

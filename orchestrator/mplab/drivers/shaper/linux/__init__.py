@@ -1,5 +1,1 @@
-"""A Linux server (the proxy's, or any other) or a rooted phone, with the kernel's own traffic control."""
-
-from mplab.drivers.shaper.linux.place import LinuxServer, ShapingPhone
-
-__all__ = ["LinuxServer", "ShapingPhone"]
+"""A Linux server (the proxy's, or any other), with the kernel's own traffic control."""

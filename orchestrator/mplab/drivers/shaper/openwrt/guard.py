@@ -2,12 +2,15 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.shaper.tc.guard import SCRIPT, holder
+from mplab.drivers.shaper.tc.guard import SCRIPT, Holder, holder
 from mplab.drivers.shaper.tc.shell import quote
-from mplab.drivers.shaper.tc.ssh import SshConnection
+
+if TYPE_CHECKING:
+    from mplab.drivers.shaper.tc.ssh import SshConnection
 
 INIT_SCRIPT = SCRIPT.with_name("mplab-guard.init")
 INSTALLED = {
@@ -40,6 +43,19 @@ class GuardState:
     owner: str = ""
     silent_s: int = 0
 
+    def to_json(self) -> dict[str, object]:
+        """For ``--json``."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """``dead-man's switch installed, runs, started at boot; held by nobody``."""
+        if not self.files:
+            return "nothing of mplab is installed"
+        version = "installed" if self.installed else "another version is installed"
+        running = "runs" if self.running else "does not run"
+        boot = f"{'' if self.enabled else 'not '}started at boot"
+        return f"dead-man's switch {version}, {running}, {boot}; {Holder(self.owner, self.silent_s)}"
+
 
 _SHOW = """
 command -v md5sum >/dev/null || echo lacks=md5sum
@@ -50,7 +66,7 @@ true
 """
 
 
-def show(ssh: SshConnection) -> GuardState:
+def show(ssh: "SshConnection") -> GuardState:
     """Read what is installed and the router's holder. Raises LabNotReadyError: the files cannot be compared."""
     found = ssh.script(_SHOW, *INSTALLED).stdout
     if "lacks=md5sum" in found:
@@ -73,7 +89,7 @@ def _md5(data: bytes) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
-def install(ssh: SshConnection) -> bool:
+def install(ssh: "SshConnection") -> bool:
     """Install the switch, start it, and start it at every boot; False when all was so already.
 
     Raises:
@@ -93,7 +109,7 @@ def install(ssh: SshConnection) -> bool:
     return True
 
 
-def _write(ssh: SshConnection, path: str, text: str) -> None:
+def _write(ssh: "SshConnection", path: str, text: str) -> None:
     """Write a program on the router: whole, or not at all. Raises LabNotReadyError."""
     new = quote(f"{path}.new")
     script = f"mkdir -p {quote(path.rpartition('/')[0])} && cat >{new} && chmod 755 {new} && mv {new} {quote(path)}"
@@ -103,7 +119,7 @@ def _write(ssh: SshConnection, path: str, text: str) -> None:
         raise LabNotReadyError(f"{ssh.name}: {path} could not be written: {why}")
 
 
-def remove(ssh: SshConnection) -> bool:
+def remove(ssh: "SshConnection") -> bool:
     """Take it off the router, and what a silent owner has left; False when there was nothing.
 
     Raises:
@@ -122,7 +138,7 @@ rm -f "$@"
     return True
 
 
-def require(ssh: SshConnection, lab_word: str = "LAB") -> None:
+def require(ssh: "SshConnection", lab_word: str = "LAB") -> None:
     """Raise LabNotReadyError unless the switch is there and runs."""
     found = show(ssh)
     if not found.installed:

@@ -3,18 +3,17 @@
 import contextlib
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.base.private import private_file_problem
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.settings import RadioFile, RouterFile
 from mplab.drivers.shaper.openwrt.wifi import switch_radio
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.tc.place import Place, restore_argv
+from mplab.drivers.shaper.restore import restore_argv
+from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.shell import PlaceError, quote
 from mplab.drivers.shaper.tc.ssh import SshConnection
-from mplab.userfiles.lab import RadioFile, RouterFile, SshFile
 
 _REBOOT_TIMEOUT_S = 180.0
 _REBOOT_POLL_S = 0.5
@@ -53,7 +52,7 @@ class Router(Place):
             interface=settings.interface,
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
-            restore_command=restore_argv(self._ssh.name, "router", settings),
+            restore_command=restore_argv(self._ssh.name, "openwrt", settings),
             owner=owner,
         )
 
@@ -126,10 +125,3 @@ class Router(Place):
                 raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
         guard.require(self._ssh)
         self._take_again()
-
-
-def key_file_problem(settings: SshFile) -> str:
-    """Why the key of a router or server cannot be used; "" when it can, or when there is none."""
-    if not settings.key:
-        return ""
-    return private_file_problem(Path(settings.key).expanduser())

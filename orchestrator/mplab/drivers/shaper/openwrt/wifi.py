@@ -1,7 +1,7 @@
 """A router's WiFi by uci: on and off, channel, transmit power, SSID."""
 
+from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.tc.shell import quote
-from mplab.userfiles.lab import RadioFile
 
 
 def switch_radio(radio: RadioFile) -> tuple[str, str]:

@@ -5,7 +5,7 @@ sent through a shell it holds the place and takes changes back. Both do the same
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from mplab.base.machine import CommandResult
 from mplab.base.programs import CHECKOUT
@@ -33,6 +33,10 @@ class Holder:
 
     owner: str = ""
     silent_s: int = 0
+
+    def to_json(self) -> dict[str, object]:
+        """For ``--json``."""
+        return asdict(self)
 
     def __str__(self) -> str:
         """``held by …, last heard 3 s ago``."""

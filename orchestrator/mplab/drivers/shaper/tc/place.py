@@ -1,17 +1,14 @@
 """What shapes (a router, a server, a phone), held by this run: shaped, watched, and given back as it was found."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import ClassVar, Self
 
 import structlog
-from pydantic import BaseModel
 
 from mplab.base.errors import DeviceError, LabNotReadyError
-from mplab.base.programs import IMPORT_PATH
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.hold import Hold
@@ -38,6 +35,7 @@ class Place:
         owner: in whose name it is held.
     """
 
+    method: ClassVar[str] = "tc"
     openwrt: ClassVar[bool] = False
     state_directory: ClassVar[str]
     """Folder for notes there."""
@@ -187,17 +185,3 @@ class Place:
     def found(self) -> Capabilities:
         """What it can do."""
         return self.shaping.found
-
-
-def restore_argv(name: str, kind: str, settings: BaseModel) -> list[str]:
-    """The command line that gives a place back from another process, but for the owner's name.
-
-    Args:
-        name: for messages.
-        kind: ``router``, ``server`` or ``phone``.
-        settings: its entry in the lab file.
-    """
-    return [
-        *("env", f"PYTHONPATH={IMPORT_PATH}", sys.executable, "-m", "mplab.drivers.shaper.restore"),
-        *(name, kind, settings.model_dump_json()),
-    ]

@@ -12,9 +12,9 @@ own `limit` were the queue. What lies at the interface itself (its own qdisc, ot
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mplab.base.errors import LabNotReadyError
+from mplab.drivers.shaper.protocol import Selector
 from mplab.format.direction import CONTROLLED, Direction, GilbertElliott, Queue
 
 FULL_PACKET_BYTES = 1500
@@ -37,27 +37,6 @@ _ORDERING_RATE = "10gbit"
 """netem keeps packets in order when it has a rate, jitter or not; this one is too high to be felt (1.2 µs a packet)."""
 
 _MEMORY_BYTES_PER_PACKET = 2048
-
-
-@dataclass(frozen=True)
-class Selector:
-    """Whose packets are shaped at an interface: those of one address, or all.
-
-    Attributes:
-        interface: of the router or server, towards the phone; or of the phone.
-        mac: ``aa:bb:cc:dd:ee:ff``, or "".
-        ip: IPv4 or IPv6 address, or "".
-        at_phone: the interface is the phone's own: what leaves there comes from it.
-    """
-
-    interface: str
-    mac: str = ""
-    ip: str = ""
-    at_phone: bool = False
-
-    def __str__(self) -> str:
-        """``10.0.0.2 at phy0-ap0``."""
-        return f"{self.mac or self.ip or 'everything'} at {self.interface}"
 
 
 def check_possible(direction: Direction, what: str) -> None:

@@ -5,9 +5,9 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mplab.drivers.shaper.protocol import Selector
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities
-from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.shell import quote
 from mplab.format.direction import Direction
 

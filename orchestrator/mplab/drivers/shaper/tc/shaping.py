@@ -3,30 +3,17 @@
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
 
+from mplab.drivers.shaper.protocol import PathState, Selector
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
 from mplab.drivers.shaper.tc.hold import Hold
-from mplab.drivers.shaper.tc.rules import Selector
 from mplab.drivers.shaper.tc.scripts import Scripts, Target, parse_shown
 from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
 from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
 """Undone first: in falling order of names."""
-
-
-WayState = dict[str, float | readback.Settings | None]
-"""``rate_bps``, and the parameters of each qdisc by its kind; see `readback.Qdisc`."""
-
-
-class PathState(TypedDict):
-    """What is applied to one path."""
-
-    of: str
-    up: WayState
-    down: WayState
 
 
 class Shaping:
@@ -48,19 +35,7 @@ class Shaping:
         self._targets.clear()
 
     def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
-        """Put one phone's path under a condition: all of it or nothing, read back.
-
-        Args:
-            key: what the path is called here: ``phone-1.wlan0``.
-            selector: whose packets; must be the same for the same key.
-            up: from the phone.
-            down: towards it.
-            seed: of what is chance, where kernel and tc take one (Linux 6.7); None: as it was before.
-
-        Raises:
-            LabNotReadyError: the place cannot do this.
-            PlaceError: it refused, or reads back something else; this path is then as it was before.
-        """
+        """See `PathShaping`."""
         name = self._hold.name
         for direction, way in ((up, "up"), (down, "down")):
             rules.check_possible(direction, f"{name}, {key} {way}")
@@ -101,10 +76,7 @@ class Shaping:
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def unshape(self, key: str) -> None:
-        """Take one path's condition away; the others stay.
-
-        Does nothing for a path that has none, or when the place is held by this owner no more.
-        """
+        """See `PathShaping`; nothing is done either when the place is held by this owner no more."""
         target = self._targets.pop(key, None)
         if target is not None:
             script = self._scripts.take_away(target, self._targets.values())
@@ -139,7 +111,7 @@ class Shaping:
         return parse_shown(shown, _devices(targets))
 
     def state(self) -> dict[str, PathState]:
-        """What is applied now, by path, as the kernel there says."""
+        """See `PathShaping`: rates in bit/s, and the parameters of each qdisc by its kind (`readback.Qdisc`)."""
         read = self._read()
         found = {}
         for key, target in self._targets.items():
@@ -148,7 +120,7 @@ class Shaping:
         return found
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """By path: ``{"up.packets_out": 12, …}``."""
+        """See `PathShaping`."""
         read = self._read()
         return {
             key: {
@@ -164,8 +136,8 @@ def _devices(targets: Iterable[Target]) -> list[str]:
     return [device for target in targets for device in target.devices]
 
 
-def _way_state(shaped: readback.Shaped) -> WayState:
-    qdiscs: WayState = {qdisc.kind: qdisc.settings for qdisc in shaped.qdiscs.values() if qdisc.kind != "htb"}
+def _way_state(shaped: readback.Shaped) -> dict[str, object]:
+    qdiscs: dict[str, object] = {qdisc.kind: qdisc.settings for qdisc in shaped.qdiscs.values() if qdisc.kind != "htb"}
     return {"rate_bps": shaped.rate_bps, **qdiscs}
 
 

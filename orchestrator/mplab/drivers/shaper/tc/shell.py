@@ -2,8 +2,9 @@
 
 import re
 import subprocess
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.machine import CommandResult
@@ -59,6 +60,19 @@ class Shell(Protocol):
 
     def close(self) -> None:
         """End the connection."""
+
+
+ShellT = TypeVar("ShellT", bound=Shell)
+
+
+@contextmanager
+def connected(shell: ShellT) -> Iterator[ShellT]:
+    """Connect a shell for as long as the context. Raises LabNotReadyError."""
+    shell.connect()
+    try:
+        yield shell
+    finally:
+        shell.close()
 
 
 def whole_script(text: str, arguments: Sequence[str]) -> str:

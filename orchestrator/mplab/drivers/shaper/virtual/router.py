@@ -5,6 +5,7 @@ import os
 import shutil
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import paramiko
@@ -14,18 +15,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from mplab.base.configs import write_private
 from mplab.base.errors import LabNotReadyError, last_words
 from mplab.base.nodes import Node
-from mplab.base.paths import RMNET, WLAN
 from mplab.base.programs import ETHTOOL
+from mplab.drivers.shaper.driver import Wiring
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.settings import RouterFile
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
+from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.image import Port, build
 from mplab.drivers.shaper.virtual.machine import VirtualMachine
-from mplab.lab import topology
-from mplab.userfiles.places import RouterFile, VirtualRouterFile
-
-NODE = "router"
-INTERFACES = {WLAN: "wlan", RMNET: "rmnet"}
-"""The phone's interface → the router's towards it."""
+from mplab.userfiles.machines import Machine
 
 _BOOT_TIMEOUT_S = 90.0
 _POLL_S = 0.1
@@ -43,23 +41,26 @@ class VirtualRouter:
     """A virtual router: wired and booted by `start`, there when `wait` returns.
 
     Args:
-        name: in the lab file.
-        settings: of the lab file.
+        entry: of the lab file.
         node: the lab's node that it takes the place of; its interfaces have no addresses.
+        wiring: of that node.
         directory: private folder for its file system and the key that logs in.
         log: its console.
     """
 
-    def __init__(self, name: str, settings: VirtualRouterFile, *, node: Node, directory: Path, log: Path) -> None:
-        self.name = name
-        self._settings = settings
+    def __init__(
+        self, entry: Machine[VirtualRouterFile], *, node: Node, wiring: Wiring, directory: Path, log: Path
+    ) -> None:
+        name = entry.name
+        self._entry = entry
         self._node = node
+        self._wiring = wiring
         self._root = directory / f"router-{name}"
         self._key = directory / f"router-{name}.key"
         self._log = log
         self._host_key = ""
         self._received = directory / "incoming.bpf"
-        self._ports = _ports(self._received)
+        self._ports = _ports(wiring, self._received)
         self._machine = VirtualMachine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
 
     def start(self) -> None:
@@ -68,7 +69,7 @@ class VirtualRouter:
         pid = self._node.pid
         root.ip(
             f"link add {_MANAGEMENT} type veth peer name {_MANAGEMENT} netns {pid}",
-            f"addr add {topology.MANAGEMENT_LAB} dev {_MANAGEMENT}",
+            f"addr add {self._wiring.management[0]} dev {_MANAGEMENT}",
             f"link set {_MANAGEMENT} up",
         )
         self._node.ip(*(f"link set {port.name} up" for port in self._ports))
@@ -76,7 +77,7 @@ class VirtualRouter:
             node.run([str(ETHTOOL.path()), "-K", _MANAGEMENT, "tso", "off", "gso", "off", "gro", "off"])
         self._root.mkdir()
         self._received.write_bytes(_incoming_alone())
-        key, commands = self._make_key(), _commands()
+        key, commands = self._make_key(), _commands(self._wiring)
         self._host_key = build(self._root, client_key=key, ports=self._ports, commands=commands, options=_RADIO)
         self._install_guard()
         self._machine.start()
@@ -98,18 +99,21 @@ class VirtualRouter:
         (self._root / "etc/rc.d" / f"{_GUARD_ORDER}mplab-guard").symlink_to("/etc/init.d/mplab-guard")
 
     @property
-    def settings(self) -> RouterFile:
-        """Its entry, as the lab file of a real router would have it."""
+    def machine(self) -> Machine[RouterFile]:
+        """It as a lab file would have it if it were a real router."""
         host_key = paramiko.Ed25519Key(data=base64.b64decode(self._host_key.split()[1]))
-        return RouterFile.model_validate(
+        towards = self._wiring.towards
+        settings = RouterFile.model_validate(
             {
-                "host": topology.MANAGEMENT_ROUTER.split("/")[0],
+                "host": self._wiring.management[1].split("/")[0],
                 "key": str(self._key),
                 "host_key": fingerprint(host_key),
-                "interface": INTERFACES[WLAN],
-                **self._settings.model_dump(mode="json", exclude={"driver"}),
+                "interface": next(iter(towards.values())),
+                **self._entry.settings.model_dump(mode="json", exclude={"driver"}),
             }
         )
+        paths = tuple(replace(path, at=towards[path.interface]) for path in self._entry.paths)
+        return Machine("openwrt", self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
         """Until it answers over SSH; what it says of itself: kernel, tc, busybox.
@@ -117,7 +121,7 @@ class VirtualRouter:
         Raises:
             LabNotReadyError: it does not boot.
         """
-        ssh = SshConnection(f"router {self.name}", self.settings)
+        ssh = SshConnection(self._entry.label, self.machine.settings)
         deadline = time.monotonic() + _BOOT_TIMEOUT_S
         while True:
             try:
@@ -144,10 +148,9 @@ class VirtualRouter:
         self._machine.stop()
 
 
-def _ports(received: Path) -> list[Port]:
+def _ports(wiring: Wiring, received: Path) -> list[Port]:
     """What a port receives goes through the filter in the file `received`."""
-    names = {name: (topology.ADDRESSES[NODE, name], topology.mac(NODE, name)) for name in topology.interfaces_of(NODE)}
-    names[_MANAGEMENT] = (topology.MANAGEMENT_ROUTER, _MANAGEMENT_MAC)
+    names = {**wiring.ports, _MANAGEMENT: (wiring.management[1], _MANAGEMENT_MAC)}
     return [
         Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")
         for name, (address, mac) in names.items()
@@ -165,9 +168,9 @@ def _incoming_alone() -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 
-def _commands() -> list[str]:
+def _commands(wiring: Wiring) -> list[str]:
     """Return the commands that make it the lab's router: routes and known neighbours."""
     return [
-        *(f"ip {route}" for route in topology.ROUTES[NODE]),
-        *(f"arp -i {interface} -s {address} {known}" for interface, address, known in topology.neighbours_of(NODE)),
+        *(f"ip {route}" for route in wiring.routes),
+        *(f"arp -i {interface} -s {address} {known}" for interface, address, known in wiring.neighbours),
     ]

@@ -1,9 +1,13 @@
 """The driver of ``mpflex``: its schedulers as variants, its policy files."""
 
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pydantic import BaseModel
 
+from mplab.base.programs import MPFLEX
 from mplab.drivers.transport import Transport, TransportDriver, options_as
 from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions
 from mplab.drivers.transport.mpflex.transport import Mpflex
@@ -29,6 +33,21 @@ class MpflexDriver(TransportDriver):
     ) -> Transport:
         """See `TransportDriver`."""
         return Mpflex(options_as(MpflexOptions, options), interfaces, files)
+
+    def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
+        """See `TransportDriver`: as the agent reads policies. Without a `mpflex` nothing is checked: runs need one."""
+        if not files or (program := MPFLEX.find()) is None:
+            return []
+        problems: list[str] = []
+        with TemporaryDirectory(prefix="mplab-policies-") as folder:
+            for path, content in files.items():
+                (Path(folder) / path).parent.mkdir(exist_ok=True)
+                (Path(folder) / path).write_bytes(content)
+                command = [str(program), "policy", "check", path]
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    problems += done.stderr.strip().splitlines()
+        return problems
 
 
 DRIVER = MpflexDriver(

@@ -4,21 +4,25 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.shaper.adb.driver import adb_where
+from mplab.drivers.shaper.driver import phone_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
 from mplab.format.link import LinkCondition
 from mplab.lab.driver import Identity, PhoneDriver
 from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
-from mplab.lab.resources import phone_resource
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.machines import Machine
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 class AdbPhones(PhoneDriver):
     """See `BenchLab`."""
 
+    title = "a real Android phone, on a cable or over TCP"
     settings = AdbPhoneFile
     real = True
     android = True
@@ -68,10 +73,8 @@ class AdbPhones(PhoneDriver):
 
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
         """See `PhoneKind`: the phone, and itself as a shaper by adb."""
-        from mplab.drivers.shaper.adb.place import adb_where  # noqa: PLC0415 - SSH is slow to import
-
         serial = _adb(settings).serial
-        yield phone_resource(name, serial)
+        yield _adb(settings).resource(name)
         by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
         if by_adb and serial is not None:
             yield shaping_resource(adb_where(serial))
@@ -95,7 +98,7 @@ class AdbPhones(PhoneDriver):
 
         try:
             with open_phone(name, settings) as phone:
-                yield from _findings(phone, settings)
+                yield from _findings(phone, settings, lab.by_itself(name))
         except MplabError as error:
             yield Finding(what, "missing", str(error), "see the message")
         if lab.proxy is None or not lab.proxy.listen:
@@ -107,7 +110,7 @@ class AdbPhones(PhoneDriver):
             )
 
 
-def _findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
+def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: Machine[BaseModel] | None) -> Iterator[Finding]:
     from mplab.drivers.phone.adb.readiness import default_thresholds, look  # noqa: PLC0415 - slow to import
 
     what, found = f"phone {phone.name}", phone.identity()
@@ -118,7 +121,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
         remedy = f"root it, or allow root in its root manager: docs/phones.md; or {BY_SOCKS}"
         yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
     else:
-        yield from _rooted_findings(phone, settings)
+        yield from _rooted_findings(phone, itself)
     problems = look(phone, settings.ready or default_thresholds(), settings.apps).problems
     for problem in problems:
         yield Finding(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
@@ -126,21 +129,17 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
         yield Finding(f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
 
 
-def _rooted_findings(phone: "AdbPhone", settings: AdbPhoneFile) -> Iterator[Finding]:
-    """Check what needs root: transports, shaping on the phone itself."""
+def _rooted_findings(phone: "AdbPhone", itself: Machine[BaseModel] | None) -> Iterator[Finding]:
+    """Check what needs root: transports, and shaping on the phone itself."""
     from mplab.drivers.phone.adb.kernel import read_kernel  # noqa: PLC0415 - slow to import
-    from mplab.drivers.shaper.adb.place import AdbShell  # noqa: PLC0415
-    from mplab.drivers.shaper.tc.capabilities import look  # noqa: PLC0415
-    from mplab.lab.doctor_lab import shaping_findings  # noqa: PLC0415
 
     what = f"phone {phone.name}"
     yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
-    for transport, driver in DRIVERS.items():
+    for transport, driver in DRIVERS.importable().items():
         if reason := driver.check_phone(partial(read_kernel, phone)):
             yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
-    own = [place.interface or "" for place in settings.attachments().values() if place.at]
-    if own and settings.root_shell is None:
-        yield from shaping_findings(look(AdbShell(phone), own, openwrt=False), what)
+    if itself is not None:
+        yield from phone_driver_of(itself).check(phone, itself)
 
 
 def _adb(settings: PhoneFile | None) -> AdbPhoneFile:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import structlog
 
@@ -27,11 +27,13 @@ from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.settings import AdbPhoneFile
 from mplab.drivers.phone.sound import SoundCard
-from mplab.drivers.shaper.adb.place import AdbShapingPhone
-from mplab.drivers.shaper.held import held_places, undo_directory
+from mplab.drivers.proxy import ServerSettings, driver_of
+from mplab.drivers.shaper.attached import AttachedShaper
+from mplab.drivers.shaper.driver import phone_driver_of
+from mplab.drivers.shaper.held import held_machines, undo_directory
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.probe import LinkProbe
-from mplab.drivers.shaper.tc import Place, TcShaper
+from mplab.drivers.shaper.protocol import HeldMachine
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import BrowserFactory
@@ -39,9 +41,6 @@ from mplab.drivers.ui.console import ConsoleLog
 from mplab.format.sites import DNS_ADDRESS
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
 from mplab.lab.base import BaseLab
-from mplab.lab.containers import FarServers
-from mplab.lab.handover import HandedOver
-from mplab.lab.resources import phone_resource
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import LabUse
 
@@ -52,8 +51,7 @@ class BenchLab(AndroidLab, BaseLab):
     """`Lab` around a real phone."""
 
     phone: AdbPhone
-    servers: FarServers
-    shaper: TcShaper
+    shaper: AttachedShaper
     scratch: Path
 
     def _bring_up(self) -> None:
@@ -75,33 +73,26 @@ class BenchLab(AndroidLab, BaseLab):
             keep_mptcp(self.phone)
         self.android.take_over(self.endpoints.proxy)
         self.servers.start_proxy()
-        self.shaper = self._hold_places(lab, settings, journal)
+        self.shaper = self._hold_machines(lab, journal)
 
     def _start_servers(self) -> None:
-        self.servers = FarServers(
-            services=self._wanted,
-            directory=self.scratch,
-            logs=self._logs,
-            congestion_control=self.congestion_control,
-            endpoints=self.endpoints,
-            internet=self._use.internet,
-            given=HandedOver.received(),
-        )
+        settings = ServerSettings(self._wanted, self.scratch, self._logs, self.congestion_control, self.endpoints)
+        self.servers = driver_of(self._use.proxy).open(self._use.proxy, settings)
         self._stack.callback(self.servers.stop)
         self.servers.start({})
 
-    def _hold_places(self, lab: LabFile, settings: AdbPhoneFile, journal: UndoJournal) -> TcShaper:
-        """Every place that its paths are attached to, for as long as the lab."""
-        name, attached = self._use.phone, settings.attachments().values()
-        names = {place.place(name) for place in attached}
-        places: dict[str, Place] = {}
-        if settings.root_shell is None and (own := [place.interface or "" for place in attached if place.at]):
-            names.discard(name)
+    def _hold_machines(self, lab: LabFile, journal: UndoJournal) -> AttachedShaper:
+        """Hold every machine that shapes one of its paths, for as long as the lab."""
+        name, itself = self._use.phone, lab.by_itself(self._use.phone)
+        machines = {machine.name: machine for machine in self._use.machines().values()}
+        held: dict[str, HeldMachine] = {}
+        if itself is not None:
             owner = Owner(self._stack.enter_context(UndoStack(journal)), self._run_id)
-            place = AdbShapingPhone(self.phone, owner=owner, interfaces=own)
-            places[name] = self._stack.enter_context(place)
-        places |= self._stack.enter_context(held_places(lab, names, run_id=self._run_id))
-        return TcShaper(name, settings, places, LinkProbe(self.phone, self.endpoints.probe_server))
+            held[name] = self._stack.enter_context(phone_driver_of(itself).hold(self.phone, itself, owner))
+        others = [machine for machine in machines.values() if machine != itself]
+        held |= self._stack.enter_context(held_machines(others, run_id=self._run_id))
+        paths = [(path, held[machine.name]) for machine in machines.values() for path in machine.paths_of(name)]
+        return AttachedShaper(name, paths, LinkProbe(self.phone, self.endpoints.probe_server))
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
         """See `Lab`.
@@ -113,7 +104,7 @@ class BenchLab(AndroidLab, BaseLab):
             raise DeviceError(self.phone.label, problem)
         return super().set_up_transport(transport, logs=logs, undo=undo)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The phone as it says what it is; engine, images and configurations of the containers."""
         return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
 
@@ -141,10 +132,6 @@ class BenchLab(AndroidLab, BaseLab):
     def open_sound(self, log: Path) -> SoundCard:
         """Refused: a real phone has a sound card of its own."""
         raise StepError(f"{self.phone.label}: what a real phone plays cannot be recorded here")
-
-    def origin_congestion_control(self) -> str:
-        """What the origin's own sockets use (agent and proxy pin theirs)."""
-        return self.servers.proxy.origin_congestion_control()
 
     def _checks(self) -> list[Callable[[], None]]:
         return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]
@@ -176,7 +163,7 @@ def endpoints_of(use: LabUse) -> Endpoints:
 def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
     """Nobody else uses the phone meanwhile. Raises LabNotReadyError."""
     _, settings = _parts(use)
-    with resource_lock(phone_resource(use.phone, settings.serial), run_id=run_id):
+    with resource_lock(settings.resource(use.phone), run_id=run_id):
         yield
 
 

@@ -57,6 +57,7 @@ class EmulatedPhoneFile(AndroidPhoneFile):
 class EmulatedPhones(PhoneDriver):
     """See `EmulatedLab`."""
 
+    title = "an emulated Android device, by adb"
     settings = EmulatedPhoneFile
     android = True
 
@@ -108,7 +109,7 @@ class EmulatedPhones(PhoneDriver):
         elif model.root == "none":
             remedy = f"choose another model: mplab lab device list; or {BY_SOCKS}"
             yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
-        for transport, driver in DRIVERS.items():
+        for transport, driver in DRIVERS.importable().items():
             if reason := missing_on_phone(LabUse(lab, phone=name), transport):
                 yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
         found = f"{model.model}, Android {model.android}, emulated"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
@@ -48,7 +47,7 @@ class EmulatedLab(AndroidLab, VirtualLab):
         self.android.take_over(self.endpoints.proxy)
         return phone
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The nodes, and the phone as it says what it is."""
         facts = {**facts_of(self.phone), "serial": self._device.serial, "address": self.phone.serial}
         return {**super().describe(), "phone": facts}

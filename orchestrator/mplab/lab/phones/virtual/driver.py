@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
-from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE
 from mplab.lab.driver import PhoneDriver
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 class VirtualPhones(PhoneDriver):
     """See `VirtualLab`."""
 
+    title = "the virtual phone"
     settings = PhoneFile
 
     def open_lab(self, settings: "LabSettings") -> "Lab":
@@ -29,15 +29,11 @@ class VirtualPhones(PhoneDriver):
         return VirtualLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """Note an engine whose containers no wire of this machine's kernel can end in."""
-        engine = lab.proxy.engine if lab.proxy is not None else None
-        if engine is not None and not engine.startswith(LOCAL_ENGINE):
-            any_engine = drivers_text(drivers_that(lambda kind: kind.real))
-            text = (
-                f"engine '{engine}': the virtual phone {name} is wired into the network namespaces of containers, "
-                f"which are those of this machine's engine alone: 'unix:///…'; a phone with {any_engine} can use any"
-            )
-            checker.add(("proxy", "engine"), text)
+        """Note a proxy that no wire of this machine's kernel can end in."""
+        unwired = drivers_text(drivers_that(lambda kind: kind.real))
+        key, problem = lab.proxy.wiring_problem(name, unwired) if lab.proxy is not None else ("", "")
+        if problem:
+            checker.add(("proxy", key), problem)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
         """See `PhoneDriver`: what it needs is what every virtual lab needs."""

@@ -7,7 +7,8 @@ for undo: when the lab's first process ends, the kernel takes all of it away.
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from mplab.base.errors import check_each
 from mplab.base.nodes import Node
@@ -15,21 +16,19 @@ from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
+from mplab.drivers.proxy import ServerSettings, driver_of
+from mplab.drivers.proxy.servers import Servers
 from mplab.drivers.shaper import Shaper
-from mplab.drivers.shaper.linkem.emulator import LinkemShaper
+from mplab.drivers.shaper.driver import BootedMachine, emulator_driver, inside_driver_of
+from mplab.drivers.shaper.protocol import Emulator
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
-from mplab.lab.handover import HandedOver
 from mplab.lab.network import make_network
-from mplab.lab.servers import ProcessServers, Servers
 from mplab.lab.settings import LabSettings
 from mplab.lab.topology import SCRATCH
-from mplab.userfiles.places import VirtualRouterFile
-
-if TYPE_CHECKING:
-    from mplab.drivers.shaper.virtual.router import VirtualRouter
+from mplab.userfiles.machines import Machine
 
 
 class VirtualLab(BaseLab):
@@ -42,7 +41,7 @@ class VirtualLab(BaseLab):
 
     def __init__(self, settings: LabSettings) -> None:
         super().__init__(settings)
-        self._router: VirtualRouter | None = None
+        self._router: BootedMachine | None = None
         self._facts: dict[str, dict[str, str]] = {}
         self.nodes: dict[str, Node] = {}
         self.endpoints = topology.endpoints()
@@ -58,41 +57,36 @@ class VirtualLab(BaseLab):
         Path("/run/lock").mkdir(exist_ok=True)  # what is locked in here is this lab's own
         os.environ["TMPDIR"] = str(SCRATCH / "tmp")
         self._logs.mkdir(parents=True, exist_ok=True)
-        self.servers = self._choose_servers()
+        self.servers = self._open_servers()
 
-    def _choose_servers(self) -> Servers:
-        settings: dict[str, Any] = {
-            "services": self._wanted,
-            "directory": SCRATCH,
-            "logs": self._logs,
-            "congestion_control": self.congestion_control,
-            "endpoints": self.endpoints,
-        }
-        if self._use.proxy is None:
-            return ProcessServers(**settings)
-        from mplab.lab.containers import ContainerServers  # noqa: PLC0415 - slow to import
-
-        return ContainerServers(**settings, internet=self._use.internet, given=HandedOver.received())
+    def _open_servers(self) -> Servers:
+        settings = ServerSettings(
+            self._wanted, SCRATCH, self._logs, self.congestion_control, self.endpoints, interface=topology.PROXY_LAN
+        )
+        return driver_of(self._use.proxy).open(self._use.proxy, settings)
 
     def _make_network(self) -> None:
-        routers = self._use.virtual_routers()
+        routers = self._use.inside()
         self.nodes = make_network(
             SCRATCH,
-            replaced=["router"] if routers else [],
+            replaced=[topology.ROUTER] if routers else [],
             networks=self.servers.networks,
             redirects=not self._use.android,
         )
         for node in self.nodes.values():
             self._pin_congestion_control(node)
-        for name, settings in routers.items():
-            self._boot_router(name, settings)
+        for machine in routers.values():
+            self._boot_router(machine)
 
-    def _boot_router(self, name: str, settings: VirtualRouterFile) -> None:
+    def _boot_router(self, machine: Machine[BaseModel]) -> None:
         """Let it boot while the services start."""
-        from mplab.drivers.shaper.virtual.router import VirtualRouter  # noqa: PLC0415 - slow to import, needed by few labs
-
-        log = self._logs / f"router-{name}.log"
-        self._router = VirtualRouter(name, settings, node=self.nodes["router"], directory=SCRATCH, log=log)
+        self._router = inside_driver_of(machine).open(
+            machine,
+            node=self.nodes[topology.ROUTER],
+            wiring=topology.router_wiring(),
+            directory=SCRATCH,
+            log=self._logs / f"router-{machine.name}.log",
+        )
         self._stack.callback(self._router.stop)
         self._router.start()
 
@@ -110,7 +104,7 @@ class VirtualLab(BaseLab):
         self._stack.callback(servers.stop)
         servers.start(nodes)
         self.phone = self._make_phone()
-        emulator = LinkemShaper(
+        emulator = emulator_driver().open(
             air=nodes["air"],
             phone=self.phone,
             proxy=nodes["proxy"],
@@ -132,17 +126,17 @@ class VirtualLab(BaseLab):
             directory=SCRATCH / "phone",
         )
 
-    def _make_shaper(self, emulator: LinkemShaper) -> Shaper:
+    def _make_shaper(self, emulator: Emulator) -> Shaper:
         """The emulator alone, or with a router for some of the paths."""
         if self._router is None:
             return emulator
-        from mplab.drivers.shaper.virtual.shaping import held_router  # noqa: PLC0415 - slow to import
+        from mplab.drivers.shaper.inside import held_inside  # noqa: PLC0415 - needed by few labs
 
-        self._facts = {self._router.name: self._router.wait()}
-        held = held_router(self._use, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
+        self._facts = {self._router.machine.name: self._router.wait()}
+        held = held_inside(self._use.phone, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
         return self._stack.enter_context(held)
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """The nodes; of each virtual router, kernel, tc and busybox."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
@@ -203,10 +197,6 @@ class VirtualLab(BaseLab):
     def _home(self) -> Path:
         home = SCRATCH / "home"
         return home if home.exists() else self.servers.make_home(home)
-
-    def origin_congestion_control(self) -> str:
-        """What the origin's own sockets use (agent and proxy pin theirs)."""
-        return self.nodes["origin"].run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def _checks(self) -> list[Callable[[], None]]:
         nodes = [node.check_alive for node in self.nodes.values()]

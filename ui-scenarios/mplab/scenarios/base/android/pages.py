@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import Instrumented
+from mplab.drivers.ui import Event, Instrumented
 from mplab.format.sites import SUFFIX
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.settle import settle
-from mplab.scenarios.base.pages import BLANK_PAGE, Event, PagesParameters, PagesScenario
+from mplab.scenarios.base.pages import BLANK_PAGE, PagesParameters, PagesScenario
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Session
 

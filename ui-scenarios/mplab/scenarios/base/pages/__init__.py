@@ -1,7 +1,6 @@
 """Front pages of sites, as the scenarios `web` and `firefox` load them."""
 
-from mplab.scenarios.base.pages.loaded import Event
 from mplab.scenarios.base.pages.scenario import BLANK_PAGE, PagesParameters, PagesScenario
 from mplab.scenarios.base.pages.sites import SLUGS, Slug
 
-__all__ = ["BLANK_PAGE", "SLUGS", "Event", "PagesParameters", "PagesScenario", "Slug"]
+__all__ = ["BLANK_PAGE", "SLUGS", "PagesParameters", "PagesScenario", "Slug"]

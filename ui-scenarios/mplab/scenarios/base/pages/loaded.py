@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 from urllib.parse import urlsplit
 
 from mplab.base.errors import StepError
+from mplab.drivers.ui import Event
 
-Event = Mapping[str, Any]
 _NAMED = 3
 """So many objects are named in a message."""
 
@@ -35,6 +35,17 @@ return loaded.then(() => last('largest-contentful-paint')).then(largest => ({
 """
 """Run in the page; it waits for the load event, which some browsers tell too early (Firefox, of pages with scripts that
 hold the event by an open frame). ``listed`` is the page's own list: host label → path → bytes."""
+
+
+class Timings(TypedDict):
+    """What `PROBE_SCRIPT` returns; times in milliseconds since navigation start."""
+
+    navigation: Mapping[str, float]
+    """Navigation Timing level 2."""
+    first_contentful_paint: float | None
+    largest_contentful_paint: float | None
+    listed: Mapping[str, Mapping[str, int]] | None
+    """Host label → path → bytes; None: the page has no list."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ def loaded_objects(events: Sequence[Event]) -> list[LoadedObject]:
     return list(found.values())
 
 
-def _updated(item: LoadedObject, method: str, parameters: Mapping[str, Any]) -> LoadedObject:
+def _updated(item: LoadedObject, method: str, parameters: Event) -> LoadedObject:
     if method == "Network.responseReceived":
         response = parameters["response"]
         return replace(item, status=int(response["status"]), protocol=str(response.get("protocol", "")))
@@ -125,10 +136,10 @@ def page_fields(
     site: str,
     load: int,
     url: str,
-    timings: Mapping[str, Any],
+    timings: Timings,
     objects: Sequence[LoadedObject],
     load_event: float | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """One observation: times in seconds since navigation start (Navigation Timing level 2).
 
     Raises:

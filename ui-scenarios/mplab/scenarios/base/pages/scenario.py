@@ -6,16 +6,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui import BrowserUi, Instrumented
+from mplab.drivers.ui import BrowserUi, Event, Instrumented
 from mplab.format.sites import SUFFIX, load_sites
 from mplab.scenarios.base.pages.loaded import (
     PROBE_SCRIPT,
-    Event,
+    Timings,
     check_complete,
     check_protocol,
     load_event_time,
@@ -85,7 +85,7 @@ class PagesScenario(Scenario[PagesParameters]):
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
         """Write the browser's events of one load, ``<site>-<load>``, to the cell's folder; captures have stopped."""
 
-    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, Any]:
+    def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
         """What else the observation ``page`` says of a load that was whole.
 
         Raises:
@@ -121,7 +121,7 @@ class PagesScenario(Scenario[PagesParameters]):
 
     def load(
         self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Load a site's page once.
 
         Args:
@@ -144,7 +144,7 @@ class PagesScenario(Scenario[PagesParameters]):
         try:
             ui.open(url, timeout_s=PAGE_TIMEOUT_S)
             time.sleep(parameters.rest_s)
-            timings = ui.evaluate(PROBE_SCRIPT)
+            timings: Timings = ui.evaluate(PROBE_SCRIPT)
         except StepError:
             with contextlib.suppress(StepError):  # the first error says more
                 events[name] = ui.network_events()

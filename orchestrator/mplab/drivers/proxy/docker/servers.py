@@ -8,62 +8,47 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
-from mplab.base.endpoints import PORTS, Endpoints
+from mplab.base.endpoints import PORTS
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.nodes import Node
 from mplab.drivers.origin.certificates import KnownAuthority, nss_database
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG
 from mplab.drivers.proxy.docker.engine import connect
+from mplab.drivers.proxy.docker.handover import HandedStack
 from mplab.drivers.proxy.docker.layout import InImages
 from mplab.drivers.proxy.docker.proxy import DockerProxy
 from mplab.drivers.proxy.docker.render import Nowhere, load_rendered
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.sidecar import Sidecar
 from mplab.drivers.proxy.docker.stack import state_of
 from mplab.drivers.proxy.docker.watch import Watch
+from mplab.drivers.proxy.driver import ServerSettings
 from mplab.drivers.services import RunningServices, Service
 from mplab.format.sites import delay_by_prefix
-from mplab.lab import topology
-from mplab.lab.handover import HandedOver
+
+
+def open_servers(settings: DockerProxyFile, lab: ServerSettings) -> "ContainerServers":
+    """Return the servers of a lab whose containers are up. Raises LabNotReadyError: they were not handed over."""
+    kind = ContainerServers if lab.interface else FarServers
+    return kind(settings, lab, HandedStack.received())
 
 
 class ContainerServers:
     """`Servers` as containers that are up.
 
     Args:
-        services: what the origin has beside web sites and files.
-        directory: private folder of the lab.
-        logs: host folder for the logs of the containers.
-        congestion_control: pinned on every socket of the proxy towards the phone.
-        endpoints: where the proxy listens.
-        internet: destinations outside of the lab, in the form of the proxy's allow list.
+        settings: what the lab file says.
+        lab: what the lab gives.
         given: the stack.
     """
 
-    interface = topology.PROXY_LAN
-    """Towards the phone, in the proxy's network; "": that of its default route."""
-
-    def __init__(
-        self,
-        *,
-        services: Sequence[Service],
-        directory: Path,
-        logs: Path,
-        congestion_control: str,
-        endpoints: Endpoints,
-        internet: Sequence[str] = (),
-        given: HandedOver,
-    ) -> None:
-        self._wanted = tuple(services)
-        self._directory = directory
-        self._logs = logs
-        self._congestion_control = congestion_control
-        self._endpoints = endpoints
-        self._internet = tuple(internet)
+    def __init__(self, settings: DockerProxyFile, lab: ServerSettings, given: HandedStack) -> None:
+        self._lab = lab
+        self._internet = tuple(settings.internet.proxy_rules()) if settings.internet is not None else ()
         self._given = given
         made = load_rendered(Path(given.directory))
         if made is None:
@@ -90,8 +75,8 @@ class ContainerServers:
             project=self._given.project,
             image=images["net"],
             sidecar=sidecar,
-            interface=self.interface,
-            congestion_control=self._congestion_control,
+            interface=self._lab.interface,
+            congestion_control=self._lab.congestion_control,
             ports=self.services.ports,
             plain=self._plain(),
             internet=self._internet,
@@ -104,7 +89,7 @@ class ContainerServers:
     def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
         """They are asked from the node whose network they are in."""
         return RunningServices(
-            self._wanted,
+            self._lab.services,
             directory=self._made.directory / "services",
             host=nodes["origin"],
             installed=InImages(self._made.directory),
@@ -112,14 +97,14 @@ class ContainerServers:
 
     def _plain(self) -> str:
         """Where the proxy accepts sessions without privacy."""
-        return self._endpoints.listener("mpflex_plain")
+        return self._lab.endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
         """Write what a container says from now on into a file of the lab, for as long as it."""
         container = self.proxy.watch.containers().get(service)
         if container is None:
             return
-        path = self._logs / file
+        path = self._lab.logs / file
         path.touch()
         chosen = {"stdout": stream == "stdout", "stderr": stream == "stderr"}
 
@@ -145,7 +130,7 @@ class ContainerServers:
 
     def logs(self) -> list[Path]:
         """As the containers' logs are followed."""
-        return [self._logs / ACCESS_LOG, self._logs / ERROR_LOG]
+        return [self._lab.logs / ACCESS_LOG, self._lab.logs / ERROR_LOG]
 
     @property
     def ca_pem(self) -> Path:
@@ -158,7 +143,11 @@ class ContainerServers:
         nss_database(directory / ".pki" / "nssdb", self._made.ca_pem)
         return directory
 
-    def describe(self) -> Mapping[str, Any]:
+    def origin_congestion_control(self) -> str:
+        """See `Servers`: of the origin's container."""
+        return self.proxy.origin_congestion_control()
+
+    def describe(self) -> Mapping[str, object]:
         """Engine, images and configurations."""
         return {"containers": self._given.facts}
 
@@ -201,10 +190,8 @@ class WatchedServices(RunningServices):
 class FarServers(ContainerServers):
     """Containers that the phone reaches by published ports of the engine's host, wherever that is."""
 
-    interface = ""
-
     def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
-        return WatchedServices(self._wanted, directory=self._made.directory, watch=watch)
+        return WatchedServices(self._lab.services, directory=self._made.directory, watch=watch)
 
     def _plain(self) -> str:
         return f"0.0.0.0:{PORTS['mpflex_plain']}"

@@ -1,17 +1,14 @@
-"""The `Shaper` of a phone whose paths are shaped by traffic control: at routers, at servers, on the phone itself."""
+"""The `Shaper` of a phone whose paths are shaped by machines of a lab file: routers, servers, the phone itself."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Required, TypedDict
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.shaper.protocol import PathMeasurement
-from mplab.drivers.shaper.tc.place import Place
-from mplab.drivers.shaper.tc.rules import Selector
-from mplab.drivers.shaper.tc.shaping import WayState
+from mplab.drivers.shaper.protocol import HeldMachine, PathMeasurement, Selector
 from mplab.format.path import OPEN, PathCondition
-from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.labuse import NOT_SHAPED
+from mplab.userfiles.machines import AttachedPath
 
 Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 
@@ -21,32 +18,27 @@ class ShapedPath(TypedDict, total=False):
 
     where: Required[str]
     of: str
-    up: WayState
-    down: WayState
+    up: Mapping[str, object]
+    down: Mapping[str, object]
 
 
-class TcShaper:
+class AttachedShaper:
     """Shapes every path of one phone where the lab file says; several phones may share a place.
 
     Args:
         phone: its name in the lab file.
-        attached: its entry there.
-        places: routers, servers and the phone itself, by name in the lab file, held.
+        paths: of this phone, each with the machine that shapes it and is held.
         prober: measures paths from this phone, end to end.
     """
 
-    kind = "tc"
-
-    def __init__(self, phone: str, attached: PhoneFile, places: Mapping[str, Place], prober: Prober) -> None:
+    def __init__(self, phone: str, paths: Iterable[tuple[AttachedPath, HeldMachine]], prober: Prober) -> None:
         self._phone = phone
         self._prober = prober
-        self._places: dict[str, tuple[Place, Selector]] = {}
-        for interface, place in attached.attachments().items():
-            held = places[place.place(phone)]
-            selector = Selector(
-                place.interface or held.interface, mac=place.mac or "", ip=place.ip or "", at_phone=place.at is not None
-            )
-            self._places[interface] = (held, selector)
+        self._places: dict[str, tuple[HeldMachine, Selector]] = {}
+        for path, machine in paths:
+            selector = Selector(path.at, mac=path.mac, ip=path.ip, at_phone=path.at_phone)
+            self._places[path.interface] = (machine, selector)
+        self.kind = ", ".join(sorted({place.method for place in self._held()}))
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
         """Make the conditions real on every path, on every place; all of them, or none.
@@ -58,7 +50,7 @@ class TcShaper:
         Raises:
             LabNotReadyError: a path that is shaped nowhere and is not left open, a condition that cannot be given
                 there; a place that was lost and does not come back.
-            PlaceError: one refused; nothing stays applied on any.
+            DeviceError: one refused; nothing stays applied on any.
         """
         if core_rtt_ms:
             raise LabNotReadyError(
@@ -114,7 +106,8 @@ class TcShaper:
         """``server proxy (tc)``, ``not shaped``."""
         if interface not in self._places:
             return NOT_SHAPED
-        return f"{self._places[interface][0].name} (tc)"
+        place, _ = self._places[interface]
+        return f"{place.name} ({place.method})"
 
     def warnings(self) -> list[str]:
         """See `Shaper`."""
@@ -131,7 +124,7 @@ class TcShaper:
         }
 
     def check_alive(self) -> None:
-        """Raise PlaceError when a place was lost: rebooted, unreachable, given back by itself."""
+        """Raise DeviceError when a place was lost: rebooted, unreachable, given back by itself."""
         for place in self._held():
             place.hold.check_alive()
 
@@ -140,5 +133,5 @@ class TcShaper:
         self.check_alive()
         return self._prober(conditions)
 
-    def _held(self) -> list[Place]:
+    def _held(self) -> list[HeldMachine]:
         return list(dict.fromkeys(place for place, _ in self._places.values()))

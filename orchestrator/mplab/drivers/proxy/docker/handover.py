@@ -4,9 +4,13 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, cast
 
+from mplab.base.enter import Inherited
 from mplab.base.errors import LabNotReadyError
+
+if TYPE_CHECKING:
+    from mplab.drivers.proxy.docker.stack import StackFacts
 
 VARIABLE = "MPLAB_CONTAINERS"
 """Environment variable that hands a stack over to what runs inside a lab."""
@@ -16,8 +20,8 @@ HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
 
 
 @dataclass(frozen=True)
-class HandedOver:
-    """A stack that is up, as a lab gets it.
+class HandedStack:
+    """`HandedOver`: a stack that is up, as a lab gets it.
 
     Attributes:
         url: of the engine, as the lab can reach it.
@@ -35,16 +39,20 @@ class HandedOver:
     directory: str
     holder: str
     images: Mapping[str, str]
-    facts: Mapping[str, Any]
+    facts: "StackFacts"
     socket: int = -1
     networks: Mapping[str, int] = field(default_factory=dict)
 
-    def inherited(self) -> dict[str, Any]:
-        """Environment and descriptors of the process inside, for `mplab.base.enter.lab_process`."""
-        return {
-            "environment": {VARIABLE: json.dumps(asdict(self))},
-            "descriptors": tuple(number for number in (self.socket, *self.networks.values()) if number >= 0),
-        }
+    def changed_since(self, prepared: Mapping[str, object]) -> str:
+        """See `HandedOver`: images of the engine."""
+        before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
+        changed = sorted(name for name, image in before.items() if now.get(name) != image)
+        return f"the images {', '.join(changed)}" if changed else ""
+
+    def inherited(self) -> Inherited:
+        """See `HandedOver`."""
+        descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
+        return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
 
     @classmethod
     def received(cls) -> Self:

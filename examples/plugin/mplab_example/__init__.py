@@ -1,0 +1,1 @@
+"""Plug-ins for mplab: one package for each kind."""

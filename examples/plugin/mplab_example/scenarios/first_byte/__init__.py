@@ -1,0 +1,1 @@
+"""How long small requests wait for their first byte."""

@@ -1,0 +1,1 @@
+"""Shapers of this distribution."""

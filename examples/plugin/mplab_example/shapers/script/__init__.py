@@ -1,0 +1,1 @@
+"""A router that a command of its owner shapes."""

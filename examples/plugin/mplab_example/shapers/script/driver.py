@@ -1,0 +1,179 @@
+"""The kind of router ``script``: a command of its owner shapes it, whatever it is.
+
+The command is called with one word, ``shape`` or ``restore``. ``shape`` gets JSON on standard input: each path by its
+name, with both directions as mplab's link emulator writes them. ``restore`` leaves the router as it was found.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.findings import Finding
+from mplab.drivers.shaper.driver import MachineDriver
+from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.protocol import PathState, Selector
+from mplab.drivers.shaper.restore import restore_argv
+from mplab.format.abilities import Abilities
+from mplab.format.direction import Direction, Discipline
+from mplab.userfiles.machines import Machine, Section
+from mplab.userfiles.places import InterfaceName, MachineFile
+
+DROP_TAIL: Discipline = "drop-tail"
+_TIMEOUT_S = 30.0
+
+
+class ScriptFile(MachineFile):
+    """The entry of such a router in a lab file."""
+
+    driver: Literal["script"] = Field(description="Shaped by a command.")
+    command: tuple[str, ...] = Field(min_length=1, max_length=16, description="The command, without its last word.")
+    interface: InterfaceName = Field(description="The router's interface towards the phones.")
+
+    @property
+    def shaped_interface(self) -> str:
+        """See `MachineFile`."""
+        return self.interface
+
+
+def call(label: str, settings: ScriptFile, word: str, content: object = None) -> None:
+    """Run the command. Raises DeviceError: it cannot be run, takes too long, or does not exit with 0."""
+    argv = [*settings.command, word]
+    try:
+        done = subprocess.run(
+            argv, input=json.dumps(content), capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DeviceError(label, str(error), command=tuple(argv)) from error
+    if done.returncode != 0:
+        raise DeviceError(
+            label, "the command failed", command=tuple(argv), exit_code_found=done.returncode, stderr=done.stderr
+        )
+
+
+@dataclass(eq=False)
+class HeldScript:
+    """`HeldMachine`, with `PathShaping` and the hold in one object.
+
+    Attributes:
+        name: of the router, for messages.
+        settings: its entry.
+    """
+
+    name: str
+    settings: ScriptFile
+
+    method = "script"
+
+    def __post_init__(self) -> None:
+        """Shape nothing yet."""
+        self._paths: dict[str, PathState] = {}
+
+    @property
+    def warnings(self) -> list[str]:
+        """See `HeldMachine`."""
+        return ["what the router's command has done is not read back"]
+
+    @property
+    def shaping(self) -> "HeldScript":
+        """See `HeldMachine`."""
+        return self
+
+    @property
+    def hold(self) -> "HeldScript":
+        """See `HeldMachine`."""
+        return self
+
+    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
+        """See `PathShaping`."""
+        path: PathState = {"of": str(selector), "up": up.to_linkem(), "down": down.to_linkem()}
+        call(self.name, self.settings, "shape", {**self._paths, key: path})
+        self._paths[key] = path
+
+    def unshape(self, key: str) -> None:
+        """See `PathShaping`."""
+        if self._paths.pop(key, None) is not None:
+            call(self.name, self.settings, "shape", self._paths)
+
+    def state(self) -> Mapping[str, PathState]:
+        """See `PathShaping`: what was requested."""
+        return self._paths
+
+    def counters(self) -> Mapping[str, Mapping[str, int]]:
+        """See `PathShaping`: a command counts nothing."""
+        return {}
+
+    def check_alive(self) -> None:
+        """See `Alive`: a command is always there."""
+
+    def renew(self) -> None:
+        """See `HeldMachine`: it is never lost."""
+
+
+class State:
+    """`MachineState`: nothing is known of it."""
+
+    def to_json(self) -> dict[str, object]:
+        """See `MachineState`."""
+        return {}
+
+    def __str__(self) -> str:
+        """See `MachineState`."""
+        return "shaped by a command, which says nothing of its state"
+
+
+class Script(MachineDriver[ScriptFile]):
+    """See the module."""
+
+    title = "a router that a command shapes"
+    section: Section = "routers"
+    settings = ScriptFile
+    method = "script"
+    abilities = Abilities(title, disciplines=[DROP_TAIL], traces=False)
+
+    def where(self, machine: Machine[ScriptFile]) -> str:
+        """See `MachineDriver`."""
+        return " ".join(machine.settings.command)
+
+    @contextmanager
+    def hold(self, machine: Machine[ScriptFile], owner: Owner) -> Iterator[HeldScript]:
+        """See `MachineDriver`: locked, and restored at the end, also by another process when this one is killed."""
+        restore = [*restore_argv(machine.label, machine.kind, machine.settings), owner.token()]
+        with owner.lock(self.where(machine)):
+            owner.undo.register(
+                f"{machine.label}: as it was found",
+                lambda: call(machine.label, machine.settings, "restore"),
+                commands=[restore],
+            )
+            yield HeldScript(machine.label, machine.settings)
+
+    def uses(self, machine: Machine[ScriptFile]) -> str:
+        """See `MachineDriver`: who allows a lab file reads this."""
+        return f"runs the command '{self.where(machine)}' on this machine"
+
+    def restore(self, label: str, settings: ScriptFile, token: str) -> None:
+        """See `MachineDriver`. The command cannot tell who holds the router: it restores it in any case."""
+        call(label, settings, "restore")
+
+    def give_back(self, machine: Machine[ScriptFile]) -> None:
+        """See `MachineDriver`."""
+        try:
+            call(machine.label, machine.settings, "restore")
+        except DeviceError as error:
+            raise LabNotReadyError(str(error)) from error
+
+    def show(self, machine: Machine[ScriptFile]) -> State:
+        """See `MachineDriver`."""
+        return State()
+
+    def check(self, machine: Machine[ScriptFile], lab_file: str) -> Iterator[Finding]:
+        """See `EntryDriver`."""
+        yield Finding(machine.label, "ok", f"'{self.where(machine)}' shapes {', '.join(machine.interfaces)}")
+
+
+DRIVER = Script()

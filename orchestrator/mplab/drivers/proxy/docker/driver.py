@@ -1,0 +1,60 @@
+"""The driver of proxies in containers of a Docker engine, on this machine or another one."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from mplab.base.findings import Finding
+from mplab.drivers.proxy.docker.settings import DockerProxyFile
+from mplab.drivers.proxy.driver import HandedOver, HostSettings, ProxyDriver, ServerSettings
+
+if TYPE_CHECKING:
+    from mplab.drivers.proxy.servers import Servers
+
+
+class DockerDriver(ProxyDriver[DockerProxyFile]):
+    """See `ContainerServers`. Docker's client is slow to import: it is imported where it is used."""
+
+    name = "docker"
+    settings = DockerProxyFile
+    preparing = "containers: images, configurations and content"
+
+    def open(self, settings: DockerProxyFile, lab: ServerSettings) -> "Servers":
+        """See `ProxyDriver`: containers that are up."""
+        from mplab.drivers.proxy.docker.servers import open_servers  # noqa: PLC0415
+
+        return open_servers(settings, lab)
+
+    def resources(self, settings: DockerProxyFile) -> Iterator[str]:
+        """See `ProxyDriver`: the compose project on its engine."""
+        yield settings.resource
+
+    def uses(self, settings: DockerProxyFile) -> str:
+        """See `ProxyDriver`."""
+        return f"starts containers with the Docker engine {settings.engine or 'of this host, or of $DOCKER_HOST'}"
+
+    def check(self, settings: DockerProxyFile, lab_file: str) -> Iterator[Finding]:
+        """See `ProxyDriver`: what `mplab proxy doctor` finds; services that do not run are started by runs."""
+        from mplab.drivers.proxy.docker.doctor import examine  # noqa: PLC0415
+        from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings  # noqa: PLC0415
+
+        for finding in examine(DockerStack(StackSettings.of(settings))):
+            remedy = "" if finding.ok else f"mplab proxy doctor --lab {lab_file}"
+            yield Finding(f"proxy: {finding.what}", "ok" if finding.ok else "missing", finding.found, remedy)
+
+    def prepare(self, settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
+        """See `ProxyDriver`: images, configurations and content in the engine."""
+        from mplab.drivers.proxy.docker.hosting import prepared  # noqa: PLC0415
+
+        return prepared(settings, host)
+
+    def host(
+        self, settings: DockerProxyFile, host: HostSettings, run_id: str
+    ) -> AbstractContextManager[HandedOver | None]:
+        """See `ProxyDriver`: the containers."""
+        from mplab.drivers.proxy.docker.hosting import hosted  # noqa: PLC0415
+
+        return hosted(settings, host, run_id)
+
+
+DRIVER = DockerDriver()

@@ -1,0 +1,95 @@
+"""The containers of a lab: prepared and brought up outside of its namespaces, before the lab is."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.docker.borrow import borrowed, exclusive
+from mplab.drivers.proxy.docker.engine import connected
+from mplab.drivers.proxy.docker.handover import HOLDERS, HandedStack
+from mplab.drivers.proxy.docker.namespaces import open_network
+from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, PROFILES, DockerProxyFile
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.watch import Watch
+from mplab.drivers.proxy.driver import HostSettings
+
+_ALWAYS = ("proxy", "origin", "dns")
+_PROBE = "probe"
+_SIDECARS = frozenset({"capture"})
+"""Not started with the others: cells have side-cars of their own."""
+
+
+def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
+    """See `ProxyDriver.prepare`: ``containers``."""
+    stack = _stack(settings, host)
+    with exclusive(stack):
+        return {"containers": stack.describe(stack.prepare(further=sorted(_SIDECARS)))}
+
+
+@contextmanager
+def hosted(settings: DockerProxyFile, host: HostSettings, run_id: str) -> Iterator[HandedStack]:
+    """See `ProxyDriver.host`."""
+    stack = _stack(settings, host)
+    with exclusive(stack, run_id=run_id), borrowed(stack), ExitStack() as opened:
+        yield _hand_over(stack, opened, wired=host.wired)
+
+
+def _stack(settings: DockerProxyFile, host: HostSettings) -> DockerStack:
+    profiles = profiles_of(settings, host.services, probed=not host.wired)
+    stack = DockerStack(StackSettings.of(settings, profiles=profiles, congestion_control=host.congestion_control))
+    if host.wired:
+        _check_wires(stack)
+    return stack
+
+
+def _check_wires(stack: DockerStack) -> None:
+    """Raise LabNotReadyError when no virtual phone can be wired to its containers."""
+    if os.geteuid() != 0:
+        raise LabNotReadyError("a virtual phone is wired to containers by root alone: run as root, or without --lab")
+    if not stack.url.startswith(LOCAL_ENGINE):  # of the environment: a lab file that says so is refused before
+        raise LabNotReadyError(
+            f"engine {stack.url}: a virtual phone is wired to containers of this machine's engine alone: unix:///…"
+        )
+
+
+def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool = False) -> tuple[str, ...]:
+    """What has to run for some services of the origin, in the order of the compose file.
+
+    Args:
+        proxy: what the lab file says.
+        services: of the origin that are used.
+        probed: link probes are answered beside the proxy, too: the phone's packets take real networks.
+    """
+    wanted = {*_ALWAYS, *proxy.profiles, *(name for name in services if name in PROFILES)} - _SIDECARS
+    wanted |= {_PROBE} if probed else set()
+    return tuple(name for name in PROFILES if name in wanted)
+
+
+def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedStack:
+    """What a lab gets; `wired`: it is in namespaces, and lays wires into those of containers."""
+    url, networks, socket = stack.url, {}, -1
+    with connected(stack.url) as client:
+        found = Watch(client, stack.settings.project).containers()
+        for node, service in HOLDERS.items() if wired else ():
+            networks[node] = open_network(found[service], service)
+            opened.callback(os.close, networks[node])
+        holder = str(found[HOLDERS["proxy"]].id)
+    if wired:
+        # A lab has a /run of its own, and no way to the engine's socket but this one.
+        socket = os.open(stack.url.removeprefix(LOCAL_ENGINE), os.O_PATH | os.O_CLOEXEC)
+        opened.callback(os.close, socket)
+        url = f"unix:///proc/self/fd/{socket}"
+    made = stack.last_rendered()
+    if made is None:
+        raise LabNotReadyError(f"{stack.directory}: the containers' configurations are gone")
+    return HandedStack(
+        url,
+        stack.settings.project,
+        str(stack.directory),
+        holder,
+        {name: stack.image(name) for name in ("net", "capture")},
+        stack.describe(made),
+        socket,
+        networks,
+    )

@@ -1,0 +1,70 @@
+"""The kind ``openwrt``: a router with OpenWrt, over SSH."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mplab.base.findings import Finding
+from mplab.drivers.shaper.driver import MachineState
+from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.check import check_router
+from mplab.drivers.shaper.openwrt.settings import RouterFile
+from mplab.drivers.shaper.tc.base import TcDriver
+from mplab.drivers.shaper.tc.shell import connected
+from mplab.userfiles.machines import Machine, Section
+
+if TYPE_CHECKING:
+    from mplab.drivers.shaper.openwrt.router import Router
+    from mplab.drivers.shaper.owner import Owner
+    from mplab.drivers.shaper.tc.ssh import SshConnection
+
+
+class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
+    """`MachineDriver` of routers with OpenWrt."""
+
+    title = "a router with OpenWrt, over SSH"
+    section: Section = "routers"
+    settings = RouterFile
+    state_directory = guard.STATE
+
+    def shell(self, label: str, settings: RouterFile) -> "SshConnection":
+        """See `TcDriver`."""
+        from mplab.drivers.shaper.tc.ssh import SshConnection  # noqa: PLC0415 - slow to import
+
+        return SshConnection(label, settings)
+
+    def hold(self, machine: Machine[RouterFile], owner: "Owner") -> "Router":
+        """See `MachineDriver`."""
+        from mplab.drivers.shaper.openwrt.router import Router  # noqa: PLC0415 - slow to import
+
+        return Router(machine.name, machine.settings, owner=owner, interfaces=machine.interfaces)
+
+    def uses(self, machine: Machine[RouterFile]) -> str:
+        """See `MachineDriver`."""
+        return machine.settings.login_text()
+
+    def install(self, machine: Machine[RouterFile]) -> str:
+        """Install the dead-man's switch."""
+        done = "the dead-man's switch is installed and runs"
+        with connected(self.shell(machine.label, machine.settings)) as ssh:
+            return done if guard.install(ssh) else f"{done} already"
+
+    def remove(self, machine: Machine[RouterFile]) -> str:
+        """Remove the dead-man's switch."""
+        with connected(self.shell(machine.label, machine.settings)) as ssh:
+            return "the dead-man's switch is removed" if guard.remove(ssh) else "nothing of mplab is installed"
+
+    def show(self, machine: Machine[RouterFile]) -> MachineState:
+        """See `MachineDriver`."""
+        with connected(self.shell(machine.label, machine.settings)) as ssh:
+            return guard.show(ssh)
+
+    def key_problem(self, settings: RouterFile) -> str:
+        """See `TcDriver`."""
+        return settings.key_problem()
+
+    def check_connected(self, shell: "SshConnection", machine: Machine[RouterFile], lab_file: str) -> Iterator[Finding]:
+        """See `TcDriver`."""
+        return check_router(shell, machine, lab_file)
+
+
+DRIVER = OpenWrt()

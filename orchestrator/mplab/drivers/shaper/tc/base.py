@@ -1,0 +1,99 @@
+"""What every kind of machine has in common that shapes by traffic control and is reached by a root shell."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, Generic
+
+from mplab.base.errors import LabNotReadyError, MplabError
+from mplab.base.findings import Finding, Level
+from mplab.drivers.shaper.driver import MachineDriver, MachineState, Settings
+from mplab.drivers.shaper.tc import guard
+from mplab.drivers.shaper.tc.capabilities import look
+from mplab.drivers.shaper.tc.check import check_shaping
+from mplab.drivers.shaper.tc.shell import ShellT, connected
+from mplab.format.abilities import Abilities
+from mplab.userfiles.machines import Machine
+
+TC = Abilities(
+    "traffic control (an OpenWrt router, a Linux server, a phone)",
+    disciplines=("drop-tail", "codel", "fq_codel", "cake"),
+    traces=False,
+)
+"""As docs/routers.md has it; a machine may lack some of it, which `mplab doctor` finds."""
+
+
+class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
+    """A kind of machine with a root shell, Linux and iproute2.
+
+    Attributes:
+        state_directory: folder for notes there.
+        without_ethtool: level of the finding that there is no ``ethtool``.
+    """
+
+    method = "tc"
+    abilities = TC
+    state_directory: ClassVar[str]
+    without_ethtool: ClassVar[Level] = "missing"
+
+    @abstractmethod
+    def shell(self, label: str, settings: Settings) -> ShellT:
+        """Return a root shell on the machine, not yet connected; `label` is for messages."""
+
+    def key_problem(self, _settings: Settings) -> str:
+        """Return why the key that logs in cannot be used; "" when it can, or when there is none."""
+        return ""
+
+    def where(self, machine: Machine[Settings]) -> str:
+        """See `MachineDriver`."""
+        return self.shell(machine.label, machine.settings).where
+
+    def restore(self, label: str, settings: Settings, token: str) -> None:
+        """See `MachineDriver`."""
+        with connected(self.shell(label, settings)) as shell:
+            done = guard.call(shell, self.state_directory, "restore", token, check=False)
+        if done.exit_code not in {0, guard.NOT_OURS}:
+            raise LabNotReadyError(done.stderr.strip() or f"{label}: not given back: exit code {done.exit_code}")
+
+    def give_back(self, machine: Machine[Settings]) -> None:
+        """See `MachineDriver`."""
+        with connected(self.shell(machine.label, machine.settings)) as shell:
+            done = guard.call(shell, self.state_directory, "restore", check=False)
+        if done.exit_code != 0:
+            raise LabNotReadyError(f"{machine.label}: not everything could be taken back: {done.stderr.strip()}")
+
+    def show(self, machine: Machine[Settings]) -> MachineState:
+        """See `MachineDriver`."""
+        with connected(self.shell(machine.label, machine.settings)) as shell:
+            return guard.holder(shell, self.state_directory)
+
+    def check(self, machine: Machine[Settings], lab_file: str) -> Iterator[Finding]:
+        """See `EntryDriver`."""
+        if problem := self.key_problem(machine.settings):
+            yield Finding(f"{machine.label}: key", "missing", problem, "see 'key' in the lab file")
+            return
+        try:
+            with connected(self.shell(machine.label, machine.settings)) as shell:
+                yield from self.check_connected(shell, machine, lab_file)
+        except MplabError as error:
+            yield Finding(machine.label, "missing", str(error), "see the message")
+
+    def check_connected(self, shell: ShellT, machine: Machine[Settings], lab_file: str) -> Iterator[Finding]:
+        """Check it by a shell on it. Raises MplabError: it no longer answers."""
+        what = machine.label
+        yield Finding(what, "ok", f"{shell.where} answers")
+        user = shell.script("id -u").stdout.strip()
+        if user != "0":
+            yield Finding(f"{what}: root", "missing", f"user {user} is not root", "log in as root, or 'sudo: true'")
+            return
+        held = guard.holder(shell, self.state_directory)
+        if held.owner:
+            remedy = f"mplab router restore {lab_file} --router {machine.name}"
+            yield Finding(f"{what}: in use", "warning", str(held), remedy)
+        yield from check_shaping(look(shell, machine.interfaces, openwrt=False), what)
+        if shell.script("command -v ethtool", check=False).exit_code != 0:
+            yield Finding(
+                f"{what}: ethtool",
+                self.without_ethtool,
+                "not there: packets that the kernel puts together are delayed and lost as one",
+                "install the package ethtool" if self.without_ethtool == "missing" else "",
+            )

@@ -1,0 +1,73 @@
+"""The kind ``virtual``: a router that a virtual lab boots for itself, driven as OpenWrt is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from mplab.base import programs
+from mplab.base.errors import MplabError
+from mplab.base.findings import Finding
+from mplab.drivers.shaper.driver import InsideDriver, Wiring
+from mplab.drivers.shaper.openwrt.settings import RadioFile
+from mplab.drivers.shaper.tc.base import TC
+from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.userfiles.machines import Machine, Section
+from mplab.userfiles.places import DeadMan, MachineFile
+
+if TYPE_CHECKING:
+    from mplab.base.nodes import Node
+    from mplab.drivers.shaper.virtual.router import VirtualRouter
+
+
+class VirtualRouterFile(MachineFile):
+    """A router that a lab boots for itself, in the place of its own: how it is reached, the lab knows."""
+
+    driver: Literal["virtual"] = Field(description="A small virtual machine, driven as OpenWrt is.")
+    flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="As of a router.")
+    dead_man: DeadMan = Field(60.0, description="Silence after which it takes all shaping back.")
+    radio: RadioFile | None = Field(None, description="What its WiFi shall be meanwhile.")
+
+
+class Virtual(InsideDriver[VirtualRouterFile]):
+    """`InsideDriver` of routers in user-mode Linux."""
+
+    title = "a virtual router with Linux in user mode"
+    section: Section = "routers"
+    settings = VirtualRouterFile
+    method = "tc"
+    abilities = TC
+    programs = programs.OF_VIRTUAL_ROUTER
+
+    def open(
+        self, machine: Machine[VirtualRouterFile], *, node: "Node", wiring: Wiring, directory: Path, log: Path
+    ) -> "VirtualRouter":
+        """See `InsideDriver`."""
+        from mplab.drivers.shaper.virtual.router import VirtualRouter  # noqa: PLC0415 - SSH is slow to import
+
+        return VirtualRouter(machine, node=node, wiring=wiring, directory=directory, log=log)
+
+    def describe(self) -> dict[str, str]:
+        """Return the versions of kernel, tc, busybox, dropbear."""
+        parts = (programs.TC, programs.BUSYBOX, programs.DROPBEAR)
+        return {"kernel": kernel_release(), **{program.name: program.version() for program in parts}}
+
+    def check(self, machine: Machine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
+        """Check what it is made of; nothing is booted."""
+        what = machine.label
+        missing = [program for program in self.programs if program.find() is None]
+        for program in missing:
+            yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+        if missing:
+            return
+        try:
+            found = self.describe()
+        except MplabError as error:
+            yield Finding(what, "missing", str(error), "see the message")
+            return
+        made_of = ", ".join(f"{part} {version}" for part, version in found.items())
+        yield Finding(what, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
+
+
+DRIVER = Virtual()

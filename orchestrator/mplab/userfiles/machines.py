@@ -1,0 +1,194 @@
+"""Machines that shape: which kinds there are, by their registered drivers, and which of them a lab file names."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Generic, Literal, Protocol, TypeVar, Union, cast
+
+from pydantic import BaseModel, BeforeValidator, Discriminator, Tag
+
+from mplab.base.errors import LabNotReadyError
+from mplab.base.plugins import SHAPERS
+from mplab.base.suggest import unknown
+from mplab.format.abilities import Abilities
+from mplab.userfiles.check import tag_of
+from mplab.userfiles.places import MachineFile
+
+Section = Literal["routers", "servers", "phones", ""]
+"""Where a lab file has entries of a kind; "": nowhere, as of a link emulator."""
+_SINGULAR: Mapping[Section, str] = {"routers": "router", "servers": "server", "phones": "phone", "": ""}
+
+Settings_co = TypeVar("Settings_co", bound=BaseModel, covariant=True)
+
+
+class ShaperKind(Protocol):
+    """What reading a lab file needs of a shaper's driver.
+
+    Attributes:
+        section: where its entries stand.
+        settings: the model of one entry; `BaseModel` when it has none.
+        method: what shapes, in ``cell.json``: ``tc``.
+        abilities: what of a link condition it can make.
+        inside: it is booted by a virtual lab, in whose namespaces it stays.
+    """
+
+    section: Section
+    settings: type[BaseModel]
+    method: str
+    abilities: Abilities
+    inside: bool
+
+
+@dataclass(frozen=True)
+class AttachedPath:
+    """A path of a phone that a machine shapes.
+
+    Attributes:
+        phone: its name in the lab file.
+        interface: of the phone: ``wlan0``.
+        at: interface of the machine.
+        mac: hardware address of the phone there, or "".
+        ip: IP address of the phone there, or ""; without either, everything at that interface is the phone's.
+        at_phone: the machine is the phone itself.
+    """
+
+    phone: str
+    interface: str
+    at: str
+    mac: str = ""
+    ip: str = ""
+    at_phone: bool = False
+
+    @property
+    def address(self) -> str:
+        """``10.0.0.2``, ``02:…``, or ""."""
+        return self.mac or self.ip
+
+
+@dataclass(frozen=True)
+class Machine(Generic[Settings_co]):
+    """A machine of a lab file that shapes.
+
+    Attributes:
+        kind: name of its driver.
+        section: where its entry stands.
+        name: in the lab file.
+        settings: its entry.
+        paths: that it shapes.
+    """
+
+    kind: str
+    section: Section
+    name: str
+    settings: Settings_co
+    paths: tuple[AttachedPath, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Return its name for messages: ``router wifi``, ``server proxy``, ``phone phone-1``."""
+        return f"{_SINGULAR[self.section]} {self.name}"
+
+    @property
+    def shaped_interface(self) -> str:
+        """See `MachineFile.shaped_interface`; a phone has none."""
+        return self.settings.shaped_interface if isinstance(self.settings, MachineFile) else ""
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Its interfaces that are shaped, each once."""
+        used = [path.at for path in self.paths] or [self.shaped_interface]
+        return tuple(filter(None, dict.fromkeys(used)))
+
+    def paths_of(self, phone: str) -> tuple[AttachedPath, ...]:
+        """Return the paths of one phone that it shapes."""
+        return tuple(path for path in self.paths if path.phone == phone)
+
+    @property
+    def inside(self) -> bool:
+        """See `ShaperKind`."""
+        return shaper_kind(self.kind).inside
+
+
+def shaper_kind(name: str) -> ShaperKind:
+    """Load a kind of shaper.
+
+    Raises:
+        InputError: there is none of this name.
+        LabNotReadyError: its driver cannot be imported.
+    """
+    return cast("ShaperKind", SHAPERS.load(name, "DRIVER"))
+
+
+@cache
+def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
+    """Return the kinds that have entries in a section, by name, without those that cannot be imported."""
+    found = {}
+    for name in SHAPERS:
+        with suppress(LabNotReadyError):  # it is reported where an entry names it
+            kind = shaper_kind(name)
+            if kind.section == section:
+                found[name] = kind
+    return found
+
+
+def emulator() -> ShaperKind:
+    """Return the link emulator, which shapes the paths of a virtual lab that the lab file attaches to nothing.
+
+    Raises:
+        LabNotReadyError: none is registered, or it cannot be imported.
+    """
+    for kind in kinds_of("").values():
+        return kind
+    raise LabNotReadyError(f"no link emulator is registered in {SHAPERS.group}. Install mplab again")
+
+
+def known_driver(section: Section) -> BeforeValidator:
+    """Check that an entry's `driver` is a registered kind of its section; the default kind of a section does so."""
+
+    def check(found: object) -> object:
+        names = kinds_of(section)
+        if isinstance(found, str) and found not in names:
+            raise ValueError(_why_not(found, names))
+        return found
+
+    return BeforeValidator(check)
+
+
+def _why_not(found: str, names: Mapping[str, ShaperKind]) -> str:
+    if found in SHAPERS:
+        try:
+            shaper_kind(found)
+        except LabNotReadyError as error:
+            return str(error)
+    return unknown("driver", found, names)
+
+
+def entry_type(section: Section) -> object:
+    """Return the type of an entry of `routers` or `servers`: the model of the kind that its `driver` names.
+
+    One with another driver, or none, is read by the model whose `driver` has a default.
+    """
+    models = {name: kind.settings for name, kind in kinds_of(section).items()}
+    default = next(model for model in models.values() if not model.model_fields["driver"].is_required())
+
+    def tag(found: object) -> str:
+        driver = found.get("driver") if isinstance(found, dict) else None
+        if isinstance(found, MachineFile):
+            driver = found.driver
+        return tag_of(models.get(driver, default) if isinstance(driver, str) else default)
+
+    if len(models) == 1:
+        return default
+    tagged = tuple(Annotated[model, Tag(tag_of(model))] for model in models.values())
+    return Annotated[Union[tagged], Discriminator(tag)]  # noqa: UP007 - made when the drivers are known
+
+
+@cache
+def abilities() -> Mapping[str, Abilities]:
+    """Return what each kind of shaper can do, without the kinds that cannot be imported."""
+    found = {}
+    for name in SHAPERS:
+        with suppress(LabNotReadyError):  # it is reported where an entry names it
+            found[name] = shaper_kind(name).abilities
+    return found

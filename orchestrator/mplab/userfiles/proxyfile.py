@@ -1,0 +1,105 @@
+"""The part of a lab file that names the proxy, as far as it is the same for every kind of proxy."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from ipaddress import IPv4Address
+from typing import Annotated, Protocol, Union, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+
+from mplab.base.errors import LabNotReadyError
+from mplab.base.plugins import PROXIES
+from mplab.base.suggest import show, unknown
+from mplab.userfiles.check import tag_of
+from mplab.userfiles.internet import InternetFile
+
+
+def _parse_address(found: object) -> str:
+    try:
+        return str(IPv4Address(found)) if isinstance(found, str) else _refuse(found)
+    except ValueError:
+        return _refuse(found)
+
+
+def _refuse(found: object) -> str:
+    raise ValueError(f"address {show(found)}: an IPv4 address is needed, like '203.0.113.5'")
+
+
+Address = Annotated[str, BeforeValidator(_parse_address)]
+
+
+class ProxyFile(BaseModel):
+    """A proxy of a lab file; each kind of proxy has a model of its own with more keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    driver: str
+    listen: list[Address] = Field(
+        default_factory=list, max_length=2, description="Addresses of the server for phones; without any, loopback."
+    )
+    internet: InternetFile | None = Field(
+        None, description="Destinations outside of the lab that phones reach through the proxy; without it, none."
+    )
+
+    @property
+    def upstream_names(self) -> bool:
+        """Whether names outside of the lab are resolved."""
+        return self.internet is not None and self.internet.names == "upstream"
+
+    def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
+        """Return why a virtual phone cannot be wired to this proxy: the key that says so, and the problem; "" twice.
+
+        Args:
+            phone: its name in the lab file.
+            others: kinds of phone that need no wire: ``'driver: adb'``.
+        """
+        return "", ""
+
+
+class ProxyKind(Protocol):
+    """What reading a lab file needs of a proxy's driver: the model of its entry; None: lab files cannot name it."""
+
+    @property
+    def settings(self) -> type[ProxyFile] | None:
+        """The model."""
+
+
+@cache
+def models() -> Mapping[str, type[ProxyFile]]:
+    """Return the models of the kinds that a lab file can name, by name, without those that cannot be imported."""
+    found = {}
+    for name in PROXIES:
+        with suppress(LabNotReadyError):  # reported where a lab file names it
+            model = cast("ProxyKind", PROXIES.load(name, "DRIVER")).settings
+            if model is not None:
+                found[name] = model
+    return found
+
+
+def entry_type() -> object:
+    """Return the type of ``proxy`` in a lab file: the model of the kind that its `driver` names.
+
+    One without driver is read by the model whose `driver` has a default.
+    """
+    known = models()
+    if len(known) < 2:
+        return next(iter(known.values()), ProxyFile)
+    default = next(model for model in known.values() if not model.model_fields["driver"].is_required())
+
+    def check(found: object) -> object:
+        driver = found.get("driver") if isinstance(found, dict) else None
+        if isinstance(driver, str) and driver not in known:
+            if driver in PROXIES:
+                PROXIES.load(driver, "DRIVER")  # raises with the reason, unless it is no kind for lab files
+            raise ValueError(unknown("driver", driver, known))
+        return found
+
+    def tag(found: object) -> str:
+        driver = (
+            found.get("driver") if isinstance(found, dict) else found.driver if isinstance(found, ProxyFile) else ""
+        )
+        return tag_of(known.get(driver, default) if isinstance(driver, str) else default)
+
+    tagged = tuple(Annotated[model, Tag(tag_of(model))] for model in known.values())
+    return Annotated[Union[tagged], Discriminator(tag), BeforeValidator(check)]  # noqa: UP007 - made at run time

@@ -1,0 +1,21 @@
+"""The distribution of ``examples/plugin``, built and installed as its author would."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mplab.base.programs import CHECKOUT
+
+
+def install(target: Path) -> Path:
+    """Build its wheel and install it in a folder; return the folder, for ``PYTHONPATH``.
+
+    Args:
+        target: a folder that is not there yet.
+    """
+    source = target.with_name(f"{target.name}-source")  # a build leaves files beside the code
+    shutil.copytree(CHECKOUT / "examples" / "plugin", source)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", str(target), str(source)], check=True)
+    return target

@@ -1,0 +1,117 @@
+"""A kind of proxy of another distribution: named in a lab file, locked, checked, and refused as those of our own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mplab.base.programs import CHECKOUT
+from tests.foreign import installed
+
+DRIVER = '''
+"""A proxy that somebody else runs."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from mplab.base.findings import Finding
+from mplab.drivers.proxy import ProxyDriver
+from mplab.userfiles.proxyfile import ProxyFile
+
+
+class RentedFile(ProxyFile):
+    """A rented proxy."""
+
+    driver: Literal["rented"] = Field(description="A rented proxy.")
+    region: str = Field(description="Where it is.")
+
+
+class RentedDriver(ProxyDriver[RentedFile]):
+    name = "rented"
+    settings = RentedFile
+
+    def open(self, settings, lab):
+        raise NotImplementedError
+
+    def resources(self, settings: RentedFile) -> Iterator[str]:
+        yield f"rented in {settings.region}"
+
+    def check(self, settings: RentedFile, lab_file: str) -> Iterator[Finding]:
+        yield Finding("proxy: region", "missing", f"no servers in {settings.region}", f"see {lab_file}")
+
+
+DRIVER = RentedDriver()
+'''
+EXPERIMENT = "mplab: 1\nname: x\ntransports: [sptcp-wifi]\nlinks: [baseline]\nscenarios: [download]\n"
+
+
+@pytest.fixture(autouse=True)
+def foreign(tmp_path: Path) -> Iterator[None]:
+    with installed(tmp_path / "site") as found:
+        found.add("mplab.proxies", "rented", {"driver": DRIVER})
+        found.register("mplab.proxies", "gone", "no_such:X")
+        (tmp_path / "x.yaml").write_text(EXPERIMENT)
+        yield
+
+
+def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: the kinds of proxy that lab files can name are looked up once in a process."""
+    command = [sys.executable, "-m", "mplab", *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+
+
+def lab(folder: Path, proxy: str) -> str:
+    path = folder / "lab.yaml"
+    path.write_text(f"mplab: 1\nname: bench\nphones: {{one: {{driver: virtual}}}}\nproxy: {proxy}\n")
+    return str(path)
+
+
+def test_a_lab_file_names_it_and_a_plan_its_locks(tmp_path: Path) -> None:
+    file = lab(tmp_path, "{driver: rented, region: north, listen: [192.0.2.1]}")
+    done = mplab("plan", str(tmp_path / "x.yaml"), "--lab", file, "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["resources"] == ["rented in north", "virtual-lab"]
+    content = plan["lab"]["file"]["proxy"]
+    assert content == {"driver": "rented", "listen": ["192.0.2.1"], "region": "north"}
+
+
+def test_doctor_asks_its_driver(tmp_path: Path) -> None:
+    file = lab(tmp_path, "{driver: rented, region: north}")
+    done = mplab("doctor", "--lab", file, "--json")
+    checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
+    assert checks["proxy: region"]["found"] == "no servers in north"
+    assert checks["proxy: region"]["remedy"] == f"see {file}"
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("proxy", "message"),
+    [
+        ("{driver: rented}", "lab.yaml:4: proxy: key 'region' is missing"),
+        (
+            "{driver: rented, region: north, port: 1}",
+            "proxy: unknown key 'port'. Allowed: driver, internet, listen, region",
+        ),
+        ("{driver: rentd, region: north}", "unknown driver 'rentd'. Did you mean 'rented'? Allowed: docker, rented"),
+        ("{driver: gone}", "proxy gone: no_such (of gone 1.0) cannot be imported"),
+        ("{driver: process}", "unknown driver 'process'. Allowed: docker, rented"),
+        ("{engin: unix}", "proxy: unknown key 'engin'. Did you mean 'engine'?"),
+        ("{driver: docker, listen: [x]}", "proxy.listen[0]: address 'x': an IPv4 address is needed"),
+    ],
+)
+def test_wrong_settings_are_refused_as_those_of_our_own(tmp_path: Path, proxy: str, message: str) -> None:
+    done = mplab("plan", str(tmp_path / "x.yaml"), "--lab", lab(tmp_path, proxy))
+    assert message in done.stderr
+    assert done.returncode in {2, 3}
+
+
+def test_the_verbs_of_containers_are_for_containers(tmp_path: Path) -> None:
+    done = mplab("proxy", "status", "--lab", lab(tmp_path, "{driver: rented, region: north}"))
+    assert done.returncode == 2
+    assert "driver: docker" in done.stderr

@@ -1,0 +1,285 @@
+"""Runs that are planned, executed and resumed from Python, in a fake lab."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import mplab.run
+from mplab.analysis import reported
+from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError, StepError
+from mplab.format.events import Event
+from mplab.format.manifest import GitRecord
+from mplab.run import concluding, hosting, metrics, planning, ready, resuming, run_directory
+from mplab.run.hooks import HookRunner
+from mplab.run.hosting import _Follower
+from mplab.run.run import Run
+from mplab.run.run_directory import RunDirectory
+from mplab.userfiles import resolve
+from mplab.userfiles.experiment import Experiment
+from tests.fakes.bench import FakeOutside, catalog_with, experiment_text
+from tests.fakes.lab import FakeLab
+from tests.fakes.scenario import FakeScenario
+
+
+@dataclass
+class Desk:
+    """A folder with an experiment file, and a lab that is a fake.
+
+    Attributes:
+        read: experiment files that were read, in order.
+    """
+
+    folder: Path
+    lab: FakeLab
+    scenario: FakeScenario
+    read: list[str] = field(default_factory=list)
+
+    def plan(self, text: str, **options: Any) -> mplab.run.PlannedRun:
+        """Plan an experiment."""
+        file = self.folder / "fake.yaml"
+        file.write_text(text)
+        return mplab.run.plan(file, runs=self.folder / "runs", **options)
+
+    def inside(
+        self, directory: RunDirectory, _experiment: Experiment, _hooks: HookRunner, follower: _Follower, _log: Path
+    ) -> tuple[int, str]:
+        """Stand in for the process inside a lab."""
+        try:
+            Run(
+                directory.path,
+                FakeOutside(),
+                catalog=catalog_with(self.scenario),
+                open_lab=lambda *_: self.lab,
+                instruments=self.lab.instruments,
+            ).execute()
+        except MplabError as error:
+            follower.poll()
+            return error.exit_code, json.dumps({"event": "error", "error": str(error)})
+        follower.poll()
+        return 0, ""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    lab = FakeLab(tmp_path / "lab")
+    made = Desk(tmp_path, lab, FakeScenario(lab.script))
+    monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
+    monkeypatch.setattr(ready, "check_ready_for", lambda _experiment: None)
+    monkeypatch.setattr("mplab.run.host.describe_versions", lambda _programs: {})
+    monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit=None, dirty=False))
+    monkeypatch.setattr(hosting, "_run_inside", made.inside)
+    for module in ("mplab.lab.catalog", "mplab.run.planning", "mplab.run.resuming", "mplab.run.ready"):
+        monkeypatch.setattr(f"{module}.catalog", lambda: catalog_with(made.scenario))
+    read = resolve.load_experiment
+
+    def counted(path: Path, **options: Any) -> Experiment:
+        made.read.append(path.name)
+        return read(path, **options)
+
+    monkeypatch.setattr(planning, "load_experiment", counted)
+    monkeypatch.setattr(run_directory, "load_experiment", counted)
+    return made
+
+
+@pytest.fixture
+def summary(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Has the analysis make a report with two budgets, one of them broken; what was done, in order."""
+    done: list[str] = []
+    limits = [{"about": "web", "text": "3 s, allowed is at most 2 s", "verdict": "broken"}]
+    limits.append({"about": "download", "text": "1 s, allowed is at most 2 s", "verdict": "kept"})
+    content = {"answers": [{"sentence": "mptcp was best."}], "warnings": ["few cells"], "budgets": limits}
+
+    def analyze(run: Path, _progress: object) -> None:
+        done.append("analysed")
+        (run / "report").mkdir()
+        (run / "report" / "index.html").write_text("")
+        (run / "report" / "summary.json").write_text(json.dumps(content))
+
+    read = reported.read_summary
+
+    def counted(run: Path) -> reported.Summary:
+        done.append("read")
+        return read(run)
+
+    monkeypatch.setattr(concluding, "analyze", analyze)
+    monkeypatch.setattr(concluding, "read_summary", counted)
+    return done
+
+
+NO_BUTTON = StepError("no button")
+
+
+def tree(path: Path) -> Mapping[str, bytes]:
+    return {str(one): one.read_bytes() for one in path.rglob("*") if one.is_file()}
+
+
+def test_a_plan_runs_and_writes_nothing(desk: Desk) -> None:
+    planned = desk.plan(experiment_text(transports="sptcp-wifi, sptcp-lte", repetitions=2))
+    assert [cell.transport for cell in planned.cells[:2]] == ["sptcp-lte", "sptcp-wifi"]
+    assert planned.estimate_s > 0
+    assert planned.experiment.name == "fake"
+    assert not planned.runs.exists()
+    assert desk.lab.script.calls == []
+
+
+def test_a_wrong_file_is_an_input_error(desk: Desk) -> None:
+    with pytest.raises(InputError, match=r"fake\.yaml:9: retries: "):
+        desk.plan(experiment_text().replace("retries: 0", "retries: many"))
+    with pytest.raises(InputError, match=r"nosuch\.yaml: "):
+        mplab.run.plan(desk.folder / "nosuch.yaml")
+    with pytest.raises(InputError, match="name"):
+        desk.plan("mplab: 1\n", repetitions=2)
+
+
+def test_a_run_gives_its_directory_outcomes_and_progress(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
+    assert result.path.parent == desk.folder / "runs"
+    assert list(result.outcomes.values()) == ["ok", "ok"]
+    assert (result.progress.total, result.progress.state) == (2, "finished")
+    assert (result.good, result.resumed) == (True, True)
+    assert (result.summary, result.report, result.broken_budgets) == (None, None, ())
+    assert (result.path / "junit.xml").is_file()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_events_are_told_as_they_are_appended(desk: Desk) -> None:
+    told: list[Any] = []
+    watch = mplab.run.Watch(
+        begun=lambda path, complete: told.append((path, complete)), event=lambda event: told.append(event["event"])
+    )
+    result = mplab.run.execute(desk.plan(experiment_text()), report=False, run_id="first", watch=watch)
+    assert result.path.name == "first"
+    assert told[0] == (result.path, 0)
+    assert [name for name in told[1:] if name != "cell_step"] == [
+        "run_planned",
+        "run_started",
+        "lab_up",
+        "cell_started",
+        "cell_finished",
+        "run_finished",
+    ]
+
+
+def test_a_run_with_failed_cells_is_not_good(desk: Desk) -> None:
+    desk.lab.script.at("scenario.run", NO_BUTTON)
+    result = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
+    assert sorted(result.outcomes.values()) == ["failed", "ok"]
+    assert not result.good
+
+
+def test_failed_cells_are_tried_again_when_that_is_asked_for(desk: Desk) -> None:
+    desk.lab.script.at("scenario.run", NO_BUTTON)
+    first = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
+    begun: list[int] = []
+    watch = mplab.run.Watch(begun=lambda _path, complete: begun.append(complete))
+    again = mplab.run.resume(first.path, failed=True, report=False, watch=watch)
+    assert list(again.outcomes.values()) == ["ok", "ok"]
+    assert (begun, again.resumed, again.path) == ([1], True, first.path)
+
+
+def test_an_interrupted_run_is_resumed(desk: Desk) -> None:
+    desk.lab.script.at("scenario.run", None, KeyboardInterrupt())
+    paths: list[Path] = []
+    watch = mplab.run.Watch(begun=lambda path, _complete: paths.append(path))
+    with pytest.raises(InterruptedRunError, match="stopped after 1 of 3 cells"):
+        mplab.run.execute(desk.plan(experiment_text(repetitions=3)), report=False, watch=watch)
+    assert len(mplab.run.plan_rest(paths[0]).cells) == 2
+    events: list[Event] = []
+    result = mplab.run.resume(paths[0], report=False, watch=mplab.run.Watch(event=events.append))
+    assert list(result.outcomes.values()) == ["ok"] * 3
+    assert [event["event"] for event in events if event["event"].startswith("run_")] == [
+        "run_planned", "run_started", "run_interrupted", "run_resumed", "run_started", "run_finished",
+    ]  # fmt: skip
+
+
+def test_a_complete_run_is_not_touched(desk: Desk) -> None:
+    first = mplab.run.execute(desk.plan(experiment_text()), report=False)
+    before = tree(first.path)
+    again = mplab.run.resume(first.path, report=False)
+    assert (again.resumed, again.outcomes) == (False, first.outcomes)
+    assert tree(first.path) == before
+
+
+def test_an_error_inside_the_lab_keeps_its_kind(desk: Desk) -> None:
+    desk.lab.script.at("lab.up", LabNotReadyError("no such link"))
+    with pytest.raises(LabNotReadyError, match="no such link"):
+        mplab.run.execute(desk.plan(experiment_text()), report=False)
+
+
+@pytest.mark.parametrize("ends_by", [None, 1.0])
+def test_a_run_that_must_end_begins_no_further_block(desk: Desk, ends_by: float | None) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False, ends_by=ends_by)
+    assert len(result.outcomes) == (2 if ends_by is None else 1)
+    assert bool(result.progress.cut) == (ends_by is not None)
+    assert result.good
+
+
+def test_the_number_of_repetitions_can_be_given(desk: Desk) -> None:
+    text = experiment_text(repetitions=2)
+    as_written, more = desk.plan(text), desk.plan(text, repetitions=3)
+    assert more.cells[:2] == as_written.cells
+    assert len(more.cells) == 3
+    assert more.experiment.path == as_written.experiment.path
+    result = mplab.run.execute(more, report=False)
+    assert len(result.outcomes) == 3
+    (desk.folder / "fake.yaml").unlink()
+    assert mplab.run.plan_rest(result.path).experiment.repetitions == 3, "the run directory has all that it needs"
+
+
+def test_the_experiment_is_read_once_in_each_process(desk: Desk) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
+    assert desk.read == ["fake.yaml", "experiment.yaml"], "outside, inside"
+    desk.read.clear()
+    resuming.resume(result.path, report=False)
+    assert desk.read == [], "nothing is left to be run"
+    cell = next(iter(result.outcomes))
+    (result.path / "cells" / cell / "cell.json").write_text("{")
+    resuming.resume(result.path, report=False)
+    assert desk.read == ["experiment.yaml"] * 2, "outside, inside"
+
+
+def test_a_report_gives_answers_and_broken_budgets(desk: Desk, summary: list[str]) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text()))
+    assert summary == ["analysed", "read"], "once each"
+    assert result.summary is not None
+    assert result.summary.answers == ("mptcp was best.",)
+    assert result.summary.warnings == ("few cells",)
+    assert result.broken_budgets == ("web: 3 s, allowed is at most 2 s",)
+    assert result.progress.good
+    assert not result.good
+    assert result.report == result.path / "report" / "index.html"
+    cases = ET.parse(result.path / "junit.xml").iter("testcase")  # noqa: S314 - our own
+    assert [case.get("name") for case in cases if case.get("classname") == "budget"] == ["web", "download"]
+    again = mplab.run.resume(result.path)
+    assert summary == ["analysed", "read", "read"]
+    assert again.broken_budgets == result.broken_budgets
+
+
+def test_metrics_are_looked_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Mapping[str, str]] = []
+
+    def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Any]:
+        asked.append(scenarios)
+        return {"fake": []}
+
+    monkeypatch.setattr(metrics, "metrics_of", metrics_of)
+    more = "stop: {interval: {metric: speed, within: 5 %, of: medians}}\nbudgets: {speed: {at_most: 2 s}}\n"
+    with pytest.raises(InputError) as caught:
+        desk.plan(experiment_text(repetitions=9, more=more))
+    assert str(caught.value).count("unknown metric 'speed'") == 2, "of the budget and of the stop rule"
+    assert asked == [{"fake": "fake"}]
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        getattr(mplab.run, "nosuch")  # noqa: B009 - the attribute is not there
+
+
+@pytest.mark.parametrize("name", mplab.run.__all__)
+def test_all_names_are_there(name: str) -> None:
+    assert getattr(mplab.run, name).__doc__
