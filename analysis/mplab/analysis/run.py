@@ -2,28 +2,30 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
 from mplab.analysis.errors import NotARunError
 from mplab.analysis.files import parse_json
 from mplab.analysis.metric import Observation
+from mplab.base.errors import InputError
 from mplab.format.cell import CellRecord, is_cell_id
 from mplab.format.experiment import Transport
 from mplab.format.manifest import Manifest
 from mplab.format.plan import CellSpec
+from mplab.format.runevents import END_OF_TIME_S, RunCut, RunEvent, RunFinished, RunPlanned, parse_event
+
+Kind = TypeVar("Kind", bound=RunEvent)
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
 """Every state of a planned cell: the last two are a cell that was cut off and one that never began."""
-
-_END_OF_TIME_S = 1e11
-"""Of an event: later ones have no date."""
 
 _MOST_FOUND = 60
 """Characters of a wrong value in a message."""
@@ -78,21 +80,26 @@ class Run:
         found = Counter(cell.outcome for cell in self.cells)
         return {outcome: found[outcome] for outcome in (*OUTCOMES, *sorted(set(found) - set(OUTCOMES)))}
 
+    @cached_property
+    def story(self) -> tuple[RunEvent, ...]:
+        """The events as models; those with a wrong field are left out."""
+        return tuple(_story(self.events))
+
     @property
     def finished(self) -> bool:
         """Whether the last word of ``events.jsonl`` on the run is that it ended."""
-        return bool(self._of_run) and self._of_run[-1]["event"] == "run_finished"
+        return bool(self._of_run) and isinstance(self._of_run[-1], RunFinished)
 
     @property
-    def cut(self) -> Event | None:
+    def cut(self) -> RunCut | None:
         """The event that says why the run ended before its plan was done, by the experiment's own rules; or None."""
-        before = self._of_run[-2:-1] if self.finished else []
-        return before[0] if before and before[0]["event"] == "run_cut" else None
+        before = self._of_run[-2] if self.finished and len(self._of_run) > 1 else None
+        return before if isinstance(before, RunCut) else None
 
     @cached_property
-    def _of_run(self) -> list[Event]:
+    def _of_run(self) -> list[RunEvent]:
         """The events that are of the run as a whole."""
-        return [e for e in self.events if str(e.get("event", "")).startswith("run_")]
+        return [event for event in self.story if event.event.startswith("run_")]
 
     @property
     def complete(self) -> bool:
@@ -102,25 +109,26 @@ class Run:
     @property
     def duration_s(self) -> float | None:
         """From the first to the last event."""
-        times = [e["t"] for e in self.events]
+        times = [event.t for event in self.story]
         return max(times) - min(times) if times else None
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
         """(transport, reason) of those that the lab could not offer."""
         found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
-        for event in self.events_named("run_planned"):
-            skipped = event.get("skipped")
-            found += [
-                (str(one.get("transport", "")), str(one.get("reason", "")))
-                for one in (skipped if isinstance(skipped, list) else ())
-                if isinstance(one, dict)
-            ]
+        for event in self.events_of(RunPlanned):
+            found += [(one.transport, one.reason) for one in event.skipped]
         return tuple(dict.fromkeys(found))
 
-    def events_named(self, name: str) -> list[Event]:
-        """The events of one name, in order."""
-        return [event for event in self.events if event.get("event") == name]
+    def events_of(self, kind: type[Kind]) -> list[Kind]:
+        """The events of one model, in order."""
+        return [event for event in self.story if isinstance(event, kind)]
+
+
+def _story(events: Iterable[Event]) -> Iterator[RunEvent]:
+    for event in events:
+        with suppress(InputError):
+            yield parse_event(event)
 
 
 def check_folders(directory: Path) -> None:
@@ -155,7 +163,7 @@ def read_lines(path: Path) -> Iterator[Event]:
 
 def _is_event(record: Event) -> bool:
     time_s = record.get("t")
-    return isinstance(record.get("event"), str) and isinstance(time_s, int | float) and 0 <= time_s < _END_OF_TIME_S
+    return isinstance(record.get("event"), str) and isinstance(time_s, int | float) and 0 <= time_s < END_OF_TIME_S
 
 
 def _read_manifest(directory: Path) -> Manifest:

@@ -20,6 +20,7 @@ from mplab.analysis.statistics import Comparison, Group, Series
 from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
 from mplab.format.experiment import Transport
 from mplab.format.link import interface_title
+from mplab.format.runevents import CellRetried
 
 MAX_COMMIT = 12
 BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither": ""}
@@ -203,20 +204,13 @@ def cells_not_ok(run: Run) -> list[Cell]:
 
 def retries(run: Run) -> list[tuple[str, int, str]]:
     """(cell, attempt, reason) of every attempt that was not the last."""
-    found = [
-        (str(e.get("cell", "")), _whole(e.get("attempt")), str(e.get("reason", "")))
-        for e in run.events_named("cell_retried")
-    ]
+    found = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
     for cell in run.cells:
         if cell.record is not None:
             last = cell.record.attempt
             found += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
     unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in found}
     return [unique[key] for key in sorted(unique)]
-
-
-def _whole(found: object) -> int:
-    return found if isinstance(found, int) else 0
 
 
 def cell_warnings(run: Run) -> list[tuple[str, str]]:
@@ -238,10 +232,8 @@ def warnings(analysis: Analysis) -> list[str]:
     planned = len(run.cells)
     found = []
     if (cut := run.cut) is not None:
-        left_out = plural(len(cut.get("cells", ())), "cell")
-        found.append(
-            f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.get('reason', '')}."
-        )
+        left_out = plural(len(cut.cells), "cell")
+        found.append(f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.reason}.")
     elif counts["missing"] or counts["partial"]:
         state = "This run has not finished" if not run.finished else "This run is not complete"
         left = [plural(counts[o], f"{o} cell") for o in ("missing", "partial") if counts[o]]

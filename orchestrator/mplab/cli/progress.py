@@ -14,6 +14,7 @@ from rich.text import Text
 
 from mplab.cli.output import duration, err
 from mplab.format.events import Event
+from mplab.format.runevents import CellFinished, CellRetried, parse_event
 from mplab.run.progress import ProgressTracker, RunProgress
 from mplab.run.watch import Watch
 
@@ -54,25 +55,25 @@ class RunDisplay:
         self._progress = self._tracker.progress()
         if self._live:
             self._live.start()
-        match event["event"]:
-            case "cell_finished" if not self._quiet or event["outcome"] != "ok":
-                self._cell_line(event)
-            case "cell_retried" if not self._quiet:
-                err.print(f"  {event['cell']}: attempt {event['attempt']} failed: {event['reason']}", style="yellow")
+        match parse_event(event):
+            case CellFinished() as finished if not self._quiet or finished.outcome != "ok":
+                self._cell_line(finished)
+            case CellRetried() as retried if not self._quiet:
+                err.print(f"  {retried.cell}: attempt {retried.attempt} failed: {retried.reason}", style="yellow")
 
     def _analysing(self, progress: "Progress") -> None:
         self._analysis = progress
         if self._live:
             self._live.start()
 
-    def _cell_line(self, event: Event) -> None:
+    def _cell_line(self, event: CellFinished) -> None:
         progress = self._progress
         width = len(str(progress.total))
-        line = Text(f"[{progress.done:{width}}/{progress.total}] {event['cell']}  ")
-        line.append(event["outcome"], style=_STYLES[event["outcome"]])
-        line.append(f"  {event['duration_s']:.1f} s")
-        if event["reasons"]:
-            line.append("  " + "; ".join(event["reasons"]), style="dim")
+        line = Text(f"[{progress.done:{width}}/{progress.total}] {event.cell}  ")
+        line.append(event.outcome, style=_STYLES[event.outcome])
+        line.append(f"  {event.duration_s:.1f} s")
+        if event.reasons:
+            line.append("  " + "; ".join(event.reasons), style="dim")
         if progress.remaining and not self._live:
             line.append(f"  ({duration(progress.eta_s)} left)", style="dim")
         err.print(line)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from mplab.base.files import replace
 from mplab.format.events import Event
 from mplab.format.plan import CellSpec
-from mplab.run.progress import planned_cells
+from mplab.format.runevents import CellFinished, CellStarted, RunPlanned, RunStarted, parse_event
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
 
@@ -21,7 +21,7 @@ class _Run:
 
     cells: list[CellSpec] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    finished: dict[str, Event] = field(default_factory=dict)
+    finished: dict[str, CellFinished] = field(default_factory=dict)
     started: float | None = None
 
 
@@ -88,29 +88,29 @@ def write_junit(path: Path, name: str, events: Iterable[Event], checks: Iterable
 
 def _read(events: Iterable[Event]) -> _Run:
     run = _Run()
-    for event in events:
-        match event["event"]:
-            case "run_planned":
-                run.cells = planned_cells(event)
-                run.skipped = [(item["transport"], item["reason"]) for item in event.get("skipped", ())]
-            case "run_started":
-                run.started = float(event["t"])
-            case "cell_started":
-                run.finished.pop(event["cell"], None)
-            case "cell_finished":
-                run.finished[event["cell"]] = event
+    for event in map(parse_event, events):
+        match event:
+            case RunPlanned():
+                run.cells = list(event.cells)
+                run.skipped = [(item.transport, item.reason) for item in event.skipped]
+            case RunStarted(event="run_started"):
+                run.started = event.t
+            case CellStarted():
+                run.finished.pop(event.cell, None)
+            case CellFinished():
+                run.finished[event.cell] = event
     return run
 
 
-def _case(cell: CellSpec, finished: Event | None) -> ET.Element:
+def _case(cell: CellSpec, finished: CellFinished | None) -> ET.Element:
     case = ET.Element("testcase", {"classname": f"{cell.scenario}.{cell.transport}.{cell.link}", "name": cell.id})
     if finished is None:
         ET.SubElement(case, "skipped", {"message": "the run ended before this cell"})
         return case
-    case.set("time", f"{float(finished.get('duration_s', 0.0)):.3f}")
-    outcome = finished["outcome"]
+    case.set("time", f"{finished.duration_s:.3f}")
+    outcome = finished.outcome
     if outcome != "ok":
-        reasons = [_clean(str(reason)) for reason in finished.get("reasons", ())] or ["no reason given"]
+        reasons = [_clean(reason) for reason in finished.reasons] or ["no reason given"]
         tag = "failure" if outcome == "failed" else "error"
         ET.SubElement(case, tag, {"message": reasons[0], "type": outcome}).text = "\n".join(reasons)
     return case

@@ -14,8 +14,8 @@ from mplab.base.errors import InputError
 from mplab.format.events import read_events
 from mplab.format.plan import CellSpec, Plan
 from mplab.format.record import json_of
+from mplab.format.runevents import CellFinished, CellStarted, RunPlanned, RunStarted, parse_event
 from mplab.run.blocks import CELL_OVERHEAD_S
-from mplab.run.progress import planned_cells
 from mplab.userfiles.experiment import Experiment
 
 _MOST_RUNS = 10
@@ -58,13 +58,13 @@ def _finished(folder: Path, uses: Mapping[str, Mapping[str, JsonValue]]) -> Iter
         same = {use["label"] for use in manifest["experiment"]["scenarios"] if use == uses.get(use["label"])}
         cells: dict[str, CellSpec] = {}
         begun: dict[str, float] = {}
-        for event in read_events(folder / "events.jsonl"):
-            match event["event"]:
-                case "run_planned":
-                    cells = {cell.id: cell for cell in planned_cells(event) if cell.scenario in same}
-                case "run_started":
+        for event in map(parse_event, read_events(folder / "events.jsonl")):
+            match event:
+                case RunPlanned():
+                    cells = {cell.id: cell for cell in event.cells if cell.scenario in same}
+                case RunStarted(event="run_started"):
                     begun.clear()
-                case "cell_started":
-                    begun.setdefault(event["cell"], event["t"])
-                case "cell_finished" if event["cell"] in begun and event["cell"] in cells:
-                    yield cells[event["cell"]], event["t"] - begun.pop(event["cell"])
+                case CellStarted():
+                    begun.setdefault(event.cell, event.t)
+                case CellFinished() if event.cell in begun and event.cell in cells:
+                    yield cells[event.cell], event.t - begun.pop(event.cell)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from mplab.format.events import EventLog, EventTail
+from mplab.format.runevents import ContinueAsked, DeadlineSet, PauseAsked, RunStarted, parse_event
 
 _POLL_S = 0.5
 
@@ -55,15 +56,15 @@ class Orders:
         return self._paused
 
     def _read(self) -> None:
-        for event in self._tail.poll():
-            match event["event"]:
-                case "pause_asked":
+        for event in map(parse_event, self._tail.poll()):
+            match event:
+                case PauseAsked():
                     self._paused = True
-                case "continue_asked":
+                case ContinueAsked():
                     self._paused = False
-                case "deadline_set":
-                    self.ends_by = datetime.fromtimestamp(event["ends_by"]).astimezone()
-                case "run_resumed":
+                case DeadlineSet():
+                    self.ends_by = datetime.fromtimestamp(event.ends_by).astimezone()
+                case RunStarted(event="run_resumed"):
                     self._paused, self.ends_by = False, None
 
 

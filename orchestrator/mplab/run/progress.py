@@ -2,11 +2,24 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from mplab.format.cell import Outcome
 from mplab.format.events import Event
-from mplab.format.plan import CellSpec
+from mplab.format.runevents import (
+    CellFinished,
+    CellRetried,
+    CellStarted,
+    CellStep,
+    RunContinued,
+    RunCut,
+    RunFinished,
+    RunInterrupted,
+    RunPaused,
+    RunPlanned,
+    RunStarted,
+    parse_event,
+)
 from mplab.run.blocks import EstimateTracker
 
 RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
@@ -102,42 +115,42 @@ class ProgressTracker:
         self._estimate = EstimateTracker((), 0.0)
 
     def feed(self, event: Event) -> None:
-        """Take the next event into account."""
-        self._updated = float(event["t"])
-        match event["event"]:
-            case "run_planned":
-                self._plan(event)
-            case "run_started" | "run_resumed":
+        """Take the next event into account. Raises InputError: it is none of a run."""
+        found = parse_event(event)
+        self._updated = found.t
+        match found:
+            case RunPlanned():
+                self._plan(found)
+            case RunStarted():
                 self._state = "running"
                 self._cut, self._left_out = "", 0
-                for cell in event.get("again", ()):
+                for cell in found.again:
                     self._outcomes.pop(cell, None)
                     self._estimate.reopened(cell)
-                self._started = self._started if self._started is not None else float(event["t"])
+                self._started = self._started if self._started is not None else found.t
                 self._leave_cell()
-            case "cell_started":
-                self._cell, self._attempt = str(event["cell"]), int(event.get("attempt", 1))
-                self._step = None
-                self._outcomes.pop(self._cell, None)
-                self._estimate.reopened(self._cell)
-            case "cell_step":
-                self._step = str(event["step"])
-            case "cell_retried":
+            case CellStarted():
+                self._cell, self._attempt, self._step = found.cell, found.attempt, None
+                self._outcomes.pop(found.cell, None)
+                self._estimate.reopened(found.cell)
+            case CellStep():
+                self._step = found.step
+            case CellRetried():
                 self._retried += 1
-            case "cell_finished":
-                self._outcomes[str(event["cell"])] = event["outcome"]
-                self._estimate.finished(str(event["cell"]), float(event.get("duration_s", 0.0)))
+            case CellFinished():
+                self._outcomes[found.cell] = found.outcome
+                self._estimate.finished(found.cell, found.duration_s)
                 self._leave_cell()
-            case "run_cut":
-                self._cut, self._left_out = str(event["reason"]), len(event["cells"])
-            case "run_paused":
+            case RunCut():
+                self._cut, self._left_out = found.reason, len(found.cells)
+            case RunPaused():
                 self._state = "paused"
-            case "run_continued":
+            case RunContinued():
                 self._state = "running"
-            case "run_interrupted":
+            case RunInterrupted():
                 self._state = "interrupted"
                 self._leave_cell()
-            case "run_finished":
+            case RunFinished():
                 self._state = "finished"
                 self._leave_cell()
 
@@ -159,18 +172,10 @@ class ProgressTracker:
             eta_s=self._estimate.remaining_s(),
         )
 
-    def _plan(self, event: Event) -> None:
-        cells = planned_cells(event)
-        self._total = len(cells)
-        self._estimate = EstimateTracker(cells, float(event.get("estimate_s", 0.0)))
-        self._skipped = tuple((item["transport"], item["reason"]) for item in event.get("skipped", ()))
+    def _plan(self, planned: RunPlanned) -> None:
+        self._total = len(planned.cells)
+        self._estimate = EstimateTracker(planned.cells, planned.estimate_s)
+        self._skipped = tuple((item.transport, item.reason) for item in planned.skipped)
 
     def _leave_cell(self) -> None:
         self._cell, self._step, self._attempt = None, None, 0
-
-
-def planned_cells(event: Event) -> list[CellSpec]:
-    """The cells in a ``run_planned`` event; keys of a later version are left out."""
-    names = CellSpec.__dataclass_fields__
-    cells: list[Mapping[str, Any]] = event["cells"]
-    return [CellSpec(**{key: value for key, value in cell.items() if key in names}) for cell in cells]

@@ -150,7 +150,7 @@ def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> l
 
 def _ended_s(run: Run) -> int:
     """When the last thing happened in a run, unix seconds; when it began, where no event tells."""
-    times = [event["t"] for event in run.events]
+    times = [event.t for event in run.story]
     if times:
         return int(max(times))
     try:

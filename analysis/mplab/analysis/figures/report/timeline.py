@@ -10,6 +10,7 @@ from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.result import Analysis
 from mplab.analysis.run import Run
+from mplab.format.runevents import CellFinished, CellStarted
 
 COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")
 TITLE = "When each cell ran"
@@ -58,9 +59,9 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 def timeline(run: Run) -> list[Bar]:
     """Start and duration of each cell that began, from its own record, else from the events."""
-    started = {str(e.get("cell")): e["t"] for e in run.events_named("cell_started")}
-    ended = {str(e.get("cell")): e["t"] for e in run.events_named("cell_finished")}
-    last = max((e["t"] for e in run.events), default=0.0)
+    started = {event.cell: event.t for event in run.events_of(CellStarted)}
+    ended = {event.cell: event.t for event in run.events_of(CellFinished)}
+    last = max((event.t for event in run.story), default=0.0)
     found = []
     for cell in run.cells:
         begin = started.get(cell.id)
