@@ -12,13 +12,7 @@ from mplab.base.programs import CHECKOUT
 from tests.example_plugin import install
 
 SUITE = CHECKOUT / "examples" / "plugin" / "tests"
-EXPERIMENT = """
-mplab: 1
-name: example
-transports: [sptcp-wifi, small-packets: {mtu: 600}]
-links: [baseline]
-scenarios: [first-byte: {requests: 2}]
-"""
+EXPERIMENT = (CHECKOUT / "examples" / "plugin" / "example.yaml").read_text()
 LAB = """
 mplab: 1
 name: scripted

@@ -31,7 +31,7 @@ def start(write: Callable[[str], object]) -> None:
     """Trace from now on, in this thread and in all that begin later; ends with `stop`.
 
     Args:
-        write: is given each line: ``mplab plugins: 0.123 s transport mptcp: setup (driver.py:41)``. The time counts
+        write: is given each line: ``trace: 0.123 s transport mptcp: setup (driver.py:41)``. The time counts
             from here.
     """
     trace = _Trace(plugin_files(), write)
@@ -83,7 +83,7 @@ class _Trace:
             return
         passed_s = time.monotonic() - self._started
         where = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
-        self._write(f"mplab plugins: {passed_s:.3f} s {plugin}: {code.co_name} ({where})")
+        self._write(f"trace: {passed_s:.3f} s {plugin}: {code.co_name} ({where})")
 
     def _find(self, file: str) -> str:
         """Return the plug-in that a source file belongs to, or ""."""

@@ -59,11 +59,11 @@ def test_calls_of_plug_ins_are_traced(tmp_path: Path) -> None:
     )
     argv = [sys.executable, "-m", "mplab", "--trace-plugins", "plan", str(tmp_path / "x.yaml")]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=CHECKOUT)
-    traced = re.findall(r"(?m)^mplab plugins: \d+\.\d{3} s (.*) \((\w+)\.py:\d+\)$", done.stderr)
+    traced = re.findall(r"(?m)^trace: \d+\.\d{3} s (.*) \((\w+)\.py:\d+\)$", done.stderr)
     assert ("scenario download: estimate_s", "scenario") in traced
     assert ("transport mptcp: missing_reason", "driver") in traced
     assert not [what for what, _ in traced if ": _" in what or "<" in what]
-    assert "mplab plugins:" not in done.stdout
+    assert "trace:" not in done.stdout
 
 
 def test_nothing_is_traced_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
