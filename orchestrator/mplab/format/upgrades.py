@@ -5,6 +5,8 @@ Keys that are only missing need nothing here: the models of `mplab.format` have 
 
 from collections.abc import Mapping
 
+from pydantic import BaseModel
+
 from mplab.base.paths import RMNET, WLAN
 
 
@@ -17,7 +19,7 @@ def upgrade_lab(found: object) -> object:
     """Return the lab as a mapping: it may be its kind only, or missing."""
     if isinstance(found, str):
         return {"kind": found}
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, Mapping | BaseModel) else {}
 
 
 def upgrade_transport(found: object) -> object:

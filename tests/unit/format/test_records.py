@@ -11,7 +11,7 @@ from mplab.base.programs import CHECKOUT
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import Experiment, Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.manifest import Manifest
+from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.record import json_of
 from mplab.lab.catalog import catalog
 from mplab.run.blocks import make_plan
@@ -111,3 +111,15 @@ def test_what_the_lab_says_of_itself_is_kept() -> None:
 def test_another_format_is_refused() -> None:
     with pytest.raises(ValidationError):
         Manifest.model_validate({**OLD, "format": 2})
+
+
+@pytest.mark.parametrize("part", ["lab", "host", "git"])
+def test_a_manifest_that_is_made_of_records_keeps_them(part: str) -> None:
+    records = {
+        "lab": LabRecord(kind="virtual", phone="phone-1", paths={"wlan0": "linkem"}),
+        "host": HostRecord(kernel="6.1"),
+        "git": GitRecord(commit="abc", dirty=True),
+    }
+    made = Manifest(run_id="x", experiment=Experiment(name="x"), **{part: records[part]})
+    assert getattr(made, part) == records[part]
+    assert getattr(Manifest.model_validate(json_of(made)), part) == records[part]
