@@ -72,14 +72,13 @@ def run_cells(
     """
     log = directory.path / "logs" / "orchestrator.log"
     log.parent.mkdir(exist_ok=True)
-    with (
-        _Follower(directory.events_file, watch) as follower,
-        locks,
-        HookRunner(experiment.hooks, directory) as hooks,
-    ):
-        code, said = _run_inside(directory, experiment, hooks, follower, log)
-        progress = follower.progress
-        hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
+    with _Follower(directory.events_file, watch) as follower:
+        follower.poll()
+        with locks, HookRunner(experiment.hooks, directory) as hooks:
+            code, said = _run_inside(directory, experiment, hooks, follower, log)
+            progress = follower.progress
+            hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
+        follower.poll()  # what a hook after the run has added
     if code == _INTERRUPTED:
         raise InterruptedRunError(
             f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
