@@ -1,0 +1,44 @@
+"""Which connections asked for Multipath TCP and went on as plain TCP, by the cause."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from mplab.analysis.figures.connections import MPTCP
+from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.shapes.bars import Bars
+
+NONE = "none"
+TITLES = {
+    NONE: ("Multipath TCP", "#0072B2"),
+    "handshake": ("no MP_CAPABLE in the SYN/ACK", "#D55E00"),
+    "no-dss": ("data without a mapping", "#E69F00"),
+    "mp-fail": ("MP_FAIL", "#CC79A7"),
+    "infinite-mapping": ("infinite mapping", "#56B4E9"),
+}
+"""``fallback_cause`` → title and colour."""
+
+
+def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+    """Title and colour of each cause, those without a fallback first."""
+    known = {part: TITLES[part] for part in TITLES if part in parts}
+    return known | {part: (part, "#999999") for part in parts if part not in TITLES}
+
+
+FIGURE = TraceFigure(
+    order=54,
+    shape=Bars(
+        title="Fallback to plain TCP",
+        paper="",
+        axis_title="Share of connections that asked for Multipath TCP",
+        caption="The cause of the fallback, as RFC 8684 §3.7 has it; Multipath TCP: no fallback.",
+        values=lambda traces: traces.pooled(
+            "connections",
+            pl.when(pl.col("fallback")).then(pl.col("fallback_cause")).otherwise(pl.lit(NONE)).alias("part"),
+            pl.lit(1).alias("amount"),
+            where=MPTCP,
+        ),
+        look=look,
+        nothing="no connection asked for Multipath TCP",
+    ),
+)
