@@ -1,12 +1,22 @@
 """What iperf3 measured, each direction of its own."""
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean, stdev
 
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
 _WAY = ("direction",)
 METRICS: tuple[Metric, ...] = (
     Metric("goodput", "Goodput", "Mbit/s", "higher", _WAY, True, "RFC 2647 §3.17", NOT_NEGATIVE),
+    Metric(
+        "goodput_variation",
+        "Variation of goodput",
+        "%",
+        "lower",
+        _WAY,
+        source="coefficient of variation of the goodput of each second, as the phone's iperf3 prints it",
+        limits=NOT_NEGATIVE,
+    ),
     *INTERFACE_BYTES,
 )
 
@@ -18,5 +28,9 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
 
 def _values(observation: Observation) -> Iterator[Value]:
     if observation["event"] == "iperf":
-        yield Value("goodput", observation["received_bps"] / 1e6, {"direction": observation["direction"]})
+        labels = {"direction": observation["direction"]}
+        yield Value("goodput", observation["received_bps"] / 1e6, labels)
+        seconds = observation.get("per_second_bps", ())
+        if len(seconds) > 1 and (mean := fmean(seconds)) > 0:
+            yield Value("goodput_variation", 100 * stdev(seconds) / mean, labels)
     yield from interface_bytes(observation)
