@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.base.plugins import REGISTRIES, SCENARIOS, Registry
+from mplab.base.plugins import REGISTRIES, SCENARIOS, TRANSPORTS, Registry
 from tests.foreign import Foreign, installed
 
 GROUP = "mplab.tests"
@@ -151,3 +151,11 @@ def test_foreign_plugins_are_there_next_to_those_of_mplab_and_gone_with_their_di
 
 def test_every_group_is_one_registry() -> None:
     assert len({registry.group for registry in REGISTRIES}) == len(REGISTRIES)
+
+
+def test_those_that_cannot_be_imported_are_left_out_when_all_are_loaded(foreign: Foreign) -> None:
+    foreign.add("mplab.transports", "broken", {"driver": "import no_such_module\n"})
+    assert "broken" in TRANSPORTS
+    loaded = TRANSPORTS.importable(lambda name: TRANSPORTS.load(name, "DRIVER"))
+    assert "broken" not in loaded
+    assert "mptcp" in loaded

@@ -1,4 +1,4 @@
-"""What the report and ``summary.json`` conclude from a run's statistics: computed once for both."""
+"""Conclusions from a run's statistics, computed once for the report and for ``summary.json``."""
 
 from dataclasses import dataclass
 

@@ -1,10 +1,9 @@
 """Drivers of a registry, each imported when it is used."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from mplab.base.errors import LabNotReadyError, MplabError
+from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import Registry
 
 
@@ -47,11 +46,7 @@ class Drivers(Mapping[str, Driver]):
 
     def importable(self) -> dict[str, Driver]:
         """Return those that can be imported, by name; `mplab doctor` reports the others."""
-        found = {}
-        for name in self:
-            with suppress(MplabError):
-                found[name] = self[name]
-        return found
+        return self._registry.importable(self.__getitem__)
 
     def __contains__(self, name: object) -> bool:
         """Tell whether a driver is registered; it is not imported."""

@@ -12,15 +12,19 @@ The product's own plug-ins are registered in the same way, in ``pyproject.toml``
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TypeVar
 
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.suggest import unknown
+
+Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Plugin:
         return [Path(location) for location in spec.submodule_search_locations or (spec.origin or "",) if location]
 
     def has(self, module: str) -> bool:
-        """Tell whether there is a module of this name in the plug-in's package; nothing is imported."""
+        """Return whether there is a module of this name in the plug-in's package; nothing is imported."""
         return (self.folder() / f"{module}.py").is_file()
 
 
@@ -139,7 +143,7 @@ class Registry:
         return iter(self.plugins)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a name is registered."""
+        """Return whether a name is registered."""
         return name in self.plugins
 
     def __getitem__(self, name: str) -> Plugin:
@@ -161,6 +165,18 @@ class Registry:
         """
         plugin = self[name]
         return plugin.load(attribute, "" if plugin.attribute else self.member)
+
+    def importable(self, load: Callable[[str], Loaded]) -> dict[str, Loaded]:
+        """Load every plug-in, sorted by name, without those that cannot be imported: they fail where one names them.
+
+        Args:
+            load: loads one by its name; may raise LabNotReadyError.
+        """
+        loaded = {}
+        for name in self:
+            with suppress(LabNotReadyError):
+                loaded[name] = load(name)
+        return loaded
 
     def check(self, name: str) -> None:
         """Import everything that a plug-in has to define.

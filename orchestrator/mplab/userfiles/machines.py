@@ -1,7 +1,6 @@
 """Machines that shape: which kinds there are, by their registered drivers, and which of them a lab file names."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Generic, Literal, Protocol, TypeVar, Union, cast
@@ -123,13 +122,8 @@ def shaper_kind(name: str) -> ShaperKind:
 @cache
 def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
     """Return the kinds that have entries in a section, by name, without those that cannot be imported."""
-    found = {}
-    for name in SHAPERS:
-        with suppress(LabNotReadyError):  # it is reported where an entry names it
-            kind = shaper_kind(name)
-            if kind.section == section:
-                found[name] = kind
-    return found
+    kinds = SHAPERS.importable(shaper_kind)
+    return {name: kind for name, kind in kinds.items() if kind.section == section}
 
 
 def emulator() -> ShaperKind:
@@ -187,8 +181,4 @@ def entry_type(section: Section) -> object:
 @cache
 def abilities() -> Mapping[str, Abilities]:
     """Return what each kind of shaper can do, without the kinds that cannot be imported."""
-    found = {}
-    for name in SHAPERS:
-        with suppress(LabNotReadyError):  # it is reported where an entry names it
-            found[name] = shaper_kind(name).abilities
-    return found
+    return {name: kind.abilities for name, kind in SHAPERS.importable(shaper_kind).items()}

@@ -4,7 +4,6 @@ They are found by name in the registry ``mplab.phones``, and imported when a lab
 """
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from mplab.base.errors import LabNotReadyError
@@ -92,12 +91,7 @@ def phone_kind(name: str) -> PhoneKind:
 
 def drivers_that(condition: Callable[[PhoneKind], bool]) -> list[str]:
     """Return the names of the kinds for which a condition holds, sorted, without those that cannot be imported."""
-    found = []
-    for name in PHONES:
-        with suppress(LabNotReadyError):  # it is reported where a lab file names it
-            if condition(phone_kind(name)):
-                found.append(name)
-    return found
+    return [name for name, kind in PHONES.importable(phone_kind).items() if condition(kind)]
 
 
 def drivers_text(names: Collection[str]) -> str:

@@ -1,14 +1,12 @@
 """The part of a lab file that names the proxy, as far as it is the same for every kind of proxy."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from ipaddress import IPv4Address
 from typing import Annotated, Protocol, Union, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import PROXIES
 from mplab.base.suggest import show, unknown
 from mplab.userfiles.check import tag_of
@@ -68,13 +66,8 @@ class ProxyKind(Protocol):
 @cache
 def models() -> Mapping[str, type[ProxyFile]]:
     """Return the models of the kinds that a lab file can name, by name, without those that cannot be imported."""
-    found = {}
-    for name in PROXIES:
-        with suppress(LabNotReadyError):  # reported where a lab file names it
-            model = cast("ProxyKind", PROXIES.load(name, "DRIVER")).settings
-            if model is not None:
-                found[name] = model
-    return found
+    kinds = PROXIES.importable(lambda name: cast("ProxyKind", PROXIES.load(name, "DRIVER")))
+    return {name: kind.settings for name, kind in kinds.items() if kind.settings is not None}
 
 
 def entry_type() -> object:

@@ -14,15 +14,16 @@ import pytest
 from mplab.base.errors import DeviceError
 from mplab.base.machine import CommandResult
 from mplab.base.nodes import NodeProcess
+from mplab.base.plugins import SERVICES
 from mplab.base.ports import free_port
 from mplab.drivers.origin.certificates import LabAuthority
-from mplab.drivers.services import RunningServices, load_service, registry
+from mplab.drivers.services import RunningServices, load_service
 
 turn = load_service("turn")
 missing = [program.name for program in turn.programs if program.find() is None]
 pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
-PROBE = registry.service_folder("turn") / "probe.py"
+PROBE = SERVICES["turn"].folder() / "probe.py"
 
 
 class LocalHost:

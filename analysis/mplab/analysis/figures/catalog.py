@@ -1,4 +1,4 @@
-"""Loads the registered figures, and draws those of a report or those that `mplab figures` is asked for."""
+"""Loads the registered figures, and draws those of a report, or those that `mplab figures` names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -61,7 +61,7 @@ class TraceFigure:
     of_paper: bool = False
 
     def is_shown(self, name: str, experiment: str) -> bool:
-        """Tell whether the figure `name` is on the page of a run of an experiment."""
+        """Return whether the figure `name` is on the page of a run of an experiment."""
         return self.in_report or (self.of_paper and (experiment == name or experiment.startswith(f"{name}-")))
 
     def lacks(self, traces: Traces) -> str:

@@ -1,7 +1,5 @@
 """Finds services by their entry points."""
 
-from pathlib import Path
-
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SERVICES
 from mplab.drivers.services.protocol import Service
@@ -26,8 +24,3 @@ def load_service(name: str) -> Service:
 def service_names() -> list[str]:
     """Return the names of all services, sorted."""
     return list(SERVICES)
-
-
-def service_folder(name: str) -> Path:
-    """Return the folder of a service: its pages and its files."""
-    return SERVICES[name].folder()

@@ -1,4 +1,4 @@
-"""Which connections asked for Multipath TCP and went on as plain TCP, by the cause."""
+"""Connections that requested Multipath TCP, by the cause of their fallback to plain TCP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ FIGURE = TraceFigure(
     shape=Bars(
         title="Fallback to plain TCP",
         paper="",
-        axis_title="Share of connections that asked for Multipath TCP",
+        axis_title="Share of connections that requested Multipath TCP",
         caption="The cause of the fallback, as RFC 8684 §3.7 has it; Multipath TCP: no fallback.",
         values=lambda traces: traces.pooled(
             "connections",
@@ -39,6 +39,6 @@ FIGURE = TraceFigure(
             where=MPTCP,
         ),
         look=look,
-        nothing="no connection asked for Multipath TCP",
+        nothing="no connection requested Multipath TCP",
     ),
 )

@@ -10,7 +10,6 @@ from mplab.device.calls import Call, CommandError
 _USAGE = "Error: Invalid arguments for command: {verb}\n"
 _SOURCES = {"touchscreen", "keyboard", "mouse", "dpad", "gamepad", "touchpad", "trackball", "stylus"}
 _SIZE = re.compile(r"(\d+)x(\d+)")
-_LONG_PRESS_MS = 500
 
 
 async def _input(device: Android, call: Call) -> int:
