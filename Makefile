@@ -62,7 +62,7 @@ tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/nod
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
-GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema linkem mpflex analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem

@@ -4,19 +4,19 @@ import (
 	"errors"
 	"strings"
 
-	"mplab/analysis/mptrace/loopback"
-	"mplab/analysis/mptrace/mptcp"
-	"mplab/analysis/mptrace/mptcptrace"
-	"mplab/analysis/mptrace/network"
-	"mplab/analysis/mptrace/payload"
-	"mplab/analysis/mptrace/payload/tlskeys"
-	"mplab/analysis/mptrace/proxied"
-	"mplab/analysis/mptrace/relay"
-	"mplab/analysis/mptrace/sequence"
-	"mplab/analysis/mptrace/source"
+	"mplab/analysis/mptrace/internal/join/loopback"
+	"mplab/analysis/mptrace/internal/mptcp"
+	"mplab/analysis/mptrace/internal/network"
+	"mplab/analysis/mptrace/internal/observe/mptcptrace"
+	"mplab/analysis/mptrace/internal/observe/sequence"
+	"mplab/analysis/mptrace/internal/observe/xplot"
+	"mplab/analysis/mptrace/internal/payload"
+	"mplab/analysis/mptrace/internal/payload/proxied"
+	"mplab/analysis/mptrace/internal/payload/tlskeys"
+	"mplab/analysis/mptrace/internal/pipeline"
+	"mplab/analysis/mptrace/internal/source"
+	"mplab/analysis/mptrace/internal/tcp"
 	"mplab/analysis/mptrace/tables"
-	"mplab/analysis/mptrace/tcp"
-	"mplab/analysis/mptrace/xplot"
 )
 
 // Options say what is read besides the captures, and what is written. The
@@ -55,7 +55,7 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 		return nil, err
 	}
 	defer a.abort()
-	relay.Run(o.Threads, func(b *block) bool { return in.Next(&b.Block) }, a.follow, a.connect)
+	pipeline.Run(o.Threads, func(b *block) bool { return in.Next(&b.Block) }, a.follow, a.connect)
 	if err := a.failed(); err != nil {
 		return nil, err
 	}

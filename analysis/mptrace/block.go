@@ -1,9 +1,9 @@
 package mptrace
 
 import (
+	"mplab/analysis/mptrace/internal/source"
+	"mplab/analysis/mptrace/internal/tcp"
 	"mplab/analysis/mptrace/packet"
-	"mplab/analysis/mptrace/source"
-	"mplab/analysis/mptrace/tcp"
 )
 
 // block is a run of packets on its way through the stages of an analysis:
@@ -13,7 +13,7 @@ import (
 //   - connect takes that to the connections, and to all who listen there.
 //
 // The stages share nothing but blocks and flows that have ended, so they may
-// work side by side on different blocks (package relay).
+// work side by side on different blocks (package pipeline).
 type block struct {
 	source.Block
 	segments []tcp.Segment

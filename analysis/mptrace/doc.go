@@ -1,16 +1,25 @@
 // Package mptrace turns packet captures into tables of TCP and Multipath TCP
-// connections, their subflows, and what happened on them.
+// connections, their subflows, and what happened on them. [Analyse] is all of
+// it.
 //
-// Data flows one way. Package capfile reads captures and package packet
-// decodes frames; package source makes one sequence of segments of them,
-// merged by time. Package tcp follows the flows, package mptcp the
-// connections that they belong to, and package tables writes the rows. Package
-// relay lets these stages work side by side.
-// Packages sequence, xplot and mptcptrace look on and write their own forms;
-// package payload reads names and web objects where payload was captured, with
-// package proxied for what agents and proxies say. Package network names the
-// networks of interfaces. Package ends compares the captures of both ends.
-// Package capture makes captures.
+// Packets pass these packages in this order:
 //
-// [Analyse] is all of it.
+//	read     capfile            reads captures, one record a frame
+//	decode   packet             decodes a frame down to TCP and its options
+//	merge    internal/source    makes one sequence of the packets of all captures
+//	follow   internal/join/loopback  undoes transparent redirects
+//	         internal/tcp       follows the flows
+//	connect  internal/mptcp     builds connections from flows
+//	         internal/payload   reads names and web objects from the payload
+//	         internal/observe   writes other forms of the same: sequence, xplot, mptcptrace
+//	write    tables             holds the rows and writes them (internal/parquet)
+//
+// Package internal/pipeline lets merge, follow and connect work side by side.
+// Beside the pipeline, internal/join/ends compares the captures of both ends of
+// a path, internal/capture makes captures, internal/network names the networks
+// of interfaces, and labtest is a laboratory for tests and benchmarks.
+// internal/hist and internal/interval are containers that several stages use.
+//
+// A stage knows only the stages before it, and tables. What other programs may
+// import stands beside this file; everything else is internal.
 package mptrace

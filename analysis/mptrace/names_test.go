@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/analysis/mptrace/loopback"
+	"mplab/analysis/mptrace/internal/join/loopback"
 	"mplab/analysis/mptrace/tables"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mplab/analysis/mptrace/capture"
+	"mplab/analysis/mptrace/internal/capture"
 )
 
 // The paths of a lab, by number.

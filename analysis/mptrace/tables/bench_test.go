@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"mplab/analysis/mptrace/tables/parquet"
+	"mplab/analysis/mptrace/internal/parquet"
 )
 
 // BenchmarkColumns is the cost of a row on its way into a file; ns/value is

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"unsafe"
 
-	"mplab/analysis/mptrace/tables/parquet"
+	"mplab/analysis/mptrace/internal/parquet"
 )
 
 // A column takes one field of rows into chunks. Reflection finds the fields

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"mplab/analysis/mptrace/tables/parquet"
+	"mplab/analysis/mptrace/internal/parquet"
 )
 
 // ParquetSink writes tables as Parquet files into a directory, one per table:

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"mplab/analysis/mptrace/tables/parquet"
+	"mplab/analysis/mptrace/internal/parquet"
 )
 
 // A row group ends when it has this many rows, or when its columns hold this

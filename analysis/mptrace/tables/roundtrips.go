@@ -1,6 +1,6 @@
 package tables
 
-import "mplab/analysis/mptrace/hist"
+import "mplab/analysis/mptrace/internal/hist"
 
 // RoundTrips fills in the columns of round trips; those of s are in nanoseconds.
 func (row *Direction) RoundTrips(s *hist.Series) {

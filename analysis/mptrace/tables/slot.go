@@ -4,7 +4,7 @@ import (
 	"io"
 	"unsafe"
 
-	"mplab/analysis/mptrace/tables/parquet"
+	"mplab/analysis/mptrace/internal/parquet"
 )
 
 // slot is the place of a stream in a sink, whatever its rows are.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mplab/analysis/mptrace/lines"
+	"mplab/internal/lines"
 )
 
 // counts is what a tool says of a trace; −1 is what it does not say.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"mplab/analysis/mptrace"
-	"mplab/analysis/mptrace/loopback"
-	"mplab/analysis/mptrace/payload/tlskeys"
-	"mplab/analysis/mptrace/proxied"
+	"mplab/analysis/mptrace/internal/join/loopback"
+	"mplab/analysis/mptrace/internal/payload/proxied"
+	"mplab/analysis/mptrace/internal/payload/tlskeys"
 	"mplab/analysis/mptrace/tables"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mplab/analysis/mptrace/capture"
+	"mplab/analysis/mptrace/internal/capture"
 )
 
 func newCaptureCommand() *cobra.Command {

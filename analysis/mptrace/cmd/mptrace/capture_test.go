@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/analysis/mptrace/fixture"
+	"mplab/analysis/mptrace/internal/fixture"
 )
 
 // read returns a file that a laboratory left.

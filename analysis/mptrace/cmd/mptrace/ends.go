@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mplab/analysis/mptrace"
-	"mplab/analysis/mptrace/ends"
+	"mplab/analysis/mptrace/internal/join/ends"
 )
 
 type endsOptions struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"mplab/analysis/mptrace/network"
-	"mplab/analysis/mptrace/source"
+	"mplab/analysis/mptrace/internal/network"
+	"mplab/analysis/mptrace/internal/source"
 )
 
 // reading are the flags about how captures are read, and how much is kept of

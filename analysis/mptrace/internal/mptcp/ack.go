@@ -1,0 +1,156 @@
+package mptcp
+
+import (
+	"slices"
+
+	"mplab/analysis/mptrace/internal/tcp"
+	"mplab/analysis/mptrace/packet"
+)
+
+const (
+	// tightWindow is below how many bytes left of the receive window a sender
+	// counts as blocked by it, as in Baerts and De Coninck, "Multipath
+	// TCP with real Smartphone applications", §5.3.3.
+	tightWindow = 5000
+	// minRTONS and firstRTONS are the least retransmission timeout of Linux,
+	// and the one without any round trip (RFC 6298 §2.1).
+	minRTONS   = 200e6
+	firstRTONS = 1e9
+)
+
+// takeDataAck takes the DATA_ACK of the side that sends h.
+func (e *Engine) takeDataAck(h *half, seg *tcp.Segment) {
+	p, s, own := seg.Packet, h.sub, h.data
+	wide := p.DSS&packet.DSSAck64 != 0
+	d := &s.Conn.multi.data[1-h.dir]
+	own.lastACK, own.lastWindow = p.DataAck, seg.Window
+	if !d.started {
+		d.start(s.Conn, 1-h.dir, p.DataAck, wide)
+	}
+	own.announced(seg.Window)
+	e.acknowledge(s, d, 1-h.dir, d.relative(p.DataAck, wide), seg.Window)
+}
+
+// repeats counts a DATA_ACK and window that this side told just before, as it
+// does with most data, and says whether they are such.
+func (d *direction) repeats(ack uint64, window uint32) bool {
+	if ack != d.lastACK || window != d.lastWindow || d.windows == 0 {
+		return false
+	}
+	d.windows++
+	d.windowSum += uint64(window)
+	return true
+}
+
+// announced counts a receive window.
+func (d *direction) announced(window uint32) {
+	if window < d.windowMin || d.windows == 0 {
+		d.windowMin = window
+	}
+	if window > d.windowMax {
+		d.windowMax = window
+	}
+	if window == 0 {
+		d.zeroWindows++
+	}
+	d.windowSum += uint64(window)
+	d.windows++
+}
+
+// acknowledge takes the acknowledgement of all data of a direction below a
+// relative number, and the window behind it.
+func (e *Engine) acknowledge(s *Sub, d *direction, dir uint8, upTo uint64, window uint32) {
+	if upTo > d.edge+maxJump {
+		return
+	}
+	if upTo > d.acked {
+		e.advance(d, upTo)
+	}
+	if s.syn != synMissing { // else the scale of the window is not known
+		if right := upTo + uint64(window); right > d.right {
+			d.right = right
+		}
+		if d.edge+tightWindow > d.right {
+			d.tightNS = e.nowNS
+		}
+	}
+	if e.observer != nil && upTo >= d.origin {
+		e.observer.Ack(s, int(dir), e.nowNS, upTo-d.origin, window)
+	}
+}
+
+// advance takes an acknowledgement of more than before.
+func (e *Engine) advance(d *direction, upTo uint64) {
+	now, size := e.nowNS, upTo-d.acked
+	if d.finNS != 0 && upTo > d.finAt {
+		size--
+		if d.finACKNS == 0 {
+			d.finACKNS = now
+		}
+	}
+	d.acked = upTo
+	if size == 0 {
+		return
+	}
+	if d.firstACKNS == 0 {
+		d.firstACKNS, d.initial = now, d.unique
+		d.rtt.Limit = int32(e.options.Samples)
+	}
+	d.lastACKNS = now
+	d.ackSizes.Add(size)
+	for i := 0; i < len(d.carriers); {
+		h := d.carriers[i]
+		h.acknowledged(upTo, now)
+		if h.sent.waiting() {
+			i++
+		} else {
+			d.carriers = slices.Delete(d.carriers, i, i+1)
+		}
+	}
+}
+
+// acknowledged takes the round trips of the data that a subflow carried: one
+// for each segment, from its first sight to the DATA_ACK that covers it.
+func (h *half) acknowledged(upTo uint64, now int64) {
+	segments := h.sent.segments
+	n := h.sent.acked
+	for n < len(segments) && segments[n].hi <= upTo {
+		h.data.rtt.Add(now, now-segments[n].timeNS)
+		n++
+	}
+	if n > h.sent.acked {
+		h.smooth(now - segments[n-1].timeNS)
+		h.sent.acked = n
+	}
+}
+
+// smooth follows RFC 6298 §2.
+func (h *half) smooth(rtt int64) {
+	if h.srttNS == 0 {
+		h.srttNS, h.varNS = rtt, rtt/2
+		return
+	}
+	delta := rtt - h.srttNS
+	h.srttNS += delta / 8
+	h.varNS += (max(delta, -delta) - h.varNS) / 4
+}
+
+// rto estimates the retransmission timeout of the sender.
+func (h *half) rto() int64 {
+	if h.srttNS == 0 {
+		return firstRTONS
+	}
+	return max(minRTONS, h.srttNS+4*h.varNS)
+}
+
+// plainAck takes the ACK of a connection that fell back: data goes on being
+// acknowledged by TCP sequence number.
+func (e *Engine) plainAck(s *Sub, dir uint8, seg *tcp.Segment) {
+	h := s.half[1-dir]
+	if h == nil || len(h.maps) == 0 || seg.Packet.Has&packet.HasDSS != 0 {
+		return
+	}
+	if m := &h.maps[len(h.maps)-1]; seg.Ack >= m.lo {
+		e.acknowledge(s, &s.Conn.multi.data[1-dir], 1-dir, m.dsn+(seg.Ack-m.lo), seg.Window)
+	}
+}

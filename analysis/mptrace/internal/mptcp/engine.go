@@ -1,0 +1,206 @@
+// Package mptcp builds TCP and Multipath TCP connections (RFC 8684, RFC 6824)
+// from the segments of package tcp, and their rows.
+//
+// An [Engine] takes what a [tcp.Tracker] says of each packet. A flow is a
+// subflow ([Sub]) of a connection ([Conn]). What every data segment needs is in
+// multipath.go, mapping.go, data.go and ack.go; handshakes, signals, ends and
+// rows are rare and have files of their own.
+package mptcp
+
+import (
+	"math"
+
+	"mplab/analysis/mptrace/internal/interval"
+	"mplab/analysis/mptrace/internal/tcp"
+	"mplab/analysis/mptrace/packet"
+	"mplab/analysis/mptrace/tables"
+)
+
+// The two sides of a connection, and the direction of what they send: the
+// client sends Up. A subflow that the server opened has its tcp.Flow turned
+// round; engine and observers always speak of the connection's directions.
+const (
+	Up   = 0
+	Down = 1
+)
+
+// Options of an [Engine]. Zero values stand for the defaults.
+type Options struct {
+	Samples    int                                    // as in tcp.Options; also bounds bursts and points
+	Interfaces func(int32) string                     // name of an interface number
+	Network    func(iface string, f *tcp.Flow) string // wifi, cellular, …; "" when not known
+	Observer   Observer                               // nil: nobody
+	Payload    func(c *Conn) Payload                  // asked when the first captured payload byte of a connection comes; nil: nobody
+	Describe   func(row *tables.Connection, c *Conn)  // last word on a connection's row: names and destinations; nil: nobody
+}
+
+// Engine follows connections. It is not safe for concurrent use.
+type Engine struct {
+	options  Options
+	observer Observer
+	out      tables.Sink
+	warnings *tables.Warnings
+
+	nowNS     int64 // of the last packet
+	nextID    int32
+	tokens    map[uint32]tokenOwner
+	earlier   map[uint32][]tokenOwner // of tokens with several owners: those before the newest
+	orphans   map[uint32]*Conn        // joins whose connection was not seen, by the token that they bear
+	waiting   queue                   // connections without live subflows that may get another one
+	wakeNS    int64                   // when the first of them has waited long enough
+	missed    int64                   // of them, that ended early since the last flow began
+	rates     bool                    // the table throughput is wanted
+	eventful  bool                    // events are wanted, by the table or the observer
+	listening bool                    // an observer or payload is served
+	interest  Interest                // of the observer
+
+	spare  spares
+	spans  [2][]interval.Span // scratch
+	pieces []piece            // scratch
+
+	// Of the segment at hand, which may be accounted for in several parts:
+	counted bool   // it counts as one with new data
+	shift   uint64 // from relative data numbers to its subflow's sequence numbers
+}
+
+// New returns an engine that writes rows into a sink and counts warnings.
+func New(o Options, out *tables.Sink, warnings *tables.Warnings) *Engine {
+	if o.Samples == 0 {
+		o.Samples = defaultSamples
+	}
+	if o.Interfaces == nil {
+		o.Interfaces = func(int32) string { return "" }
+	}
+	if o.Network == nil {
+		o.Network = func(string, *tcp.Flow) string { return "" }
+	}
+	return &Engine{
+		options: o, observer: o.Observer, out: *out, warnings: warnings,
+		tokens: map[uint32]tokenOwner{}, orphans: map[uint32]*Conn{}, wakeNS: math.MaxInt64,
+		rates: out.Throughput != nil, eventful: out.Events != nil || interestOf(o.Observer)&Events != 0,
+		listening: o.Observer != nil || o.Payload != nil, interest: interestOf(o.Observer),
+	}
+}
+
+const defaultSamples = 1000
+
+// rareFlags and rareOptions mark the segments that say more than data and ACK.
+const (
+	rareFlags   = packet.SYN | packet.FIN | packet.RST
+	rareOptions = packet.HasSignal | packet.HasBad
+)
+
+// Add takes a segment.
+func (e *Engine) Add(seg *tcp.Segment) {
+	p := seg.Packet
+	e.nowNS = p.TimeNS
+	if p.TimeNS >= e.wakeNS {
+		e.wake()
+	}
+	if seg.Duplicate || seg.Late {
+		e.leaveOut(seg)
+		return
+	}
+	s, _ := seg.Flow.Owner.(*Sub)
+	if s == nil {
+		s = e.open(seg)
+	}
+	c := s.Conn
+	dir := (seg.Dir ^ s.turn) & 1
+	if p.TimeNS > c.lastNS {
+		c.lastNS = p.TimeNS
+	}
+	side := &s.side[dir]
+	side.heardNS = p.TimeNS
+	if p.Flags&rareFlags != 0 || p.Has&rareOptions != 0 || s.watch != 0 || seg.Resumed {
+		e.rare(s, dir, seg)
+	}
+	if (seg.Window == 0) != side.zeroWindow {
+		e.windowTurned(s, dir, seg)
+	}
+	if seg.Acked != 0 || seg.Fresh != tcp.None {
+		s.progressNS = p.TimeNS
+	}
+	if p.Payload != 0 && p.Flags&packet.RST == 0 {
+		if !side.carried {
+			e.firstPayload(s, dir)
+		}
+		if r := side.rate; r != nil && r.add(p.TimeNS, freshBytes(seg)) {
+			e.rateRow(c, s.ID, tables.LevelTCP, dir, r)
+		}
+	}
+	if !c.plain {
+		e.multipath(s, dir, seg)
+	} else if p.Has&packet.HasDSS != 0 && e.upgrade(s, seg) {
+		e.multipath(s, dir, seg)
+	} else {
+		if s.syn != synWhole && !c.MPTCP {
+			e.keepEarly(s, dir, seg)
+		}
+		if e.listening {
+			e.tellPlain(s, dir, seg)
+		}
+	}
+	if e.interest&Segments != 0 {
+		e.observer.Segment(s, int(dir), seg)
+	}
+}
+
+// firstPayload notes the first payload of a side.
+func (e *Engine) firstPayload(s *Sub, dir uint8) {
+	s.side[dir].carried = true
+	if e.rates {
+		s.side[dir].rate = &rate{}
+	}
+	e.happened(s, dir, evFirstData)
+}
+
+func freshBytes(seg *tcp.Segment) uint64 {
+	switch seg.Fresh {
+	case tcp.All:
+		return seg.Hi - seg.Lo
+	case tcp.Some:
+		return total(seg.Gaps)
+	}
+	return 0
+}
+
+func total(spans []interval.Span) uint64 {
+	var n uint64
+	for _, s := range spans {
+		n += s.Len()
+	}
+	return n
+}
+
+// leaveOut counts a segment that counts nowhere else.
+func (e *Engine) leaveOut(seg *tcp.Segment) {
+	if seg.Late {
+		e.warnings.SegmentsLate++
+		if seg.Packet.Flags&packet.RST == 0 {
+			e.warnings.LateBytes += int64(seg.Packet.Payload)
+		}
+	} else {
+		e.warnings.SegmentsDuplicate++
+	}
+}
+
+// EndFlow takes the end of a flow (tcp.Options.OnEnd).
+func (e *Engine) EndFlow(f *tcp.Flow) {
+	if s, _ := f.Owner.(*Sub); s != nil {
+		e.endSub(s)
+	}
+}
+
+// Retransmission takes tcp.Options.OnRetransmission.
+func (e *Engine) Retransmission(r *tcp.Retransmission) {
+	if s, _ := r.Flow.Owner.(*Sub); s != nil && e.out.Retransmissions != nil {
+		e.out.Retransmissions.Add(s.retransmissionRow(r))
+	}
+}
+
+// Close ends all connections, in the order of their numbers. The flows have
+// ended before.
+func (e *Engine) Close() {
+	e.endWaiting(func(*Conn) bool { return true })
+}

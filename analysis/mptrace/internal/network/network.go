@@ -1,0 +1,108 @@
+// Package network says to which network of the phone an interface belongs:
+// wifi, cellular and so on.
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+
+	"mplab/analysis/mptrace/internal/tcp"
+)
+
+// The names that are guessed from an interface's name.
+const (
+	WiFi     = "wifi"
+	Cellular = "cellular"
+	Ethernet = "ethernet"
+	Loopback = "loopback"
+)
+
+// usual are the beginnings of interface names on Linux and Android.
+var usual = []struct{ prefix, network string }{
+	{"wlan", WiFi}, {"wlp", WiFi}, {"wlx", WiFi}, {"wifi", WiFi}, {"ath", WiFi}, {"swlan", WiFi}, {"p2p", WiFi},
+	{"rmnet", Cellular}, {"ccmni", Cellular}, {"pdp", Cellular}, {"wwan", Cellular}, {"wwp", Cellular},
+	{"seth", Cellular}, {"clat", Cellular}, {"v4-rmnet", Cellular}, {"ppp", Cellular},
+	{"eth", Ethernet}, {"en", Ethernet}, {"usb", Ethernet}, {"lo", Loopback},
+}
+
+// Rules name networks by interface or by address. The zero value guesses from
+// the usual names of interfaces.
+type Rules struct {
+	interfaces map[string]string
+	prefixes   []prefixRule
+}
+
+type prefixRule struct {
+	prefix  netip.Prefix
+	network string
+}
+
+// Parse reads rules such as "wlan0=wifi", "192.168.0.0/16=wifi" and
+// "10.1.2.3=cellular". Rules of addresses go before those of interfaces, and
+// earlier ones before later ones.
+func Parse(rules []string) (*Rules, error) {
+	r := &Rules{interfaces: map[string]string{}}
+	for _, rule := range rules {
+		what, network, found := strings.Cut(rule, "=")
+		if !found || what == "" || !isName(network) {
+			return nil, fmt.Errorf("network rule %q: want INTERFACE=NAME or ADDRESS[/BITS]=NAME, such as wlan0=wifi or 192.168.0.0/16=wifi", rule)
+		}
+		if prefix, err := parsePrefix(what); err == nil {
+			r.prefixes = append(r.prefixes, prefixRule{prefix.Masked(), network})
+			continue
+		}
+		if strings.Contains(what, "/") {
+			return nil, fmt.Errorf("network rule %q: %q is no range of addresses, such as 192.168.0.0/16", rule, what)
+		}
+		if _, known := r.interfaces[what]; !known {
+			r.interfaces[what] = network
+		}
+	}
+	return r, nil
+}
+
+func parsePrefix(s string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(s); err == nil {
+		return netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	return netip.ParsePrefix(s)
+}
+
+func isName(s string) bool {
+	for _, c := range s {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// OfFlow names the network of a flow on an interface; "" when it is not known.
+// Without rules (nil) it guesses, as the zero value does.
+func (r *Rules) OfFlow(iface string, f *tcp.Flow) string {
+	if r == nil {
+		r = &Rules{}
+	}
+	return r.Of(iface, f.Ends[0].Addr.Netip(), f.Ends[1].Addr.Netip())
+}
+
+// Of names the network of traffic on an interface between two addresses, of
+// which either may be the phone's; "" when it is not known.
+func (r *Rules) Of(iface string, a, b netip.Addr) string {
+	for _, rule := range r.prefixes {
+		if rule.prefix.Contains(a) || rule.prefix.Contains(b) {
+			return rule.network
+		}
+	}
+	if network, known := r.interfaces[iface]; known {
+		return network
+	}
+	for _, u := range usual {
+		if strings.HasPrefix(iface, u.prefix) {
+			return u.network
+		}
+	}
+	return ""
+}

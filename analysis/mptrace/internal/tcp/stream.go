@@ -1,0 +1,284 @@
+package tcp
+
+import (
+	"mplab/analysis/mptrace/internal/hist"
+	"mplab/analysis/mptrace/internal/interval"
+	"mplab/analysis/mptrace/packet"
+)
+
+// stream is the data of one direction and what the other side said of it.
+type stream struct {
+	half *half   // of the same direction
+	peer *stream // the other direction
+
+	low, edge uint64 // lowest sequence number, highest plus one
+	acked     uint64 // highest acknowledgement, with the number of the FIN
+	seen      interval.Set
+	sent      ring
+
+	started  bool // low and edge are known
+	fromSYN  bool // … from the SYN
+	ackKnown bool
+	hasFIN   bool
+	stray    bool   // strayHi is valid
+	shift    uint8  // of window, when it is known
+	window   uint16 // last one announced
+	lastID   uint16 // IPv4 identification of the segment at the edge
+	wire     uint32 // most payload and options of a segment on the wire
+
+	fin      uint64 // number of the FIN
+	strayHi  uint64 // end of a segment far beyond the edge
+	strayACK uint64 // an acknowledgement far beyond the edge, or 0
+	firstACK uint32 // first acknowledgement, when the SYN was not seen
+
+	dataSegments, freshSegments, wireSegments, pureACKs int64
+	bytes                                               int64
+	size, sizeMin, sizeMax                              uint32 // of payload; size: of the last segment
+
+	windows, windowSum, zeroWindows int64
+	windowMin, windowMax            uint16
+
+	flightMax, flightSum, initialWindow int64
+	acks                                int64 // acknowledgements of payload
+
+	firstPayloadNS, lastPayloadNS, lastFreshNS int64
+	firstACKNS, lastACKNS, finACKNS            int64
+
+	rtt          hist.Series
+	srtt, rttvar int64 // RFC 6298
+	sizes        hist.Sizes
+
+	sacks, dsacks, dupACKs int64 // that this direction sent
+
+	resetNS   int64  // the RST of this direction, while the flow is reset
+	resetEdge uint64 // the edge then
+
+	loss   *loss // nil as long as all goes well
+	recent recent
+}
+
+// maxJump is how far a number may lie beyond all that was seen before it is
+// taken for damage, unless the next one lies there too.
+const maxJump = 1 << 22
+
+// defaultWire is taken when the MSS is not known: Ethernet and IPv4.
+const defaultWire = 1460
+
+// open makes the streams of a flow.
+func (t *Tracker) open(f *Flow) {
+	pair := new([2]stream)
+	for dir := range pair {
+		s := &pair[dir]
+		f.streams[dir] = s
+		s.half, s.peer = &f.half[dir], &pair[1-dir]
+		s.rtt.Limit = int32(t.o.Samples)
+		s.windowMin, s.wire = 1<<16-1, defaultWire
+		if f.half[dir].synSeen {
+			s.restart(firstTurn + uint64(f.half[dir].isn) + 1)
+		}
+	}
+	f.agree()
+}
+
+// restart begins a direction at its first payload byte, when the SYN was seen.
+func (s *stream) restart(lo uint64) {
+	s.low, s.edge, s.started, s.fromSYN = lo, lo, true, true
+	s.acked, s.ackKnown = lo, true
+}
+
+// start begins a direction whose SYN was not seen.
+func (s *stream) start(seq uint32) {
+	lo := firstTurn | uint64(seq)
+	if s.ackKnown {
+		lo = next(s.acked, seq)
+	}
+	s.low, s.edge, s.started = lo, lo, true
+}
+
+// startACK takes the first acknowledgement of a direction whose SYN was not seen.
+func (s *stream) startACK(ack uint32) {
+	s.ackKnown, s.firstACK = true, ack
+	if s.started {
+		s.acked = min(next(s.edge, ack), s.low) // what was sent before is not of the capture
+	} else {
+		s.acked = firstTurn | uint64(ack)
+	}
+}
+
+// agree takes what both SYNs say together: window scales hold when both have
+// one (RFC 7323 §2.2), and segments fit the lower MSS.
+func (f *Flow) agree() {
+	up, down := &f.half[Up], &f.half[Down]
+	wire := uint32(defaultWire)
+	switch {
+	case up.mss > 0 && down.mss > 0:
+		wire = uint32(min(up.mss, down.mss))
+	case up.mss > 0 || down.mss > 0:
+		wire = uint32(max(up.mss, down.mss))
+	}
+	for dir := range f.streams {
+		f.streams[dir].wire = wire
+		if up.hasScale && down.hasScale {
+			f.streams[dir].shift = f.half[dir].scale
+		}
+	}
+}
+
+// floor is the number below which all of a direction was seen.
+func (s *stream) floor() uint64 {
+	first := s.seen.First()
+	if first.Lo == first.Hi || first.Lo > s.low {
+		return s.low
+	}
+	return first.Hi
+}
+
+// plain takes a segment that is neither SYN nor RST.
+func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
+	dir := seg.Dir & 1
+	s := f.streams[dir]
+	h, q := s.half, s.peer
+	if !s.started {
+		s.start(p.Seq)
+	}
+	lo := next(s.edge, p.Seq)
+	hi := lo + uint64(p.Payload)
+	seg.Lo, seg.Hi = lo, hi
+	seg.Window = uint32(p.Window) << (s.shift & 15)
+
+	var progress int32 // of the other direction's acknowledgement
+	if p.Flags&packet.ACK != 0 {
+		if !q.ackKnown {
+			q.startACK(p.Ack)
+		}
+		progress = int32(p.Ack - uint32(q.acked))
+		if q.started {
+			seg.Ack = next(q.edge, p.Ack)
+		}
+	}
+	inOrder := lo == s.edge && p.Payload != 0
+	if !inOrder && progress <= 0 && s.recent.holds(p, f.doubled(dir)) {
+		seg.Duplicate = true
+		f.duplicates++
+		return
+	}
+	if f.queue < active {
+		t.heard(f, dir, p)
+	}
+	if f.awaitsACK && dir == Up {
+		f.thirdACK(p)
+	}
+	s.recent.add(p)
+	beforeNS := h.lastNS
+	h.count(p)
+	if p.TimeNS > f.LastNS {
+		f.LastNS = p.TimeNS
+	}
+
+	if p.Payload != 0 {
+		s.carry(p)
+		if inOrder && s.seen.Extend(lo, hi) {
+			seg.Fresh = All
+			s.fresh(p, lo, hi)
+		} else {
+			t.irregular(f, p, seg, beforeNS)
+		}
+	}
+	switch {
+	case progress > 0:
+		q.acknowledge(p, seg, uint32(progress))
+		if f.reset {
+			t.goesOn(f, p, seg)
+		}
+	case p.Payload == 0 && p.Flags&packet.FIN == 0:
+		s.idleACK(q, p, lo, progress)
+	}
+	s.announce(p)
+	if p.DSS&packet.DSSMap != 0 {
+		seg.Floor = s.floor()
+	}
+	if p.Has&packet.HasSACK != 0 {
+		t.selective(s, q, p)
+	}
+	if p.Flags&packet.FIN != 0 {
+		t.finish(f, p, dir, hi)
+	} else if p.Payload == 0 && p.Flags&packet.ACK != 0 {
+		s.pureACKs++
+	}
+}
+
+// heard takes note of a segment outside of the handshake.
+func (t *Tracker) heard(f *Flow, dir uint8, p *packet.Packet) {
+	if f.half[dir^1].segments > 0 {
+		t.move(f, active, p.TimeNS)
+	} else if f.queue == opening {
+		t.move(f, oneSided, p.TimeNS)
+	}
+}
+
+func (f *Flow) thirdACK(p *packet.Packet) {
+	if p.Flags&packet.ACK != 0 {
+		f.awaitsACK = false
+		f.ackNS = p.TimeNS
+	}
+}
+
+// carry counts payload, new or not.
+func (s *stream) carry(p *packet.Packet) {
+	if s.dataSegments == 0 {
+		s.firstPayloadNS, s.sizeMin = p.TimeNS, p.Payload
+	}
+	s.dataSegments++
+	s.bytes += int64(p.Payload)
+	if p.TimeNS > s.lastPayloadNS {
+		s.lastPayloadNS = p.TimeNS
+	}
+	if p.Payload != s.size {
+		s.size, s.sizeMin, s.sizeMax = p.Payload, min(s.sizeMin, p.Payload), max(s.sizeMax, p.Payload)
+	}
+	s.wireSegments++
+	if per := s.wire - min(uint32(len(p.Options)), s.wire/2); p.Payload > per && per > 0 {
+		s.wireSegments += int64((p.Payload - 1) / per)
+	}
+}
+
+// fresh counts new payload at the edge.
+func (s *stream) fresh(p *packet.Packet, lo, hi uint64) {
+	s.edge = hi
+	s.lastID = p.IPID
+	s.fly(p)
+	if hi > s.acked || !s.ackKnown {
+		e := s.sent.push(s.acks > 0)
+		e.hi, e.size, e.again, e.filled = hi, uint32(hi-lo), false, false
+		e.firstNS, e.lastNS, e.firstTS, e.lastTS = p.TimeNS, p.TimeNS, p.TSVal, p.TSVal
+	}
+}
+
+// fly counts what is in flight when new payload was sent.
+func (s *stream) fly(p *packet.Packet) {
+	if p.TimeNS > s.lastFreshNS {
+		s.lastFreshNS = p.TimeNS
+	}
+	s.freshSegments++
+	from := s.low
+	if s.ackKnown {
+		from = s.acked
+	}
+	if flight := int64(s.edge - from); flight > 0 {
+		s.flightSum += flight
+		s.flightMax = max(s.flightMax, flight)
+	}
+}
+
+// announce counts the receive window of a segment.
+func (s *stream) announce(p *packet.Packet) {
+	w := p.Window
+	s.windows++
+	s.windowSum += int64(w)
+	if w != s.window || s.windows == 1 {
+		s.window, s.windowMin, s.windowMax = w, min(s.windowMin, w), max(s.windowMax, w)
+	}
+	if w == 0 {
+		s.zeroWindows++
+	}
+}
