@@ -14,8 +14,8 @@ func (row *Direction) RoundTrips(s *hist.Series) {
 	if row.RTTSamples > 1 {
 		row.RTTStdevMS = ms(s.Stdev())
 	}
-	var room [8]float64
-	q := s.Quantiles(room[:0], .25, .5, .75, .90, .95, .97, .98, .99)
+	var buffer [8]float64
+	q := s.Quantiles(buffer[:0], .25, .5, .75, .90, .95, .97, .98, .99)
 	row.RTTP25MS, row.RTTP50MS, row.RTTP75MS, row.RTTP90MS = ms(q[0]), ms(q[1]), ms(q[2]), ms(q[3])
 	row.RTTP95MS, row.RTTP97MS, row.RTTP98MS, row.RTTP99MS = ms(q[4]), ms(q[5]), ms(q[6]), ms(q[7])
 }

@@ -141,7 +141,7 @@ func (e *Engine) open(seg *tcp.Segment) *Sub {
 }
 
 func (e *Engine) newConn(p *packet.Packet) *Conn {
-	c := e.spare.conns.take()
+	c := e.spare.conns.get()
 	c.ID, c.startNS, c.lastNS, c.version, c.plain = e.nextID, p.TimeNS, p.TimeNS, -1, true
 	c.Subs = c.slot[:0]
 	e.nextID++
@@ -150,7 +150,7 @@ func (e *Engine) newConn(p *packet.Packet) *Conn {
 
 func (e *Engine) becomeMPTCP(c *Conn, version int32) {
 	c.MPTCP, c.plain, c.version = true, false, version
-	c.multi = e.spare.multis.take()
+	c.multi = e.spare.multis.get()
 }
 
 // add makes the next subflow of a connection.

@@ -123,10 +123,10 @@ func (e *Engine) moreEvents(c *Conn) {
 	before := c.events
 	switch len(before) {
 	case 0:
-		c.events = e.spare.few.take(fewEvents)
+		c.events = e.spare.few.get(fewEvents)
 	case fewEvents:
-		c.events = append(e.spare.events.take(usualEvents), before...)
-		e.spare.few.give(before)
+		c.events = append(e.spare.events.get(usualEvents), before...)
+		e.spare.few.put(before)
 	default:
 		c.events = slices.Grow(before, len(before))
 	}
@@ -136,9 +136,9 @@ func (e *Engine) moreEvents(c *Conn) {
 func (e *Engine) giveEvents(c *Conn) {
 	switch n := cap(c.events); {
 	case n == fewEvents:
-		e.spare.few.give(c.events)
+		e.spare.few.put(c.events)
 	case n <= mostEvents:
-		e.spare.events.give(c.events)
+		e.spare.events.put(c.events)
 	}
 	c.events = nil
 }

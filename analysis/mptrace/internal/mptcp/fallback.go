@@ -118,7 +118,7 @@ func (e *Engine) upgrade(s *Sub, seg *tcp.Segment) bool {
 	e.becomeMPTCP(c, -1)
 	c.orphan = has&packet.HasCapable == 0
 	if has&packet.HasJoin != 0 {
-		s.Additional, s.joined = true, e.spare.joins.take()
+		s.Additional, s.joined = true, e.spare.joins.get()
 	}
 	if s.early != nil {
 		for dir, seen := range s.early {

@@ -140,7 +140,7 @@ func (e *Engine) join(seg *tcp.Segment, j *packet.Join) *Sub {
 	}
 	e.revive(c)
 	s := c.add(e, seg.Flow)
-	s.Additional, s.joined = true, e.spare.joins.take()
+	s.Additional, s.joined = true, e.spare.joins.get()
 	if owner.side == Up {
 		s.Turned, s.turn = true, 1
 	}

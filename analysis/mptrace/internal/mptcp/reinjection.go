@@ -88,8 +88,8 @@ type cursor struct {
 // carriersOf appends to pieces who carried [lo, hi) first; s itself where it
 // carried it at all.
 func (c *Conn) carriersOf(s *Sub, dir uint8, lo, hi uint64, pieces []piece) []piece {
-	var room [8]cursor
-	cursors := room[:0]
+	var buffer [8]cursor
+	cursors := buffer[:0]
 	for _, sub := range c.Subs {
 		if h := sub.half[dir]; h != nil {
 			segments, runs := h.sent.segments, h.sent.runs

@@ -50,7 +50,7 @@ func (t *sideTotals) add(d *tables.Direction) {
 func (e *Engine) writeSub(s *Sub) {
 	c := s.Conn
 	if c.totals == nil {
-		c.totals = e.spare.totals.take()
+		c.totals = e.spare.totals.get()
 	}
 	row := e.out.Subflows.Next()
 	s.row(row)

@@ -1,15 +1,15 @@
 package mptcp
 
-// spare is memory of ended connections that waits to be used again. In a flood
+// freeList is memory of ended connections that waits to be used again. In a flood
 // each new connection ends another one: without this, most of the time would
 // be spent on getting and collecting their memory.
-type spare[T any] []*T
+type freeList[T any] []*T
 
 // maxSpare is how many of a kind wait at most.
 const maxSpare = 256
 
-// take returns a zero value.
-func (s *spare[T]) take() *T {
+// get returns a zero value.
+func (s *freeList[T]) get() *T {
 	n := len(*s)
 	if n == 0 {
 		return new(T)
@@ -19,8 +19,8 @@ func (s *spare[T]) take() *T {
 	return t
 }
 
-// give takes one back to which nothing points any more; it may be nil.
-func (s *spare[T]) give(t *T) {
+// put takes one back to which nothing points any more; it may be nil.
+func (s *freeList[T]) put(t *T) {
 	if t != nil && len(*s) < maxSpare {
 		var zero T
 		*t = zero
@@ -28,37 +28,37 @@ func (s *spare[T]) give(t *T) {
 	}
 }
 
-// rooms is spare room for events.
-type rooms [][]event
+// eventSlices are empty slices of events that wait to be used again.
+type eventSlices [][]event
 
-// take returns room, as it was used before or for n events.
-func (r *rooms) take(n int) []event {
+// get returns an empty slice, used before or with space for n events.
+func (r *eventSlices) get(n int) []event {
 	last := len(*r) - 1
 	if last < 0 {
 		return make([]event, 0, n)
 	}
-	room := (*r)[last]
+	slice := (*r)[last]
 	*r = (*r)[:last]
-	return room
+	return slice
 }
 
-// give takes room back.
-func (r *rooms) give(room []event) {
-	if room != nil && len(*r) < maxSpare {
-		*r = append(*r, room[:0])
+// put takes a slice back.
+func (r *eventSlices) put(slice []event) {
+	if slice != nil && len(*r) < maxSpare {
+		*r = append(*r, slice[:0])
 	}
 }
 
 // spares are those of an engine.
 type spares struct {
-	conns  spare[Conn]
-	multis spare[multi]
-	joins  spare[joinState]
-	totals spare[totals]
-	data   spare[[2]direction]
-	halves spare[half]
-	few    rooms // for fewEvents
-	events rooms // for more
+	conns  freeList[Conn]
+	multis freeList[multi]
+	joins  freeList[joinState]
+	totals freeList[totals]
+	data   freeList[[2]direction]
+	halves freeList[half]
+	few    eventSlices // for fewEvents
+	events eventSlices // for more
 }
 
 // recycle takes back the memory of a connection whose rows are written. That
@@ -66,16 +66,16 @@ type spares struct {
 // without payload: observers were told of no more than beginning and end.
 func (e *Engine) recycle(c *Conn) {
 	e.giveEvents(c)
-	e.spare.totals.give(c.totals)
+	e.spare.totals.put(c.totals)
 	c.totals = nil
 	for _, s := range c.Subs {
 		for _, h := range s.half {
-			e.spare.halves.give(h)
+			e.spare.halves.put(h)
 		}
 		s.half = [2]*half{}
 	}
 	if c.multi != nil {
-		e.spare.data.give(c.multi.data)
+		e.spare.data.put(c.multi.data)
 		c.multi.data = nil
 	}
 	s := &c.first
@@ -83,7 +83,7 @@ func (e *Engine) recycle(c *Conn) {
 	if c.made > 1 || up.carried || down.carried || up.heardNS != 0 && down.heardNS != 0 {
 		return
 	}
-	e.spare.multis.give(c.multi)
-	e.spare.joins.give(s.joined)
-	e.spare.conns.give(c)
+	e.spare.multis.put(c.multi)
+	e.spare.joins.put(s.joined)
+	e.spare.conns.put(c)
 }

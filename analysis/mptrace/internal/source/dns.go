@@ -18,21 +18,21 @@ type Answer struct {
 }
 
 // answer keeps a frame that is no segment when it is an answer of DNS. Its
-// piece is held as those of segments are, which bounds how many there are.
+// batch is held as those of segments are, which bounds how many there are.
 func (s *Source) answer(b *Block, in *input, link int, r *capfile.Record, before int) {
 	port, message, ok := packet.Datagram(link, r.Data)
 	if !ok || port != portDNS {
 		return
 	}
 	b.Answers = append(b.Answers, Answer{r.TimeNS, message, before})
-	s.hold(b, in.piece)
+	s.hold(b, in.batch)
 }
 
-// hold keeps a piece until a block is released.
-func (s *Source) hold(b *Block, piece *batch) {
-	if piece.fill != s.fills {
-		piece.fill = s.fills
-		piece.users++
-		b.pieces = append(b.pieces, piece)
+// hold keeps a batch until a block is released.
+func (s *Source) hold(b *Block, held *batch) {
+	if held.fill != s.fills {
+		held.fill = s.fills
+		held.users++
+		b.batches = append(b.batches, held)
 	}
 }

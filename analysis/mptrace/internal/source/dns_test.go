@@ -54,7 +54,7 @@ func toldBy(b *Block) (told []string) {
 }
 
 // TestAnswersInTheirPlace merges captures of segments, answers and other
-// datagrams, in any order and number, read in small pieces.
+// datagrams, in any order and number, read in small batches.
 func TestAnswersInTheirPlace(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for round := range 30 {
@@ -148,7 +148,7 @@ func TestAnswersAlone(t *testing.T) {
 }
 
 // TestFloodOfAnswers: what a block holds does not grow with the answers that
-// come in turn, and pieces are used again.
+// come in turn, and batches are used again.
 func TestFloodOfAnswers(t *testing.T) {
 	const answers = 30_000
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
@@ -160,12 +160,12 @@ func TestFloodOfAnswers(t *testing.T) {
 	told := 0
 	var block Block
 	for s.Next(&block) {
-		if most := (morePieces + 1) * 4096 / 62; len(block.Answers) > most || len(block.pieces) > morePieces+1 {
-			t.Fatalf("%d answers in %d pieces", len(block.Answers), len(block.pieces))
+		if most := (moreBatches + 1) * 4096 / 62; len(block.Answers) > most || len(block.batches) > moreBatches+1 {
+			t.Fatalf("%d answers in %d batches", len(block.Answers), len(block.batches))
 		}
 		told += len(block.Answers)
 	}
-	if n := len(s.free); told != answers || n > 3*(morePieces+2) {
-		t.Errorf("%d answers, %d pieces", told, n)
+	if n := len(s.free); told != answers || n > 3*(moreBatches+2) {
+		t.Errorf("%d answers, %d batches", told, n)
 	}
 }

@@ -11,11 +11,11 @@ type input struct {
 	file    *capfile.File
 	row     *tables.File
 	size    int              // to read at once
-	piece   *batch           // that records lie in
-	records []capfile.Record // of piece
+	batch   *batch           // that records lie in
+	records []capfile.Record // of batch
 	at      int              // the next of records
 	head    int64            // its time
-	err     error            // why there is nothing behind piece
+	err     error            // why there is nothing behind batch
 	ifaces  []*iface         // by number in the file
 }
 
@@ -60,7 +60,7 @@ func (s *Source) take(in *input, until int64, b *Block) {
 	}
 	in.row.TCP += int64(n - had)
 	if n > had {
-		s.hold(b, in.piece)
+		s.hold(b, in.batch)
 	}
 }
 

@@ -47,8 +47,8 @@ type Source struct {
 const (
 	blockSize = 2048 // packets: few, and threads wait for each other; many, and they do not stay in the cache
 	// A block is handed over before it is full when its packets lie in that
-	// many pieces of files more than there are files.
-	morePieces = 4
+	// many batches of files more than there are files.
+	moreBatches = 4
 	// readAhead bounds the bytes that are read at once, all files together.
 	readAhead = 2 << 20
 	minRead   = 16 << 10
@@ -61,10 +61,10 @@ const (
 type Block struct {
 	Packets []packet.Packet
 	Answers []Answer // with Options.Answers
-	pieces  []*batch // that packets and answers point into
+	batches []*batch // that packets and answers point into
 }
 
-// batch is a piece of a file, kept while its input or a block needs it.
+// batch is a batch of a file, kept while its input or a block needs it.
 type batch struct {
 	capfile.Batch
 	users int
@@ -128,7 +128,7 @@ func (s *Source) Next(b *Block) bool {
 	if b.Packets == nil {
 		b.Packets = make([]packet.Packet, 0, blockSize)
 	}
-	for len(b.Packets) < blockSize && len(b.pieces) < len(s.inputs)+morePieces {
+	for len(b.Packets) < blockSize && len(b.batches) < len(s.inputs)+moreBatches {
 		in, until := s.earliest()
 		if in == nil {
 			break
@@ -149,17 +149,17 @@ func (s *Source) begin() {
 	})
 }
 
-// release takes back the pieces that a block holds.
+// release takes back the batches that a block holds.
 func (s *Source) release(b *Block) {
-	for _, piece := range b.pieces {
-		s.drop(piece)
+	for _, batch := range b.batches {
+		s.drop(batch)
 	}
-	b.Packets, b.Answers, b.pieces = b.Packets[:0], b.Answers[:0], b.pieces[:0]
+	b.Packets, b.Answers, b.batches = b.Packets[:0], b.Answers[:0], b.batches[:0]
 }
 
-func (s *Source) drop(piece *batch) {
-	if piece.users--; piece.users == 0 {
-		s.free = append(s.free, piece)
+func (s *Source) drop(held *batch) {
+	if held.users--; held.users == 0 {
+		s.free = append(s.free, held)
 	}
 }
 
@@ -189,22 +189,22 @@ func (s *Source) earliest() (first *input, until int64) {
 
 // read reads on in an input; false, and the input is closed, at its end.
 func (s *Source) read(in *input) bool {
-	if in.piece != nil {
-		s.drop(in.piece)
-		in.piece = nil
+	if in.batch != nil {
+		s.drop(in.batch)
+		in.batch = nil
 	}
 	if in.err == nil {
-		piece := s.piece(in.size)
-		in.err = in.file.Read(&piece.Batch)
-		in.piece, in.records, in.at = piece, piece.Records, 0
+		batch := s.newBatch(in.size)
+		in.err = in.file.Read(&batch.Batch)
+		in.batch, in.records, in.at = batch, batch.Records, 0
 		s.warnings.TimestampsRepaired += in.repair()
 		in.row.Packets += int64(len(in.records))
 		if len(in.records) > 0 {
 			in.head = in.records[0].TimeNS
 			return true
 		}
-		s.drop(piece)
-		in.piece = nil
+		s.drop(batch)
+		in.batch = nil
 	}
 	if in.err != io.EOF {
 		in.row.Partial, in.row.Error = true, fmt.Sprintf("%v after packet %d", in.err, in.row.Packets)
@@ -214,12 +214,12 @@ func (s *Source) read(in *input) bool {
 	return false
 }
 
-func (s *Source) piece(size int) *batch {
+func (s *Source) newBatch(size int) *batch {
 	if n := len(s.free); n > 0 {
-		piece := s.free[n-1]
+		batch := s.free[n-1]
 		s.free = s.free[:n-1]
-		piece.users = 1
-		return piece
+		batch.users = 1
+		return batch
 	}
 	return &batch{Batch: capfile.Batch{Size: size}, users: 1}
 }

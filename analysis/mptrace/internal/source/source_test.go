@@ -171,8 +171,8 @@ func TestPiecesAreUsedAgain(t *testing.T) {
 	var b Block
 	for s.Next(&b) {
 	}
-	if n := len(s.free) + len(b.pieces); n > 3*(morePieces+2) {
-		t.Errorf("%d pieces for one block", n)
+	if n := len(s.free) + len(b.batches); n > 3*(moreBatches+2) {
+		t.Errorf("%d batches for one block", n)
 	}
 }
 
@@ -189,8 +189,8 @@ func TestSparseSegments(t *testing.T) {
 	s.inputs[0].size = 4096
 	var b Block
 	for s.Next(&b) {
-		if len(b.pieces) > morePieces+1 {
-			t.Fatalf("%d pieces in a block", len(b.pieces))
+		if len(b.batches) > moreBatches+1 {
+			t.Fatalf("%d batches in a block", len(b.batches))
 		}
 	}
 	if s.Files()[0].TCP != 300 {

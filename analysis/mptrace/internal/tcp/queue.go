@@ -6,7 +6,7 @@ const (
 	oneSided        // one direction was heard alone
 	active
 	closed
-	buried // flows that have ended: stones with their addresses
+	tombstones // flows that have ended: their addresses alone
 	queues
 )
 
@@ -69,7 +69,7 @@ func (t *Tracker) timePasses(nowNS int64) {
 func (t *Tracker) sweep(nowNS int64) {
 	t.sweepNS = nowNS + min(sweepEveryNS, t.o.IdleNS/4, t.o.ClosedNS/4)
 	t.sweepClosed(nowNS)
-	for f := t.queues[buried].head; f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[buried].head {
+	for f := t.queues[tombstones].head; f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[tombstones].head {
 		t.forget(f)
 	}
 	for _, i := range [...]uint8{opening, oneSided, active} {
@@ -93,7 +93,7 @@ func (t *Tracker) sweepClosed(nowNS int64) {
 			keepNS = max(keepNS, unsettledNS)
 		}
 		if nowNS-f.LastNS >= keepNS {
-			t.bury(f)
+			t.retire(f)
 		} else {
 			t.move(f, closed, nowNS)
 		}
@@ -104,10 +104,10 @@ func (t *Tracker) sweepClosed(nowNS int64) {
 // it soon; one-sided flows are as large as others and as easy to forge; closed
 // ones are large and of little use.
 const (
-	openingShare  = 4
-	oneSidedShare = 8
-	closedShare   = 8
-	buriedShare   = 4
+	openingShare   = 4
+	oneSidedShare  = 8
+	closedShare    = 8
+	tombstoneShare = 4
 )
 
 // makeRoom ends flows until one more may begin: those that never got an
@@ -120,17 +120,17 @@ func (t *Tracker) makeRoom() {
 		t.evict(q.head)
 	}
 	if q := &t.queues[closed]; q.len > t.o.MaxFlows/closedShare {
-		t.bury(q.head)
+		t.retire(q.head)
 	}
-	if q := &t.queues[buried]; q.len > t.o.MaxFlows/buriedShare {
+	if q := &t.queues[tombstones]; q.len > t.o.MaxFlows/tombstoneShare {
 		t.forget(q.head)
 	}
 	if t.table.used < t.o.MaxFlows {
 		return
 	}
 	switch {
-	case t.queues[buried].len > 0:
-		t.forget(t.queues[buried].head)
+	case t.queues[tombstones].len > 0:
+		t.forget(t.queues[tombstones].head)
 	case t.queues[opening].len > 0:
 		t.evict(t.queues[opening].head)
 	case t.queues[oneSided].len > 0:
@@ -142,19 +142,19 @@ func (t *Tracker) makeRoom() {
 	}
 }
 
-// bury ends a flow that is closed and puts a stone in its place, so that what
+// retire ends a flow that is closed and puts a tombstone in its place, so that what
 // comes late is not taken for a new flow.
-func (t *Tracker) bury(f *Flow) {
+func (t *Tracker) retire(f *Flow) {
 	t.end(f)
-	stone := &Flow{Ends: f.Ends, queue: buried}
-	t.table.insert(stone)
-	t.queues[buried].push(stone, f.LastNS)
+	tombstone := &Flow{Ends: f.Ends, queue: tombstones}
+	t.table.insert(tombstone)
+	t.queues[tombstones].push(tombstone, f.LastNS)
 }
 
-// forget removes the stone of a flow.
-func (t *Tracker) forget(stone *Flow) {
-	t.queues[buried].remove(stone)
-	t.table.remove(stone)
+// forget removes the tombstone of a flow.
+func (t *Tracker) forget(tombstone *Flow) {
+	t.queues[tombstones].remove(tombstone)
+	t.table.remove(tombstone)
 }
 
 func (t *Tracker) evict(f *Flow) {

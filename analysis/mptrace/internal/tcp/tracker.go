@@ -75,7 +75,7 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 		dir, ok = f.direction(p)
 	}
 	if !ok {
-		if f, dir = t.table.find(p); f != nil && f.queue == buried {
+		if f, dir = t.table.find(p); f != nil && f.queue == tombstones {
 			if p.Flags&(packet.SYN|packet.ACK) != packet.SYN {
 				seg.reset(p, f, dir, false)
 				seg.Late = true
@@ -169,7 +169,7 @@ func (t *Tracker) end(f *Flow) {
 // Close ends all flows, in the order in which they began.
 func (t *Tracker) Close() {
 	var all []*Flow
-	for i := range buried {
+	for i := range tombstones {
 		for f := t.queues[i].head; f != nil; f = f.next {
 			all = append(all, f)
 		}

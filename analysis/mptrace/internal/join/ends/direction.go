@@ -92,7 +92,7 @@ func (d *direction) send(u *unit, r *rules) {
 	mss := uint32(d.mss)
 	t := transmission{
 		lo: lo, hi: lo + uint64(u.length), sentNS: u.timeNS, order: d.order, tsval: u.tsval,
-		payload: u.payload, wire: max(mss-min(uint32(u.room), mss), 1), id: u.id, flags: flags,
+		payload: u.payload, wire: max(mss-min(uint32(u.optionBytes), mss), 1), id: u.id, flags: flags,
 	}
 	if t.payload <= t.wire {
 		t.wire = max(t.payload, 1)

@@ -13,7 +13,7 @@ type unit struct {
 	payload      uint32
 	options      uint32 // a number for what they say; 0: not all known
 	window, id   uint16
-	room         uint16 // bytes of options, which take from the MSS
+	optionBytes  uint16 // which take from the MSS
 	flags        uint8
 	dir          uint8
 	stamped      bool // tsval and tsecr are valid
@@ -23,7 +23,7 @@ type unit struct {
 func unitOf(p *packet.Packet, f *flow, dir uint8, timeNS int64) unit {
 	u := unit{
 		timeNS: timeNS, flow: f, dir: dir, seq: p.Seq, ack: p.Ack, payload: p.Payload, length: p.Payload,
-		window: p.Window, id: p.IPID, flags: p.Flags, room: uint16(len(p.Options)),
+		window: p.Window, id: p.IPID, flags: p.Flags, optionBytes: uint16(len(p.Options)),
 		stamped: p.Has&packet.HasTimestamps != 0, numbered: p.Quirks&packet.IPv6 == 0 && p.IPID != 0,
 	}
 	if u.stamped {

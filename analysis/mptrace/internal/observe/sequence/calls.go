@@ -18,20 +18,20 @@ const (
 	pause = acked + 1 // sinceNS beyond 32 bits: the upper half is in at, and the call is none
 )
 
-// calls are what a small connection was told, in pieces.
+// calls are what a small connection was told, in slabs.
 type calls struct {
 	timeNS      int64
-	last, first *piece
-	n           int32 // in all pieces, which are full but for the last
+	last, first *slab
+	n           int32 // in all slabs, which are full but for the last
 	base        [2]uint64
 }
 
-type piece struct {
-	calls [pieceCalls]call
-	next  *piece
+type slab struct {
+	calls [slabCalls]call
+	next  *slab
 }
 
-const pieceCalls = 31
+const slabCalls = 31
 
 // mostCalls is how many calls a connection keeps, and crowdedCalls all of them
 // together (16 bytes each).
@@ -40,14 +40,14 @@ const (
 	crowdedCalls = 1 << 20
 )
 
-// shelf has the pieces of all connections.
-type shelf struct {
-	free *piece
+// pool has the slabs of all connections.
+type pool struct {
+	free *slab
 	used int // calls
 }
 
 // add keeps a call, unless it does not fit or there are too many.
-func (s *shelf) add(c *calls, timeNS int64, what, dir uint8, at, size uint64, sub int32) bool {
+func (s *pool) add(c *calls, timeNS int64, what, dir uint8, at, size uint64, sub int32) bool {
 	place := int64(at - c.base[dir])
 	if c.n >= mostCalls || s.used >= crowdedCalls || place != int64(int32(place)) || size > math.MaxUint32 || sub > math.MaxUint16 {
 		return false
@@ -62,8 +62,8 @@ func (s *shelf) add(c *calls, timeNS int64, what, dir uint8, at, size uint64, su
 	return true
 }
 
-func (s *shelf) next(c *calls) *call {
-	at := c.n % pieceCalls
+func (s *pool) next(c *calls) *call {
+	at := c.n % slabCalls
 	if at == 0 {
 		s.grow(c)
 	}
@@ -72,8 +72,8 @@ func (s *shelf) next(c *calls) *call {
 	return &c.last.calls[at]
 }
 
-func (s *shelf) grow(c *calls) {
-	p := s.piece()
+func (s *pool) grow(c *calls) {
+	p := s.slab()
 	if c.n == 0 {
 		c.first = p
 	} else {
@@ -82,17 +82,17 @@ func (s *shelf) grow(c *calls) {
 	c.last = p
 }
 
-func (s *shelf) piece() *piece {
+func (s *pool) slab() *slab {
 	p := s.free
 	if p == nil {
-		return new(piece)
+		return new(slab)
 	}
 	s.free, p.next = p.next, nil
 	return p
 }
 
 // drop forgets the calls.
-func (s *shelf) drop(c *calls) {
+func (s *pool) drop(c *calls) {
 	if c.n == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *shelf) drop(c *calls) {
 func (c *calls) each(repeat func(what, dir uint8, timeNS int64, at, size uint64, sub int32)) {
 	timeNS, left := int64(0), c.n
 	for p := c.first; left > 0; p = p.next {
-		n := min(left, pieceCalls)
+		n := min(left, slabCalls)
 		left -= n
 		for i := range p.calls[:n] {
 			k := &p.calls[i]

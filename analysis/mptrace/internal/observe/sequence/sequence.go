@@ -29,7 +29,7 @@ type Observer struct {
 	all     bool // also of small connections
 	rows    int  // of small connections
 	budget  budget
-	shelf   shelf
+	pool    pool
 	conns   observe.States[connection]
 	spare   []*connection
 	spares  []*direction
@@ -141,7 +141,7 @@ func (o *Observer) ack(c *connection, dir int, timeNS int64, offset, edge uint64
 // later keeps a call for later, unless the connection is not small any more or
 // the call cannot be kept: the points of those before it are made then.
 func (o *Observer) later(c *connection, timeNS int64, what, dir uint8, at, size uint64, sub int32) bool {
-	if c.bytes[dir] < Small && !o.all && o.shelf.add(&c.calls, timeNS, what, dir, at, size, sub) {
+	if c.bytes[dir] < Small && !o.all && o.pool.add(&c.calls, timeNS, what, dir, at, size, sub) {
 		return true
 	}
 	o.enlarge(c)
@@ -158,7 +158,7 @@ func (o *Observer) enlarge(c *connection) {
 			o.data(c, what, int(dir), timeNS, at, size, sub)
 		}
 	})
-	o.shelf.drop(&c.calls)
+	o.pool.drop(&c.calls)
 }
 
 func (o *Observer) begin(of *mptcp.Conn) *connection {
@@ -211,7 +211,7 @@ func (o *Observer) write(of *mptcp.Conn, c *connection) int {
 
 // recycle takes the memory of a connection for others.
 func (o *Observer) recycle(c *connection) {
-	o.shelf.drop(&c.calls)
+	o.pool.drop(&c.calls)
 	for _, d := range c.dirs {
 		if d != nil {
 			o.budget.kept -= d.kept()

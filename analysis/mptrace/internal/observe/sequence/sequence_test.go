@@ -170,8 +170,8 @@ func TestManyConnections(t *testing.T) {
 			o.Data(c.Subs[0], mptcp.Up, int64(i), uint64(i)*size, uint64(i+1)*size, nil)
 		}
 	}
-	if most := crowded + few*len(conns); o.budget.kept > most || o.shelf.used > crowdedCalls {
-		t.Errorf("%d points and %d calls are kept", o.budget.kept, o.shelf.used)
+	if most := crowded + few*len(conns); o.budget.kept > most || o.pool.used > crowdedCalls {
+		t.Errorf("%d points and %d calls are kept", o.budget.kept, o.pool.used)
 	}
 	var bytes int64
 	for _, c := range conns {
@@ -180,8 +180,8 @@ func TestManyConnections(t *testing.T) {
 	for _, row := range out.Rows() {
 		bytes += row.Bytes
 	}
-	if bytes != 3000*400*size || o.budget.kept != 0 || o.shelf.used != 0 {
-		t.Errorf("%d bytes; %d points and %d calls left", bytes, o.budget.kept, o.shelf.used)
+	if bytes != 3000*400*size || o.budget.kept != 0 || o.pool.used != 0 {
+		t.Errorf("%d bytes; %d points and %d calls left", bytes, o.budget.kept, o.pool.used)
 	}
 }
 
