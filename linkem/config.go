@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/trace"
 )
 
 // Bounds of what can be asked for.

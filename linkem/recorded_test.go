@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/trace"
 )
 
 // TestRecordFindsTheTraceAgain saturates a direction that follows a trace, captures what leaves it, and records: apart

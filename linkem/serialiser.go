@@ -3,7 +3,7 @@ package linkem
 import (
 	"math"
 
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/trace"
 )
 
 // serialiser is what serialises the packets of a direction, one at a time: at a rate, or at the opportunities of a trace.

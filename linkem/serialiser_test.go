@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/trace"
 )
 
 // traced gives conditions with a trace of the given times in milliseconds.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mplab/linkem/record"
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/record"
+	"mplab/linkem/internal/trace"
 )
 
 func traceCommand() *cobra.Command {

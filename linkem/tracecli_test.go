@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/trace"
 )
 
 const shippedTraces = "../router-configs/traces"

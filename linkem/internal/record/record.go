@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"mplab/linkem/trace"
+	"mplab/linkem/internal/trace"
 )
 
 // Directions, as seen from the side that opened the flow.
