@@ -279,7 +279,7 @@ func TestChanceGoesOnIfAsked(t *testing.T) {
 	if !slices.Equal(plain, lost(func(w *way) { w.change(200, delayed, nil) })) {
 		t.Error("a change that continues altered the losses")
 	}
-	if again := lost(func(w *way) { w.change(200, params, newFate(7, "test", "up")) }); !slices.Equal(again[200:], plain[:200]) {
+	if again := lost(func(w *way) { w.change(200, params, newChance(7, "test", "up")) }); !slices.Equal(again[200:], plain[:200]) {
 		t.Error("a change that does not continue must begin the losses again")
 	}
 }

@@ -71,7 +71,7 @@ func refuseArguments(command *cobra.Command) {
 
 // usageError is a mistake on the command line.
 func usageError(command *cobra.Command, err error) error {
-	return &ExitError{ExitConfig, fmt.Errorf("%w (see: %s --help)", err, command.CommandPath())}
+	return exitWith(ExitConfig, fmt.Errorf("%w (see: %s --help)", err, command.CommandPath()))
 }
 
 // need refuses a command whose flag was not given.

@@ -14,8 +14,8 @@ func (l *link) apply(now int64, asked request) {
 	if asked.seed != nil {
 		l.seed = *asked.seed
 	}
-	l.up.change(now, asked.up, newFate(l.seed, l.config.Name, "up"))
-	l.down.change(now, asked.down, newFate(l.seed, l.config.Name, "down"))
+	l.up.change(now, asked.up, newChance(l.seed, l.config.Name, "up"))
+	l.down.change(now, asked.down, newChance(l.seed, l.config.Name, "down"))
 }
 
 func (l *link) state() linkState {
@@ -27,7 +27,7 @@ func (l *link) state() linkState {
 
 func (l *link) count(now int64) linkCounters {
 	counters := linkCounters{Up: l.up.countersAt(now), Down: l.down.countersAt(now)}
-	counters.Up.KernelDropped, counters.Up.OversizeFrames = l.a.dropped(), l.a.oversize
-	counters.Down.KernelDropped, counters.Down.OversizeFrames = l.b.dropped(), l.b.oversize
+	counters.Up.KernelDropped, counters.Up.OversizeFrames = l.a.dropped(), l.a.Oversize
+	counters.Down.KernelDropped, counters.Down.OversizeFrames = l.b.dropped(), l.b.Oversize
 	return counters
 }

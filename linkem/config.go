@@ -1,7 +1,6 @@
 package linkem
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -14,64 +13,12 @@ import (
 
 // Bounds of what can be asked for.
 const (
-	DefaultQueueBytes = 150_000 // of a rate-limited direction whose queue is not given
-
 	maxRateKbps      = 500_000 // measured: docs/linkem.md, Limits
 	minRateKbps      = 1
 	maxDelayMs       = 60_000
-	minQueueBytes    = 1_500 // one full packet, or nothing would ever pass
-	maxQueueBytes    = maxHeldBytes
-	maxQueuePackets  = 1_000_000
 	minCodelMs       = 0.001
 	maxInterfaceName = 15 // IFNAMSIZ - 1
 )
-
-// Queue is the size of a queue, in IP bytes or in packets, and its discipline. The zero value is drop tail without a limit.
-type Queue struct {
-	Bytes      int     `json:"bytes,omitempty"`
-	Packets    int     `json:"packets,omitempty"`
-	Discipline string  `json:"discipline,omitempty"`  // DropTail if empty
-	TargetMs   float64 `json:"target_ms,omitempty"`   // of CoDel
-	IntervalMs float64 `json:"interval_ms,omitempty"` // of CoDel
-}
-
-// managed says whether CoDel is at work.
-func (q Queue) managed() bool { return q.Discipline == Codel || q.Discipline == FqCodel }
-
-// sameDiscipline says whether two queues differ at most in size.
-func (q Queue) sameDiscipline(other Queue) bool {
-	return q.managed() == other.managed() &&
-		(!q.managed() || q.Discipline == other.Discipline && q.TargetMs == other.TargetMs && q.IntervalMs == other.IntervalMs)
-}
-
-// Params are the conditions in one direction of a link. The zero value lets everything pass at once.
-type Params struct {
-	RateKbps    float64 `json:"rate_kbps"`    // of IP bytes; 0: unlimited
-	DelayMs     float64 `json:"delay_ms"`     // one way
-	JitterMs    float64 `json:"jitter_ms"`    // around DelayMs, never below no delay, never reordering
-	LossPercent float64 `json:"loss_percent"` // of IP packets, independently of each other
-	Queue       Queue   `json:"queue"`        // with a rate and no queue given: DefaultQueueBytes
-
-	JitterDistribution string     `json:"jitter_distribution,omitempty"` // Uniform if empty
-	LossModel          *LossModel `json:"loss_model,omitempty"`          // in place of LossPercent
-	DuplicatePercent   float64    `json:"duplicate_percent,omitempty"`   // of IP packets that are not lost
-	ReorderPercent     float64    `json:"reorder_percent,omitempty"`     // of IP packets: they skip delay and jitter
-	Trace              string     `json:"trace,omitempty"`               // file of a packet-delivery trace, in place of RateKbps
-
-	opportunities *trace.Trace // what Trace holds
-}
-
-// limited says whether anything ever waits.
-func (p *Params) limited() bool { return p.RateKbps > 0 || p.opportunities != nil }
-
-// LossModel is that of Gilbert and Elliott: two states, each with a loss of its own, and a chance to change the state at
-// each packet. It begins in the good one.
-type LossModel struct {
-	PPercent        float64 `json:"p_percent"`         // good → bad
-	RPercent        float64 `json:"r_percent"`         // bad → good
-	GoodLossPercent float64 `json:"good_loss_percent"` // 0 if not given
-	BadLossPercent  float64 `json:"bad_loss_percent"`  // 100 if not given
-}
 
 // LinkConfig is one link: the interfaces A and B and what happens between them.
 type LinkConfig struct {
@@ -93,11 +40,11 @@ type Config struct {
 func LoadConfig(file string) (Config, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return Config{}, &ExitError{ExitConfig, fmt.Errorf("configuration: %w", err)}
+		return Config{}, exitWith(ExitConfig, fmt.Errorf("configuration: %w", err))
 	}
 	config, err := ParseConfig(raw)
 	if err != nil {
-		return Config{}, &ExitError{ExitConfig, fmt.Errorf("%s: %w", file, err)}
+		return Config{}, exitWith(ExitConfig, fmt.Errorf("%s: %w", file, err))
 	}
 	return config, nil
 }
@@ -184,14 +131,14 @@ func paramsInto(target *Params) func(string, json.RawMessage) error {
 			"loss_percent": numberInto(&params.LossPercent, 0, 100),
 			"queue":        queueInto(&params.Queue),
 
-			"jitter_distribution": oneOfInto(&params.JitterDistribution, sortedKeys(distributions)),
+			"jitter_distribution": oneOfInto(&params.JitterDistribution, distributionNames()),
 			"loss_model":          lossModelInto(&params.LossModel),
 			"duplicate_percent":   numberInto(&params.DuplicatePercent, 0, 100),
 			"reorder_percent":     numberInto(&params.ReorderPercent, 0, 100),
 			"trace":               traceInto(&params),
 		})
 		if err == nil {
-			err = params.check(path)
+			err = checkParams(params, path)
 		}
 		if err == nil {
 			*target = params.withDefaults()
@@ -200,8 +147,8 @@ func paramsInto(target *Params) func(string, json.RawMessage) error {
 	}
 }
 
-// check refuses conditions that contradict each other.
-func (p Params) check(path string) error {
+// checkParams refuses conditions that contradict each other.
+func checkParams(p Params, path string) error {
 	switch {
 	case p.RateKbps > 0 && p.RateKbps < minRateKbps:
 		return fieldErrorf(join(path, "rate_kbps"), "must be 0 (unlimited) or at least %d, found %s", minRateKbps, plain(p.RateKbps))
@@ -279,22 +226,6 @@ func queueInto(target *Queue) func(string, json.RawMessage) error {
 	}
 }
 
-// withDefaults fills in what CoDel needs; with it, as on Linux, its queues have a limit in packets if none is given.
-func (q Queue) withDefaults() Queue {
-	if !q.managed() {
-		return q
-	}
-	q.TargetMs = cmp.Or(q.TargetMs, DefaultTargetMs)
-	q.IntervalMs = cmp.Or(q.IntervalMs, DefaultIntervalMs)
-	if q.Bytes == 0 && q.Packets == 0 {
-		q.Packets = DefaultCodelPackets
-		if q.Discipline == FqCodel {
-			q.Packets = DefaultFqCodelPackets
-		}
-	}
-	return q
-}
-
 func prefixesInto(target map[netip.Prefix]float64) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		return eachMember(path, raw, func(text string, value json.RawMessage) error {
@@ -317,12 +248,4 @@ func prefixesInto(target map[netip.Prefix]float64) func(string, json.RawMessage)
 			return nil
 		})
 	}
-}
-
-// withDefaults fills in the queue of a rate-limited direction that has none.
-func (p Params) withDefaults() Params {
-	if p.limited() && p.Queue.Bytes == 0 && p.Queue.Packets == 0 {
-		p.Queue.Bytes = DefaultQueueBytes
-	}
-	return p
 }

@@ -8,34 +8,6 @@ const maxHeldBytes = 64 << 20
 // lateAfter is what a departure may be behind its time without being counted as late, ns.
 const lateAfter = int64(1e6)
 
-// Counters are what happened in one direction of a link since the start. At any time
-//
-//	packets_in + duplicated = packets_out + dropped_queue + dropped_codel + dropped_loss + dropped_send
-//	                        + dropped_memory + queue_packets + delayed_packets
-//
-// Bytes are IP bytes.
-type Counters struct {
-	PacketsIn      uint64  `json:"packets_in"`
-	BytesIn        uint64  `json:"bytes_in"`
-	PacketsOut     uint64  `json:"packets_out"`
-	BytesOut       uint64  `json:"bytes_out"`
-	DroppedQueue   uint64  `json:"dropped_queue"`   // the queue was full
-	DroppedCodel   uint64  `json:"dropped_codel"`   // by CoDel, because packets had waited too long
-	DroppedLoss    uint64  `json:"dropped_loss"`    // random loss, or the loss model
-	LossBursts     uint64  `json:"loss_bursts"`     // runs of packets lost one after the other
-	Duplicated     uint64  `json:"duplicated"`      // copies made
-	Reordered      uint64  `json:"reordered"`       // overtook at least one packet
-	DroppedSend    uint64  `json:"dropped_send"`    // the kernel did not take it (interface down, no buffers)
-	DroppedMemory  uint64  `json:"dropped_memory"`  // maxHeldBytes reached
-	QueueBytes     int     `json:"queue_bytes"`     // now, not fully serialised
-	QueuePackets   int     `json:"queue_packets"`   // now, not fully serialised
-	DelayedPackets int     `json:"delayed_packets"` // now, serialised and under way
-	OversizeFrames uint64  `json:"oversize_frames"` // larger than the interface's MTU: segmentation offload is on somewhere
-	LatePackets    uint64  `json:"late_packets"`    // sent more than lateAfter behind their time
-	LatestMs       float64 `json:"latest_ms"`       // the largest such delay since the conditions were last changed
-	KernelDropped  uint64  `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full
-}
-
 // direction is the model of one direction of a link: loss, queue, serialisation, delay. It has no clock and no lock of its
 // own; times are those that the caller gives.
 //
@@ -46,7 +18,7 @@ type direction struct {
 	delay      int64   // ns
 	jitter     float64 // ns
 	spread     distribution
-	fate       *fate
+	chance     *chance
 	losing     bool // the last IP packet was lost
 	prefixes   *prefixDelays
 	pool       framePool
@@ -64,28 +36,28 @@ type direction struct {
 }
 
 // newDirection makes an idle direction; a trace begins at the time 0.
-func newDirection(params Params, prefixes *prefixDelays, fate *fate) *direction {
+func newDirection(params Params, prefixes *prefixDelays, chance *chance) *direction {
 	d := &direction{prefixes: prefixes, released: make([]int64, len(prefixes.delay))}
 	for i := range d.released {
 		d.released[i] = math.MinInt64
 	}
 	d.changed = math.MinInt64
-	d.set(0, params, fate)
+	d.set(0, params, chance)
 	return d
 }
 
 // change replaces the conditions at the time now. No packet is lost by it: queued packets go on at the new rate (the
 // part of the one in service that is already serialised stays so) and get the new delay; packets under way keep their
 // departure time; later ones do not overtake them. A queue that is above a smaller limit drains. A trace begins now.
-// Without a new fate, chance goes on where it is, and so does a trace that stays the same.
-func (d *direction) change(now int64, params Params, fate *fate) {
+// Without a new chance the old one goes on where it is, and so does a trace that stays the same.
+func (d *direction) change(now int64, params Params, chance *chance) {
 	d.advance(now)
 	before, server := d.params, d.server
-	d.set(now, params, fate)
+	d.set(now, params, chance)
 	d.changed = now
 	d.counters.LatestMs = 0
 	switch {
-	case fate == nil && params.opportunities != nil && before.opportunities != nil && params.Trace == before.Trace:
+	case chance == nil && params.opportunities != nil && before.opportunities != nil && params.Trace == before.Trace:
 		d.params.opportunities, d.server = before.opportunities, server
 	case d.service != nil:
 		d.serviceEnd = d.server.serve(d.server.ready(now), server.remaining(now, d.serviceEnd))
@@ -95,11 +67,11 @@ func (d *direction) change(now int64, params Params, fate *fate) {
 	d.advance(now)
 }
 
-func (d *direction) set(now int64, params Params, fate *fate) {
+func (d *direction) set(now int64, params Params, chance *chance) {
 	before := d.params
 	d.params = params
-	if fate != nil {
-		d.fate = fate
+	if chance != nil {
+		d.chance = chance
 	}
 	d.delay, d.jitter = nanoseconds(params.DelayMs), params.JitterMs*1e6
 	d.spread = distributionOf(params.JitterDistribution)
@@ -125,30 +97,40 @@ func (d *direction) dropQueued(f *frame) {
 	d.release(f)
 }
 
-// arrive takes a frame that came in at the time arrival, and says whether it was kept; if not, it is dropped and counted.
+// frameOf makes a frame of the pool with a copy of data: a virtio_net_hdr, then an Ethernet frame.
+func (d *direction) frameOf(data []byte, which side) *frame {
+	f := d.pool.get(len(data))
+	copy(f.data, data)
+	f.classify(d.prefixes, which)
+	return f
+}
+
+// arrive takes a frame that came in at the time arrival, and says whether it was kept; if not, it is dropped and counted,
+// and its memory is used again.
 // Non-IP frames (ARP among them) are left alone by chance.
 func (d *direction) arrive(arrival int64, f *frame) bool {
 	f.arrival = max(arrival, d.changed)
 	d.advance(f.arrival)
 	d.counters.PacketsIn++
 	d.counters.BytesIn += uint64(f.bytes)
-	f.lot = plainLot
+	f.draw = neutralDraw
 	if f.ip {
-		f.lot = d.fate.draw(&d.params)
-		d.countLoss(f.lot.lost)
+		f.draw = d.chance.next(&d.params)
+		d.countLoss(f.draw.lost)
 	}
-	if f.lot.lost {
+	if f.draw.lost {
+		d.pool.put(f)
 		return false
 	}
 	var double *frame
-	if f.lot.duplicate*100 < d.params.DuplicatePercent {
+	if f.draw.duplicate*100 < d.params.DuplicatePercent {
 		d.counters.Duplicated++
 		double = d.pool.get(len(f.data))
 		f.copyInto(double)
 	}
 	kept := d.admit(f)
-	if double != nil && !d.admit(double) {
-		d.pool.put(double)
+	if double != nil {
+		d.admit(double)
 	}
 	return kept
 }
@@ -164,17 +146,19 @@ func (d *direction) countLoss(lost bool) {
 	d.losing = lost
 }
 
-// admit puts a frame into the queue, if there is room or the queue makes some. A queue that a change left above its limit
+// admit puts a frame into the queue, if there is room or the queue makes some, else back into the pool. A queue that a change left above its limit
 // does not grow, and is otherwise left to drain.
 func (d *direction) admit(f *frame) bool {
 	if d.heldBytes+cap(f.data) > maxHeldBytes {
 		d.counters.DroppedMemory++
+		d.pool.put(f)
 		return false
 	}
 	full := d.over(f.bytes, 1)
 	shedder, sheds := d.waiting.(shedder)
 	if full && !sheds {
 		d.counters.DroppedQueue++
+		d.pool.put(f)
 		return false
 	}
 	d.heldBytes += cap(f.data)
@@ -244,7 +228,7 @@ func (d *direction) advance(now int64) {
 // those that skip the delay.
 func (d *direction) releaseOf(f *frame, end int64) int64 {
 	latest := &d.released[f.class]
-	if f.lot.reorder*100 < d.params.ReorderPercent {
+	if f.draw.reorder*100 < d.params.ReorderPercent {
 		release := end + d.prefixes.delay[f.class]
 		if release < *latest {
 			d.counters.Reordered++
@@ -252,7 +236,7 @@ func (d *direction) releaseOf(f *frame, end int64) int64 {
 		*latest = max(*latest, release)
 		return release
 	}
-	way := max(d.delay+int64(math.Round(d.spread.quantile(f.lot.jitter)*d.jitter)), 0) + d.prefixes.delay[f.class]
+	way := max(d.delay+int64(math.Round(d.spread.quantile(f.draw.jitter)*d.jitter)), 0) + d.prefixes.delay[f.class]
 	*latest = max(end+way, *latest)
 	return *latest
 }

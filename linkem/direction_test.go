@@ -23,7 +23,7 @@ type departure struct {
 }
 
 func newWay(params Params, seed uint64) *way {
-	return &way{direction: newDirection(params.withDefaults(), newPrefixDelays(nil), newFate(seed, "test", "up"))}
+	return &way{direction: newDirection(params.withDefaults(), newPrefixDelays(nil), newChance(seed, "test", "up"))}
 }
 
 // packet makes an IP packet of so many bytes.
@@ -106,7 +106,7 @@ func TestChangeOfRateKeepsWhatIsQueued(t *testing.T) {
 	}
 	// At 1.5 ms one has left and half of the second is serialised. A quarter of the rate: the rest takes 2 ms, then 4 each.
 	w.run(3 * ms / 2)
-	w.change(3*ms/2, Params{RateKbps: 2000, Queue: Queue{Packets: 1}}, newFate(1, "test", "up"))
+	w.change(3*ms/2, Params{RateKbps: 2000, Queue: Queue{Packets: 1}}, newChance(1, "test", "up"))
 	w.run(100 * ms)
 	if want := []int64{ms, 7 * ms / 2, 15 * ms / 2, 23 * ms / 2}; !slices.Equal(w.times(), want) {
 		t.Errorf("departures %v, want %v", w.times(), want)
@@ -118,7 +118,7 @@ func TestChangeToUnlimitedSendsTheQueue(t *testing.T) {
 	for range 4 {
 		w.arrive(0, packet(1000))
 	}
-	w.change(5*ms, Params{DelayMs: 1}, newFate(1, "test", "up"))
+	w.change(5*ms, Params{DelayMs: 1}, newChance(1, "test", "up"))
 	w.run(6 * ms)
 	if c := w.countersAt(6 * ms); c.PacketsOut != 4 || c.QueueBytes != 0 {
 		t.Errorf("%+v", c)
@@ -129,7 +129,7 @@ func TestSmallerDelayDoesNotReorder(t *testing.T) {
 	w := newWay(Params{DelayMs: 100}, 1)
 	first, second := packet(100), packet(100)
 	w.arrive(0, first)
-	w.change(ms, Params{}, newFate(1, "test", "up"))
+	w.change(ms, Params{}, newChance(1, "test", "up"))
 	w.arrive(2*ms, second)
 	w.run(200 * ms)
 	if w.left[0].frame != first || w.left[1].frame != second || w.left[1].at != 100*ms {
@@ -204,7 +204,7 @@ func TestLossRestartsWithChange(t *testing.T) {
 		return fates
 	}
 	first := draw()
-	w.change(0, Params{LossPercent: 50}, newFate(7, "test", "up"))
+	w.change(0, Params{LossPercent: 50}, newChance(7, "test", "up"))
 	if !slices.Equal(first, draw()) {
 		t.Error("the sequence did not start again")
 	}
@@ -232,7 +232,7 @@ func TestPrefixesPassEachOther(t *testing.T) {
 			t.Errorf("%s: %d ns, want %d", text, got, want)
 		}
 	}
-	w := &way{direction: newDirection(Params{DelayMs: 1}, prefixes, newFate(1, "test", "up"))}
+	w := &way{direction: newDirection(Params{DelayMs: 1}, prefixes, newChance(1, "test", "up"))}
 	slow, fast := packet(100), packet(100)
 	slow.class = prefixes.classOf(netip.MustParseAddr("10.65.9.9"))
 	fast.class = prefixes.classOf(netip.MustParseAddr("10.65.0.2"))
@@ -266,11 +266,11 @@ func TestEveryPacketIsCounted(t *testing.T) {
 			now += random.Int64N(3 * ms)
 			w.run(now)
 			if random.IntN(20) == 0 {
-				fate := newFate(seed, "test", "up")
+				chance := newChance(seed, "test", "up")
 				if random.IntN(2) == 0 {
-					fate = nil
+					chance = nil
 				}
-				w.change(now, randomParams(random, reorders), fate)
+				w.change(now, randomParams(random, reorders), chance)
 				continue
 			}
 			bytes, packets := w.queueBytes(), w.queuePackets()
@@ -304,7 +304,7 @@ func TestEveryPacketIsCounted(t *testing.T) {
 func randomParams(random *rand.Rand, reorders bool) Params {
 	params := Params{
 		RateKbps: float64(random.IntN(3)) * 2000, DelayMs: random.Float64() * 20, JitterMs: random.Float64() * 5,
-		JitterDistribution: sortedKeys(distributions)[random.IntN(4)], LossPercent: random.Float64() * 30,
+		JitterDistribution: distributionNames()[random.IntN(4)], LossPercent: random.Float64() * 30,
 		Queue: randomQueue(random), DuplicatePercent: random.Float64() * 30,
 	}
 	if reorders {

@@ -233,7 +233,7 @@ func TestChangeOfDisciplineKeepsWhatWaits(t *testing.T) {
 				w.arrive(0, flowPacket(1000, i%3))
 			}
 			w.run(ms)
-			w.change(ms, Params{RateKbps: 8000, Queue: managedQueue(to, 10)}, newFate(1, "test", "up"))
+			w.change(ms, Params{RateKbps: 8000, Queue: managedQueue(to, 10)}, newChance(1, "test", "up"))
 			if c := w.countersAt(ms); c.QueuePackets != 59 {
 				t.Errorf("%s to %s: %+v", from, to, c)
 			}

@@ -1,9 +1,6 @@
 package linkem
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Exit codes of the program.
 const (
@@ -23,6 +20,9 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
+// exitWith makes err end the program with a code.
+func exitWith(code int, err error) error { return &ExitError{code, err} }
+
 // exitCode gives the code for err: that of the innermost ExitError, else ExitFailed.
 func exitCode(err error) int {
 	if err == nil {
@@ -33,21 +33,4 @@ func exitCode(err error) int {
 		return exit.Code
 	}
 	return ExitFailed
-}
-
-// FieldError is a value that a configuration or a control request may not have.
-type FieldError struct {
-	Field   string // path of the field, such as "links[0].up.rate_kbps"; empty for the whole
-	Problem string
-}
-
-func (e *FieldError) Error() string {
-	if e.Field == "" {
-		return e.Problem
-	}
-	return e.Field + ": " + e.Problem
-}
-
-func fieldErrorf(field, format string, args ...any) error {
-	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }

@@ -22,7 +22,7 @@ type frame struct {
 	class   int    // of prefixDelays
 	arrival int64  // ns
 	order   uint64 // of admission to the queue
-	lot     lot
+	draw    draw
 }
 
 // copyInto makes to a copy of the frame; to.data has the length of data.

@@ -1,6 +1,10 @@
 package linkem
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // Distributions of the jitter, by the names of tc-netem(8).
 const (
@@ -51,3 +55,6 @@ func distributionOf(name string) distribution {
 	}
 	return distributions[name]
 }
+
+// distributionNames gives the names of all distributions, sorted.
+func distributionNames() []string { return slices.Sorted(maps.Keys(distributions)) }

@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	linkPriority = 10           // of SCHED_FIFO: above everything ordinary, below the kernel's own threads
 	receiveBatch = 128          // frames taken from one ring before due ones are sent
 	longestSleep = int64(1e9)   // ns; only bounds what a bug could cost
 	staleArrival = int64(500e6) // ns; an older stamp means that the wall clock was set
@@ -43,8 +44,8 @@ func openLink(config LinkConfig, seed uint64, clock clock, warn func(string)) (*
 	prefixes := newPrefixDelays(config.DelayByPrefix)
 	l := &link{
 		config: config, seed: seed, clock: clock, warn: warn, warned: map[string]bool{},
-		up:       newDirection(config.Up, prefixes, newFate(seed, config.Name, "up")),
-		down:     newDirection(config.Down, prefixes, newFate(seed, config.Name, "down")),
+		up:       newDirection(config.Up, prefixes, newChance(seed, config.Name, "up")),
+		down:     newDirection(config.Down, prefixes, newChance(seed, config.Name, "down")),
 		commands: make(chan func(int64), waitingMost), stopping: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{}),
 	}
 	var err error
@@ -60,7 +61,7 @@ func openLink(config LinkConfig, seed uint64, clock clock, warn func(string)) (*
 		l.b.close()
 		return nil, fmt.Errorf("link %s: eventfd: %w", config.Name, err)
 	}
-	for i, fd := range []int{l.a.fd, l.b.fd, l.wake} {
+	for i, fd := range []int{l.a.descriptor(), l.b.descriptor(), l.wake} {
 		l.polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	}
 	return l, nil
@@ -107,7 +108,7 @@ func (l *link) rest(index int, some bool, d *direction) bool {
 func (l *link) receive(p *port, d *direction, which side) (some, more bool) {
 	now, wall := l.clock.now()
 	for n := range receiveBatch {
-		in, waiting := p.ring.next()
+		in, waiting := p.next()
 		if !waiting {
 			return n > 0, false
 		}
@@ -119,48 +120,37 @@ func (l *link) receive(p *port, d *direction, which side) (some, more bool) {
 			}
 			l.take(in, now-age, p, d, which)
 		}
-		p.ring.done()
+		p.done()
 	}
 	return true, true
 }
 
 func (l *link) take(in arrival, at int64, p *port, d *direction, which side) {
-	data := in.data
-	if in.copied {
-		whole, err := p.wholeFrame()
-		if err != nil {
-			p.kernelDropped++
-			return
-		}
-		data = whole
+	data, ok := p.complete(in)
+	if !ok {
+		return
 	}
-	f := d.pool.get(len(data))
-	copy(f.data, data)
-	f.classify(d.prefixes, which)
-	if f.bytes > p.mtu {
-		p.oversize++
-		l.tell(p.name, "a frame of %d bytes came in, more than the MTU of %d: turn off TSO, GSO and GRO where it came from, or loss and queue act on bundles of packets",
-			len(data)-vnetHeader, p.mtu)
+	f := d.frameOf(data, which)
+	if f.bytes > p.MTU {
+		p.Oversize++
+		l.tell(p.Name, "a frame of %d bytes came in, more than the MTU of %d: turn off TSO, GSO and GRO where it came from, or loss and queue act on bundles of packets",
+			len(data)-vnetHeader, p.MTU)
 	}
-	if !d.arrive(at, f) {
-		d.pool.put(f)
-	}
+	d.arrive(at, f)
 }
 
 // send sends what is due.
 func (l *link) send(d *direction, p *port, now int64) {
 	for {
 		for f := d.due(now); f != nil; f = d.due(now) {
-			p.sender.add(f)
-			if p.sender.full() {
+			p.add(f)
+			if p.full() {
 				break
 			}
 		}
-		again := p.sender.full()
-		if p.sender.count > 0 {
-			if errno := p.sender.flush(d); errno != 0 {
-				l.tell(p.name, "frames could not be sent (%v); they count as dropped_send", errno)
-			}
+		again := p.full()
+		if errno := p.flush(d); errno != 0 {
+			l.tell(p.Name, "frames could not be sent (%v); they count as dropped_send", errno)
 		}
 		if !again {
 			return

@@ -16,21 +16,22 @@ const (
 
 // port is one interface of a link, opened for receiving and sending whole frames. The thread of its link uses it.
 type port struct {
-	name          string
-	mtu           int
+	Name     string
+	MTU      int
+	Oversize uint64 // frames that came in and are larger than MTU; its user counts them
+
+	sender
 	fd            int
 	ring          *ring
-	sender        sender
 	whole         []byte // for frames that do not fit into a slot of the ring
 	kernelDropped uint64
-	oversize      uint64
 }
 
 // openPort opens the interface: up, promiscuous, with a receive ring.
 func openPort(name string) (*port, error) {
 	iface, err := net.InterfaceByName(name)
 	if err != nil {
-		return nil, &ExitError{ExitMissingInterface, fmt.Errorf("interface %s does not exist in this network namespace", name)}
+		return nil, exitWith(ExitMissingInterface, fmt.Errorf("interface %s does not exist in this network namespace", name))
 	}
 	if err := bringUp(name); err != nil {
 		return nil, fmt.Errorf("interface %s: bring up: %w", name, err)
@@ -40,7 +41,7 @@ func openPort(name string) (*port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: packet socket: %w (CAP_NET_RAW is needed: be root or use a user namespace)", name, err)
 	}
-	p := &port{name: name, mtu: iface.MTU, fd: fd, whole: make([]byte, largestFrame)}
+	p := &port{Name: name, MTU: iface.MTU, fd: fd, whole: make([]byte, largestFrame)}
 	if err := p.setUp(iface.Index); err != nil {
 		p.close()
 		return nil, fmt.Errorf("interface %s: %w", name, err)
@@ -66,12 +67,12 @@ func (p *port) setUp(index int) error {
 		}
 	}
 	setBufferTo(p.fd, socketBuffer)
-	ring, err := newRing(p.fd, p.mtu)
+	ring, err := newRing(p.fd, p.MTU)
 	if err != nil {
 		return err
 	}
 	p.ring = ring
-	p.sender.init(p.fd)
+	p.init(p.fd)
 	membership := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
 	if err := unix.SetsockoptPacketMreq(p.fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &membership); err != nil {
 		return fmt.Errorf("promiscuous mode: %w", err)
@@ -82,44 +83,28 @@ func (p *port) setUp(index int) error {
 	return nil
 }
 
-// setBufferTo asks for so many bytes of receive and send buffer, past the kernel's limits where that is allowed.
-func setBufferTo(fd, bytes int) {
-	for force, ordinary := range map[int]int{unix.SO_RCVBUFFORCE: unix.SO_RCVBUF, unix.SO_SNDBUFFORCE: unix.SO_SNDBUF} {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, bytes) // cut to the limit by the kernel
-		}
-	}
-}
+// descriptor gives the file descriptor to poll for frames.
+func (p *port) descriptor() int { return p.fd }
 
-func bringUp(name string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		return err
-	}
-	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, request); err != nil {
-		return err
-	}
-	flags := request.Uint16()
-	if flags&unix.IFF_UP != 0 {
-		return nil
-	}
-	request.SetUint16(flags | unix.IFF_UP)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
-}
+// next gives the oldest frame that was not taken yet; false when there is none. Call done before the next call.
+func (p *port) next() (arrival, bool) { return p.ring.next() }
 
-// wholeFrame reads the frame that the ring had to cut.
-func (p *port) wholeFrame() ([]byte, error) {
+// complete gives all of a frame, which the ring may have had to cut: a virtio_net_hdr, then the frame. It is valid until done.
+// False, and the frame counts as dropped by the kernel, if the rest of it is lost.
+func (p *port) complete(in arrival) ([]byte, bool) {
+	if !in.copied {
+		return in.data, true
+	}
 	n, _, err := unix.Recvfrom(p.fd, p.whole, unix.MSG_DONTWAIT)
 	if err != nil {
-		return nil, err
+		p.kernelDropped++
+		return nil, false
 	}
-	return p.whole[:n], nil
+	return p.whole[:n], true
 }
+
+// done gives the memory of the last next back to the kernel.
+func (p *port) done() { p.ring.done() }
 
 // dropped gives the number of frames that the kernel dropped because the ring was full, since the start.
 func (p *port) dropped() uint64 {
@@ -135,13 +120,13 @@ func (p *port) dropped() uint64 {
 func (p *port) troubled() error {
 	number, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", p.name, err)
+		return fmt.Errorf("interface %s: %w", p.Name, err)
 	}
-	if _, err := net.InterfaceByName(p.name); err != nil {
-		return fmt.Errorf("interface %s has disappeared", p.name)
+	if _, err := net.InterfaceByName(p.Name); err != nil {
+		return fmt.Errorf("interface %s has disappeared", p.Name)
 	}
 	if errno := unix.Errno(number); number != 0 && !errors.Is(errno, unix.ENETDOWN) {
-		return fmt.Errorf("interface %s: %w", p.name, errno)
+		return fmt.Errorf("interface %s: %w", p.Name, errno)
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ const (
 	drainFactor   = 1.1                    // or this many times the RTT
 	mostBlasts    = 3                      // of one direction, until enough of one arrives
 	afterBlast    = 3 * time.Second        // for what is still in the queue
+	leastKbps     = 1
 	mostProbeKbps = mostBlastBits / 1000 / blastFactor
 )
 
@@ -55,8 +56,8 @@ func (o ProbeOptions) check() error {
 		return errors.New("the server's address is missing")
 	case !within(o.DownKbps, 0, mostProbeKbps) || !within(o.UpKbps, 0, mostProbeKbps):
 		return fmt.Errorf("a rate must be from 0 to %.0f kbit/s", mostProbeKbps)
-	case o.DownKbps > 0 && o.DownKbps < minRateKbps || o.UpKbps > 0 && o.UpKbps < minRateKbps:
-		return fmt.Errorf("a rate must be 0 (not measured) or at least %d kbit/s", minRateKbps)
+	case o.DownKbps > 0 && o.DownKbps < leastKbps || o.UpKbps > 0 && o.UpKbps < leastKbps:
+		return fmt.Errorf("a rate must be 0 (not measured) or at least %d kbit/s", leastKbps)
 	case o.Pings < 1 || o.Pings > 10_000:
 		return errors.New("the number of pings must be from 1 to 10000")
 	case o.LossPackets < 0 || o.LossPackets > 10_000:
@@ -74,7 +75,7 @@ func (o ProbeOptions) check() error {
 // Probe measures a link: first round-trip time and loss, then the rates, down and up. It takes a bounded time.
 func Probe(ctx context.Context, o ProbeOptions) (ProbeResult, error) {
 	if err := o.check(); err != nil {
-		return ProbeResult{}, &ExitError{ExitConfig, fmt.Errorf("probe: %w", err)}
+		return ProbeResult{}, exitWith(ExitConfig, fmt.Errorf("probe: %w", err))
 	}
 	socket, err := dialProbe(o.Device, o.Server)
 	if err != nil {

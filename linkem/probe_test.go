@@ -14,7 +14,7 @@ func TestDeliveryRate(t *testing.T) {
 		samples = append(samples, sample{0, 1000})
 	}
 	for i := range 100 {
-		samples = append(samples, sample{int64(i+1) * ms, 1000})
+		samples = append(samples, sample{int64(i+1) * 1e6, 1000})
 	}
 	rate, ok := deliveryRate(samples)
 	if !ok || math.Abs(rate-8e6) > 1 {
@@ -22,7 +22,7 @@ func TestDeliveryRate(t *testing.T) {
 	}
 	// The sender stalls for 40 ms in the middle: the link was idle then, and its rate is what it was.
 	for i := 70; i < len(samples); i++ {
-		samples[i].at += 40 * ms
+		samples[i].at += 40e6
 	}
 	if rate, ok := deliveryRate(samples); !ok || math.Abs(rate-8e6) > 1 {
 		t.Errorf("with a stall: %v, %v", rate, ok)

@@ -14,6 +14,7 @@ const (
 	fewestSamples  = 5    // arrivals behind the discarded part
 	mostGroups     = 15
 	headStart      = 0.1 // of the duration, sent at once: the queue outlasts a stall of the sender
+	blastPriority  = 5   // of SCHED_FIFO: below the links of linkem, which have to carry it
 	mostSamples    = 200_000
 	aimedSamples   = 100 // arrivals of a blast; messages get smaller to have them on a slow link
 	smallestBlast  = probeHead + udpOverhead

@@ -61,7 +61,7 @@ type probeServer struct {
 func ProbeServe(ctx context.Context, listen string, ready func(addr net.Addr)) error {
 	addr, err := net.ResolveUDPAddr("udp", listen)
 	if err != nil {
-		return &ExitError{ExitConfig, fmt.Errorf("--listen %s: %w", listen, err)}
+		return exitWith(ExitConfig, fmt.Errorf("--listen %s: %w", listen, err))
 	}
 	conn, err := net.ListenUDP("udp", addr)
 	if err != nil {

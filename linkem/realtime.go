@@ -3,14 +3,11 @@ package linkem
 import (
 	"runtime"
 	"runtime/debug"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	linkPriority  = 10 // of SCHED_FIFO: above everything ordinary, below the kernel's own threads
-	blastPriority = 5  // below the links, which have to carry it
 	nicest        = -15
 	memoryLimit   = 1 << 30
 	garbageFactor = 800 // GOGC: nothing on the packets' way allocates, so collections are rare and may be lazy
@@ -42,15 +39,4 @@ func tuneThread(priority uint32) string {
 		return "nice"
 	}
 	return "ordinary"
-}
-
-// clock reads the monotonic and the wall clock at one instant.
-type clock struct{ base time.Time }
-
-func newClock() clock { return clock{time.Now()} }
-
-// now gives nanoseconds since the start, and since the epoch.
-func (c clock) now() (monotonic, wall int64) {
-	t := time.Now()
-	return int64(t.Sub(c.base)), t.UnixNano()
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"mplab/linkem/internal/trace"
 )
 
@@ -20,26 +22,47 @@ func TestRecordFindsTheTraceAgain(t *testing.T) {
 	for len(times) < 3000 {
 		times = append(times, times[len(times)-1]+uint32(random.IntN(9)))
 	}
-	params := traced(times...)
-	params.DelayMs = 17
-	w := newWay(params, 1)
-	for sent, now := 0, int64(0); sent < len(times); now += ms {
-		for ; sent < len(times) && w.queuePackets() < 100; sent++ {
-			w.arrive(now, flowPacket(1500, 9))
-		}
-		w.run(now)
+	opportunities, err := trace.New(times)
+	if err != nil {
+		t.Fatal(err)
 	}
-	w.run(int64(times[len(times)-1]+17) * ms)
+	params := Params{opportunities: opportunities, DelayMs: 17, Queue: Queue{Packets: 1000}}
+	direction := newDirection(params, newPrefixDelays(nil), newChance(1, "test", "up"))
+	packet := append(make([]byte, vnetHeader+12), 8, 0, 0x45, 0, 1500>>8, 1500&0xff, 0, 0, 0, 0, 64, unix.IPPROTO_UDP)
+	packet = append(packet, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9) // from port 9
+	packet = append(packet, make([]byte, vnetHeader+ethernetHeader+1500-len(packet))...)
+	type departure struct {
+		at   int64
+		data []byte
+	}
+	var left []departure
+	run := func(until int64) {
+		for {
+			next, some := direction.next()
+			if !some || next > until {
+				return
+			}
+			for f := direction.due(next); f != nil; f = direction.due(next) {
+				left = append(left, departure{next, slices.Clone(f.data[vnetHeader : vnetHeader+54])})
+				direction.sent(f)
+			}
+		}
+	}
+	const ms = int64(1e6) // ns
+	for sent, now := 0, int64(0); sent < len(times); now += ms {
+		for ; sent < len(times) && direction.countersAt(now).QueuePackets < 100; sent++ {
+			direction.arrive(now, direction.frameOf(packet, sideDestination))
+		}
+		run(now)
+	}
+	run(int64(times[len(times)-1]+17) * ms)
 	file := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d) // a pcap in nanoseconds, of Ethernet
 	file = append(file, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0)
-	for _, d := range w.left {
-		data := append(make([]byte, 12), 8, 0)
-		data = append(data, d.frame.data[vnetHeader+ethernetHeader:]...)
-		binary.BigEndian.PutUint16(data[ethernetHeader+2:], 1500)
-		for _, field := range []uint32{uint32(d.at / 1e9), uint32(d.at % 1e9), uint32(len(data)), 1514} {
+	for _, d := range left {
+		for _, field := range []uint32{uint32(d.at / 1e9), uint32(d.at % 1e9), uint32(len(d.data)), 1514} {
 			file = binary.LittleEndian.AppendUint32(file, field)
 		}
-		file = append(file, data...)
+		file = append(file, d.data...)
 	}
 	dir := t.TempDir()
 	capture, out := filepath.Join(dir, "capture.pcap"), filepath.Join(dir, "recorded")

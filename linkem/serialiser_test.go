@@ -1,12 +1,8 @@
 package linkem
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"mplab/linkem/internal/trace"
@@ -76,7 +72,7 @@ func TestTraceBeginsWithChange(t *testing.T) {
 	w := newWay(Params{RateKbps: 12, Queue: Queue{Packets: 10}}, 1) // a packet of 1500 bytes takes a second
 	w.arrive(0, packet(1500))
 	w.arrive(0, packet(1500))
-	w.change(500*ms+ms/2, traced(3, 4), newFate(1, "test", "up"))
+	w.change(500*ms+ms/2, traced(3, 4), newChance(1, "test", "up"))
 	// Half of the first packet was left: a part of the first opportunity; the rest of that goes to the second packet.
 	got := cast(w, 501*ms, 600*ms, 1500)
 	if want := []float64{503.5, 504.5, 507.5}; !slices.Equal(got, want) {
@@ -107,7 +103,7 @@ func TestTraceChangesToRate(t *testing.T) {
 	w := newWay(traced(10, 20), 1)
 	w.arrive(0, packet(3000-trace.HeaderBytes)) // of which 1504 go at 10 ms
 	w.arrive(0, packet(1000))
-	w.change(12*ms, Params{RateKbps: 8000, Queue: Queue{Packets: 10}}, newFate(1, "test", "up"))
+	w.change(12*ms, Params{RateKbps: 8000, Queue: Queue{Packets: 10}}, newChance(1, "test", "up"))
 	if got, want := cast(w, 12*ms, 100*ms), []float64{12 + 1.496, 12 + 2.496}; !slices.Equal(got, want) {
 		t.Errorf("departures %v, want %v", got, want)
 	}
@@ -183,40 +179,6 @@ func TestTraceIsServedAsByMahimahi(t *testing.T) {
 		w.run(until)
 		if want := mahimahi(params.opportunities, arrivals, sizes, until); !slices.Equal(w.times(), want) {
 			t.Fatalf("seed %d: other departures than Mahimahi's", seed)
-		}
-	}
-}
-
-func TestTraceInAConfiguration(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	good := write("good", "1\n2\n2\n")
-	request := func(up string) string {
-		return fmt.Sprintf(`{"op":"apply","link":"w","down":{},"up":%s}`, up)
-	}
-	asked, err := parseRequest([]byte(request(fmt.Sprintf(`{"trace":%q,"rate_kbps":0}`, good))))
-	if err != nil || asked.up.opportunities.Len() != 3 || asked.up.Queue.Bytes != DefaultQueueBytes {
-		t.Errorf("%+v, %v", asked.up, err)
-	}
-	for up, message := range map[string]string{
-		`{"trace":"good"}`: `up.trace: must be an absolute path, found "good"`,
-		`{"trace":5}`:      "up.trace: must be a text",
-		fmt.Sprintf(`{"trace":%q}`, filepath.Join(dir, "none")):               "up.trace: open " + filepath.Join(dir, "none") + ": no such file",
-		fmt.Sprintf(`{"trace":%q}`, write("bad", "1\ntwo\n")):                 "up.trace: " + filepath.Join(dir, "bad") + `:2: "two" is not a whole number of milliseconds`,
-		fmt.Sprintf(`{"trace":%q}`, dir):                                      "up.trace: " + dir + ": not a file",
-		fmt.Sprintf(`{"trace":%q,"rate_kbps":100}`, good):                     "up: give rate_kbps or trace, not both",
-		fmt.Sprintf(`{"trace":%q}`, write("fast", strings.Repeat("1\n", 42))): "up.trace: must offer at most 500000 kbit/s in the mean, found 504000",
-		fmt.Sprintf(`{"trace":%q}`, write("empty", "")):                       filepath.Join(dir, "empty") + ":1: no opportunities",
-		fmt.Sprintf(`{"trace":%q}`, write("capture", "\xd4\xff")):             `:1: "\xd4\xff" is not a whole number`,
-	} {
-		if _, err := parseRequest([]byte(request(up))); err == nil || !strings.Contains(err.Error(), message) {
-			t.Errorf("%s:\n got  %v\n want %s", up, err, message)
 		}
 	}
 }

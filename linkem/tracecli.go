@@ -45,7 +45,7 @@ func traceCheckCommand() *cobra.Command {
 			for _, file := range files {
 				t, err := trace.Load(file)
 				if err != nil {
-					return &ExitError{ExitConfig, err}
+					return exitWith(ExitConfig, err)
 				}
 				if !asJSON {
 					_, _ = fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", file, t.Summarise())
@@ -125,7 +125,7 @@ func traceWalkingCommand() *cobra.Command {
 			}
 			made, err := w.Make()
 			levels := strings.Trim(strings.ReplaceAll(fmt.Sprint(w.LevelsKbps), " ", ","), "[]")
-			return m.finish(command, made, err, "--levels", levels, "--step", strconv.Itoa(w.StepMs), "--stay", plain(w.Stay),
+			return m.finish(command, made, err, "--levels", levels, "--step", strconv.Itoa(w.StepMs), "--stay", decimal(w.Stay),
 				"--seconds", strconv.Itoa(w.Seconds), "--seed", strconv.FormatUint(w.Seed, 10))
 		},
 	}
@@ -150,7 +150,7 @@ func traceDrivingCommand() *cobra.Command {
 				return err
 			}
 			made, err := d.Make()
-			return m.finish(command, made, err, "--most", plain(d.MostKbps), "--sigma", plain(d.SigmaKbps), "--escape", plain(d.Escape),
+			return m.finish(command, made, err, "--most", decimal(d.MostKbps), "--sigma", decimal(d.SigmaKbps), "--escape", decimal(d.Escape),
 				"--seconds", strconv.Itoa(d.Seconds), "--seed", strconv.FormatUint(d.Seed, 10))
 		},
 	}
@@ -222,7 +222,7 @@ func runRecord(command *cobra.Command, m *making, capture string, options record
 		origin.Title = m.title
 	}
 	origin.MadeBy = fmt.Sprintf("linkem record %s --direction %s --skip %s --duration %s", filepath.Base(capture), options.Direction,
-		plain(options.Skip.Seconds()), plain(options.Duration.Seconds()))
+		decimal(options.Skip.Seconds()), decimal(options.Duration.Seconds()))
 	warn := func(format string, args ...any) {
 		_, _ = fmt.Fprintf(command.ErrOrStderr(), "linkem: %s: %s\n", capture, fmt.Sprintf(format, args...))
 	}
@@ -241,3 +241,5 @@ func runRecord(command *cobra.Command, m *making, capture string, options record
 
 // usualMTU is the least size of full packets on paths with tunnels in them, IP bytes.
 const usualMTU = 1400
+
+func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
