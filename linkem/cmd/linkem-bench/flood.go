@@ -13,7 +13,7 @@ import (
 
 	"mplab/control"
 	"mplab/internal/netbox"
-	"mplab/linkem"
+	"mplab/linkem/model"
 )
 
 const (
@@ -132,7 +132,7 @@ func (e *emulator) late() (string, error) {
 	return fmt.Sprintf("; %d sent late, by at most %.1f ms", up.LatePackets+down.LatePackets, max(up.LatestMs, down.LatestMs)), err
 }
 
-func (e *emulator) ask() (up, down linkem.Counters, err error) {
+func (e *emulator) ask() (up, down model.Counters, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
 	client, err := control.Dial(ctx, filepath.Join(e.dir, "control"))
@@ -141,7 +141,7 @@ func (e *emulator) ask() (up, down linkem.Counters, err error) {
 	}
 	defer func() { _ = client.Close() }()
 	var answer struct {
-		Links map[string]struct{ Up, Down linkem.Counters }
+		Links map[string]struct{ Up, Down model.Counters }
 	}
 	err = client.Ask(ctx, map[string]string{"op": "counters"}, &answer)
 	return answer.Links["test"].Up, answer.Links["test"].Down, err

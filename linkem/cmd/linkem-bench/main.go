@@ -19,14 +19,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mplab/internal/netbox"
-	"mplab/linkem"
+	"mplab/linkem/cli"
 )
 
 const actAsProgram = "LINKEM_BENCH_MAIN" // this binary is linkem
 
 func main() {
 	if os.Getenv(actAsProgram) != "" {
-		os.Exit(linkem.Main(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	pings := flag.Int("pings", 1000, "number of pings")
 	seconds := flag.Float64("seconds", 10, "duration of each flood")

@@ -4,13 +4,13 @@ package main
 import (
 	"os"
 
-	"mplab/linkem"
+	"mplab/linkem/cli"
 )
 
 // version is set when the program is built.
 var version = "unknown"
 
 func main() {
-	linkem.Version = version
-	os.Exit(linkem.Main(os.Args[1:], os.Stdout, os.Stderr))
+	cli.Version = version
+	os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

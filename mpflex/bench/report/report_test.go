@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"mplab/linkem"
+	"mplab/linkem/probe"
 	"mplab/mpflex/bench/record"
 	"mplab/mpflex/bench/rig"
 	"mplab/mpflex/bench/workload"
@@ -25,8 +25,8 @@ func run(t *testing.T) *record.Results {
 	}}
 	down, up := 7040.4, 2020.0
 	r.Add(record.Links{Event: record.EventLinks, Profile: "paper", Checked: []rig.Checked{
-		{Link: "wlan0", ProbeResult: linkem.ProbeResult{RTT: linkem.RTT{Median: 50.6}, DownKbps: &down, UpKbps: &up}},
-		{Link: "wlan0+wan", ProbeResult: linkem.ProbeResult{RTT: linkem.RTT{Median: 54.7}}},
+		{Link: "wlan0", Result: probe.Result{RTT: probe.RTT{Median: 50.6}, DownKbps: &down, UpKbps: &up}},
+		{Link: "wlan0+wan", Result: probe.Result{RTT: probe.RTT{Median: 54.7}}},
 	}})
 	add := func(work, label, name, congestion string, ms ...float64) {
 		w, err := workload.Parse(work)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/linkem"
+	"mplab/linkem/model"
 	"mplab/mpflex/bench/links"
 )
 
@@ -56,16 +56,16 @@ func (e *emulator) ask(request, answer any) error {
 
 // apply sets the conditions of all links.
 func (e *emulator) apply(p links.Profile) error {
-	one := func(name string, up, down linkem.Params) error {
+	one := func(name string, up, down model.Params) error {
 		return e.ask(map[string]any{"op": "apply", "link": name, "up": up, "down": down}, &struct{}{})
 	}
-	radio := func(l links.Link, kbps float64) linkem.Params {
-		return linkem.Params{
+	radio := func(l links.Link, kbps float64) model.Params {
+		return model.Params{
 			RateKbps: kbps, DelayMs: l.RTTMs / 2, LossPercent: l.LossPercent,
-			Queue: linkem.Queue{Bytes: links.QueueBytes},
+			Queue: model.Queue{Bytes: links.QueueBytes},
 		}
 	}
-	server := linkem.Params{DelayMs: links.ServerRTTMs / 2}
+	server := model.Params{DelayMs: links.ServerRTTMs / 2}
 	return errors.Join(
 		one(WiFi, radio(p.WiFi, p.WiFi.UpKbps), radio(p.WiFi, p.WiFi.DownKbps)),
 		one(LTE, radio(p.LTE, p.LTE.UpKbps), radio(p.LTE, p.LTE.DownKbps)),
@@ -74,7 +74,7 @@ func (e *emulator) apply(p links.Profile) error {
 }
 
 // directions are the counters of one link.
-type directions struct{ Up, Down linkem.Counters }
+type directions struct{ Up, Down model.Counters }
 
 func (e *emulator) counters() (map[string]directions, error) {
 	var answer struct{ Links map[string]directions }
@@ -90,7 +90,7 @@ func (e *emulator) faults() error {
 	}
 	var errs []error
 	for name, link := range all {
-		for direction, c := range map[string]linkem.Counters{"up": link.Up, "down": link.Down} {
+		for direction, c := range map[string]model.Counters{"up": link.Up, "down": link.Down} {
 			if c.OversizeFrames+c.KernelDropped+c.DroppedMemory > 0 {
 				errs = append(errs, fmt.Errorf("link %s, %s: %d frames larger than the MTU, %d lost by the kernel, %d for want of memory",
 					name, direction, c.OversizeFrames, c.KernelDropped, c.DroppedMemory))

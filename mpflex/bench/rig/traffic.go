@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mplab/linkem"
+	"mplab/linkem/model"
 )
 
 // ethernetHeader is what interface statistics count on top of a packet.
@@ -53,7 +53,7 @@ func (r *Rig) Traffic() (map[string]Traffic, error) {
 	return traffic, nil
 }
 
-func lost(c linkem.Counters) int64 { return int64(c.DroppedQueue + c.DroppedLoss) }
+func lost(c model.Counters) int64 { return int64(c.DroppedQueue + c.DroppedLoss) }
 
 // statistic gives the IP bytes that an interface of this process's namespace has sent ("tx") or received ("rx"): fields
 // of /proc/net/dev.

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"mplab/linkem"
+	"mplab/linkem/probe"
 	"mplab/mpflex/bench/links"
 )
 
@@ -34,7 +34,7 @@ var ErrLinks = errors.New("the links are not those")
 // Checked is what was measured of a link before it was used.
 type Checked struct {
 	Link string `json:"link"`
-	linkem.ProbeResult
+	probe.Result
 }
 
 // Verify measures the links by their round-trip times, rates and loss. Its error wraps ErrLinks when they are not those
@@ -57,7 +57,7 @@ func (r *Rig) Verify(ctx context.Context) ([]Checked, error) {
 // verifyLink measures one link to the proxy, and the round-trip time to the origin through it.
 func (r *Rig) verifyLink(ctx context.Context, device string, want links.Link) (all []Checked, err error) {
 	if !r.shaped {
-		got, err := probe(ctx, linkem.ProbeOptions{Device: device, Server: probeAddress(Proxy)})
+		got, err := measure(ctx, probe.Options{Device: device, Server: probeAddress(Proxy)})
 		return []Checked{{device, got}}, err
 	}
 	for range verifyTries {
@@ -71,16 +71,16 @@ func (r *Rig) verifyLink(ctx context.Context, device string, want links.Link) (a
 }
 
 func verifyOnce(ctx context.Context, device string, want links.Link) ([]Checked, error) {
-	options := linkem.ProbeOptions{Device: device, Server: probeAddress(Proxy), DownKbps: want.DownKbps, UpKbps: want.UpKbps}
+	options := probe.Options{Device: device, Server: probeAddress(Proxy), DownKbps: want.DownKbps, UpKbps: want.UpKbps}
 	if want.LossPercent > 0 {
 		options.LossPackets = lossEchoes
 	}
-	near, err := probe(ctx, options)
+	near, err := measure(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	pause(ctx, restAfter)
-	far, err := probe(ctx, linkem.ProbeOptions{Device: device, Server: probeAddress(Origin)})
+	far, err := measure(ctx, probe.Options{Device: device, Server: probeAddress(Origin)})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func verifyOnce(ctx context.Context, device string, want links.Link) ([]Checked,
 }
 
 // compare tells what of a link differs too much from what is wanted.
-func compare(device string, want links.Link, near, far linkem.ProbeResult) error {
+func compare(device string, want links.Link, near, far probe.Result) error {
 	return errors.Join(
 		closeTo(device+": RTT in ms", near.RTT.Median, want.RTTMs, rttSlackMs+rttSlack*want.RTTMs),
 		closeTo(device+": RTT to the origin in ms", far.RTT.Median, want.RTTMs+links.ServerRTTMs, rttSlackMs+rttSlack*want.RTTMs),
@@ -98,9 +98,9 @@ func compare(device string, want links.Link, near, far linkem.ProbeResult) error
 	)
 }
 
-func probe(ctx context.Context, o linkem.ProbeOptions) (linkem.ProbeResult, error) {
+func measure(ctx context.Context, o probe.Options) (probe.Result, error) {
 	o.Pings, o.Seconds, o.Timeout = probePings, probeSeconds, emulatorPatience
-	return linkem.Probe(ctx, o)
+	return probe.Measure(ctx, o)
 }
 
 func probeAddress(a netip.Addr) string { return netip.AddrPortFrom(a, probePort).String() }
@@ -113,7 +113,7 @@ func closeTo(what string, got, want, slack float64) error {
 }
 
 // lossIs compares the loss of echoes, which are lost on both ways, with what is asked for in each.
-func lossIs(device string, got linkem.ProbeResult, percent float64) error {
+func lossIs(device string, got probe.Result, percent float64) error {
 	one := percent / 100
 	both := 1 - (1-one)*(1-one)
 	sent := float64(got.LossSent)

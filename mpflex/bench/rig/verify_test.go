@@ -3,7 +3,7 @@ package rig
 import (
 	"testing"
 
-	"mplab/linkem"
+	"mplab/linkem/probe"
 	"mplab/mpflex/bench/links"
 )
 
@@ -31,9 +31,9 @@ func TestCompare(t *testing.T) {
 	for name, c := range cases {
 		m := right
 		c.change(&m)
-		near := linkem.ProbeResult{RTT: linkem.RTT{Median: m.rtt}, DownKbps: &m.down, UpKbps: &m.up, LossPercent: m.loss, LossSent: m.sent}
+		near := probe.Result{RTT: probe.RTT{Median: m.rtt}, DownKbps: &m.down, UpKbps: &m.up, LossPercent: m.loss, LossSent: m.sent}
 		got := ""
-		if err := compare("wlan0", want, near, linkem.ProbeResult{RTT: linkem.RTT{Median: m.far}}); err != nil {
+		if err := compare("wlan0", want, near, probe.Result{RTT: probe.RTT{Median: m.far}}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -44,7 +44,7 @@ func TestCompare(t *testing.T) {
 
 func TestNoLossIsNoLoss(t *testing.T) {
 	for loss, fine := range map[float64]bool{0: true, 6.7: false} { // of 15 echoes
-		if err := lossIs("wlan0", linkem.ProbeResult{LossPercent: loss, LossSent: 15}, 0); (err == nil) != fine {
+		if err := lossIs("wlan0", probe.Result{LossPercent: loss, LossSent: 15}, 0); (err == nil) != fine {
 			t.Errorf("%v %%: %v", loss, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"mplab/linkem"
+	linkem "mplab/linkem/cli"
 	"mplab/mpflex/bench/holder"
 	"mplab/mpflex/bench/muxed"
 	"mplab/mpflex/bench/origin"

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"mplab/linkem/internal/strict"
+	"mplab/linkem/model"
+)
+
+// Request is what a line of the control socket asks for.
+type Request struct {
+	Op        string
+	Link      string
+	Up, Down  model.Params
+	Seed      *uint64
+	Continues bool // chance and traces are not started again
+}
+
+var operations = []string{"apply", "counters", "state"}
+
+// ParseRequest reads a request strictly: only "apply" has more fields than "op", and it needs all of them but "seed"
+// and "continue".
+func ParseRequest(line []byte) (Request, error) {
+	var asked Request
+	if err := strict.CheckSyntax(line); err != nil {
+		return asked, err
+	}
+	var seed uint64
+	given := false
+	all := strict.Fields{
+		"op":   strict.String(&asked.Op),
+		"link": strict.String(&asked.Link),
+		"up":   paramsInto(&asked.Up),
+		"down": paramsInto(&asked.Down),
+		"seed": func(path string, raw json.RawMessage) error {
+			given = true
+			return strict.Seed(&seed)(path, raw)
+		},
+		"continue": strict.Bool(&asked.Continues),
+	}
+	var only struct {
+		Op string `json:"op"`
+	}
+	_ = json.Unmarshal(line, &only) // an op that is not a text is told below
+	allowed, required := strict.Fields{"op": all["op"]}, []string{"op"}
+	if only.Op == "apply" {
+		allowed, required = all, []string{"op", "link", "up", "down"}
+	}
+	if err := strict.Object("", line, allowed, required...); err != nil {
+		return asked, err
+	}
+	if !slices.Contains(operations, asked.Op) {
+		return asked, strict.Errorf("op", "unknown operation %q; there are %s", asked.Op, strings.Join(operations, ", "))
+	}
+	if given && asked.Continues {
+		return asked, strict.Errorf("seed", "starts the random sequences again, and continue asks for the opposite")
+	}
+	if given {
+		asked.Seed = &seed
+	}
+	return asked, nil
+}

@@ -1,0 +1,202 @@
+package strict
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Fields maps each allowed key of a JSON object to the function that reads its value.
+type Fields map[string]func(path string, raw json.RawMessage) error
+
+// CheckSyntax refuses what is not one JSON value, naming line and column.
+func CheckSyntax(raw []byte) error {
+	var value json.RawMessage
+	err := json.Unmarshal(raw, &value)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		before := raw[:min(int(syntax.Offset), len(raw))]
+		line := bytes.Count(before, []byte("\n")) + 1
+		column := len(before) - (bytes.LastIndexByte(before, '\n') + 1)
+		return fmt.Errorf("line %d, column %d: not valid JSON: %s", line, max(column, 1), syntax.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("not valid JSON: %w", err)
+	}
+	return nil
+}
+
+// Object reads a JSON object strictly: a key that is unknown, given twice or missing though required is an error.
+func Object(path string, raw json.RawMessage, allowed Fields, required ...string) error {
+	seen := map[string]bool{}
+	err := Members(path, raw, func(key string, value json.RawMessage) error {
+		read, known := allowed[key]
+		switch {
+		case !known:
+			return Errorf(Join(path, key), "unknown field; allowed are %s", strings.Join(sortedKeys(allowed), ", "))
+		case seen[key]:
+			return Errorf(Join(path, key), "given twice")
+		}
+		seen[key] = true
+		return read(Join(path, key), value)
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range required {
+		if !seen[key] {
+			return Errorf(Join(path, key), "missing")
+		}
+	}
+	return nil
+}
+
+// Members calls take for each member of a JSON object in order, also for a key that is there again.
+func Members(path string, raw json.RawMessage, take func(key string, value json.RawMessage) error) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	token, err := decoder.Token()
+	if err != nil || token != json.Delim('{') {
+		return Errorf(path, "must be an object {…}, found %s", Excerpt(raw))
+	}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return Errorf(path, "not valid JSON: %v", err)
+		}
+		key, _ := token.(string)
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return Errorf(Join(path, key), "not valid JSON: %v", err)
+		}
+		if err := take(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Array reads a JSON array, each element by read.
+func Array(path string, raw json.RawMessage, read func(path string, raw json.RawMessage) error) error {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
+		return Errorf(path, "must be a list […], found %s", Excerpt(raw))
+	}
+	for i, element := range elements {
+		if err := read(fmt.Sprintf("%s[%d]", path, i), element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Number reads a finite number from low to high.
+func Number(target *float64, low, high float64) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+			return Errorf(path, "must be a number, found %s", Excerpt(raw))
+		}
+		if value < low || value > high {
+			return Errorf(path, "must be from %s to %s, found %s", Plain(low), Plain(high), Excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+// Integer reads a whole number from low to high.
+func Integer(target *int, low, high int) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.Atoi(string(raw))
+		if err != nil {
+			return Errorf(path, "must be a whole number, found %s", Excerpt(raw))
+		}
+		if value < low || value > high {
+			return Errorf(path, "must be from %d to %d, found %d", low, high, value)
+		}
+		*target = value
+		return nil
+	}
+}
+
+// Seed reads a seed: a whole number from 0 to 2⁶⁴−1.
+func Seed(target *uint64) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.ParseUint(string(raw), 10, 64)
+		if err != nil {
+			return Errorf(path, "must be a whole number from 0 to 2^64-1, found %s", Excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+// String reads a string that is not empty.
+func String(target *string) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		var value *string
+		if err := json.Unmarshal(raw, &value); err != nil || value == nil || *value == "" {
+			return Errorf(path, "must be a text that is not empty, found %s", Excerpt(raw))
+		}
+		*target = *value
+		return nil
+	}
+}
+
+// Bool reads true or false.
+func Bool(target *bool) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		value, err := strconv.ParseBool(string(raw))
+		if err != nil || len(raw) < len("true") {
+			return Errorf(path, "must be true or false, found %s", Excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+// OneOf reads one of the given texts.
+func OneOf(target *string, allowed []string) func(string, json.RawMessage) error {
+	return func(path string, raw json.RawMessage) error {
+		var value string
+		if err := json.Unmarshal(raw, &value); err != nil || !slices.Contains(allowed, value) {
+			return Errorf(path, "must be one of %s, found %s", strings.Join(allowed, ", "), Excerpt(raw))
+		}
+		*target = value
+		return nil
+	}
+}
+
+func Join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return slices.Clip(keys)
+}
+
+func Plain(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+// Excerpt is raw on one line, cut to what a message can bear.
+func Excerpt(raw []byte) string {
+	const longest = 40
+	text := strings.Join(strings.Fields(string(raw)), " ")
+	if runes := []rune(text); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return text
+}

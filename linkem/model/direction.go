@@ -1,0 +1,303 @@
+package model
+
+import "math"
+
+// maxHeldBytes bounds the buffers that one direction holds in queue and delay line together.
+const maxHeldBytes = 64 << 20
+
+// lateAfter is what a departure may be behind its time without being counted as late, ns.
+const lateAfter = int64(1e6)
+
+// Direction is the model of one direction of a link: loss, queue, serialisation, delay. It has no clock and no lock of its
+// own; times are those that the caller gives.
+//
+// A packet waits in the queue until the server begins with it, and counts as queued until it is serialised. Then it is
+// under way for delay + jitter + delay of its prefix.
+type Direction struct {
+	params     Params
+	delay      int64   // ns
+	jitter     float64 // ns
+	spread     distribution
+	chance     *Chance
+	losing     bool // the last IP packet was lost
+	prefixes   *PrefixDelays
+	pool       framePool
+	counters   Counters
+	heldBytes  int // buffers in queue and line
+	changed    int64
+	admitted   uint64
+	waiting    discipline
+	server     serialiser
+	service    *Frame // being serialised; nil when the server is idle
+	serviceEnd int64  // when it is serialised
+	beginAt    int64  // with an idle server and waiting packets: when it begins
+	line       delayLine
+	released   []int64 // by class: latest departure given so far
+}
+
+// NewDirection makes an idle direction; a trace begins at the time 0.
+func NewDirection(params Params, prefixes *PrefixDelays, chance *Chance) *Direction {
+	d := &Direction{prefixes: prefixes, released: make([]int64, len(prefixes.delay))}
+	for i := range d.released {
+		d.released[i] = math.MinInt64
+	}
+	d.changed = math.MinInt64
+	d.set(0, params, chance)
+	return d
+}
+
+// Change replaces the conditions at the time now. No packet is lost by it: queued packets go on at the new rate (the
+// part of the one in service that is already serialised stays so) and get the new delay; packets under way keep their
+// departure time; later ones do not overtake them. A queue that is above a smaller limit drains. A trace begins now.
+// Without a new chance the old one goes on where it is, and so does a trace that stays the same.
+func (d *Direction) Change(now int64, params Params, chance *Chance) {
+	d.advance(now)
+	before, server := d.params, d.server
+	d.set(now, params, chance)
+	d.changed = now
+	d.counters.LatestMs = 0
+	switch {
+	case chance == nil && params.Opportunities != nil && before.Opportunities != nil && params.Trace == before.Trace:
+		d.params.Opportunities, d.server = before.Opportunities, server
+	case d.service != nil:
+		d.serviceEnd = d.server.serve(d.server.ready(now), server.remaining(now, d.serviceEnd))
+	default:
+		d.beginAt = d.server.ready(now)
+	}
+	d.advance(now)
+}
+
+func (d *Direction) set(now int64, params Params, chance *Chance) {
+	before := d.params
+	d.params = params
+	if chance != nil {
+		d.chance = chance
+	}
+	d.delay, d.jitter = nanoseconds(params.DelayMs), params.JitterMs*1e6
+	d.spread = distributionOf(params.JitterDistribution)
+	d.server = newServer(&params, now)
+	if queue := params.Queue; d.waiting == nil || !queue.sameDiscipline(before.Queue) {
+		waiting := newDiscipline(queue, d.dropCodel, d.dropQueued)
+		if d.waiting != nil {
+			move(d.waiting, waiting)
+		}
+		d.waiting = waiting
+	}
+}
+
+// dropCodel drops a frame that waited, for CoDel.
+func (d *Direction) dropCodel(f *Frame) {
+	d.counters.DroppedCodel++
+	d.release(f)
+}
+
+// dropQueued drops a frame that waited, to make room for another.
+func (d *Direction) dropQueued(f *Frame) {
+	d.counters.DroppedQueue++
+	d.release(f)
+}
+
+// NewFrame makes a frame with a copy of data, a virtio_net_hdr and then an Ethernet frame. The memory is that of a frame
+// that has departed, if there is one.
+func (d *Direction) NewFrame(data []byte, which Side) *Frame {
+	f := d.pool.get(len(data))
+	copy(f.Data, data)
+	f.classify(d.prefixes, which)
+	return f
+}
+
+// Arrive takes a frame that came in at the time arrival, and says whether it was kept. If not, it is counted as dropped,
+// and its memory is used again. Chance leaves frames alone that are not IP, ARP among them.
+func (d *Direction) Arrive(arrival int64, f *Frame) bool {
+	f.arrival = max(arrival, d.changed)
+	d.advance(f.arrival)
+	d.counters.PacketsIn++
+	d.counters.BytesIn += uint64(f.Bytes)
+	f.draw = neutralDraw
+	if f.ip {
+		f.draw = d.chance.next(&d.params)
+		d.countLoss(f.draw.lost)
+	}
+	if f.draw.lost {
+		d.pool.put(f)
+		return false
+	}
+	var double *Frame
+	if f.draw.duplicate*100 < d.params.DuplicatePercent {
+		d.counters.Duplicated++
+		double = d.pool.get(len(f.Data))
+		f.copyInto(double)
+	}
+	kept := d.admit(f)
+	if double != nil {
+		d.admit(double)
+	}
+	return kept
+}
+
+// countLoss counts the loss of an IP packet.
+func (d *Direction) countLoss(lost bool) {
+	if lost {
+		d.counters.DroppedLoss++
+		if !d.losing {
+			d.counters.LossBursts++
+		}
+	}
+	d.losing = lost
+}
+
+// admit puts a frame into the queue if there is room or the queue makes some, and otherwise back into the pool. A queue
+// that a change left above its limit does not grow, and is otherwise left to drain.
+func (d *Direction) admit(f *Frame) bool {
+	if d.heldBytes+cap(f.Data) > maxHeldBytes {
+		d.counters.DroppedMemory++
+		d.pool.put(f)
+		return false
+	}
+	full := d.over(f.Bytes, 1)
+	shedder, sheds := d.waiting.(shedder)
+	if full && !sheds {
+		d.counters.DroppedQueue++
+		d.pool.put(f)
+		return false
+	}
+	d.heldBytes += cap(f.Data)
+	if d.service == nil && d.waiting.packets() == 0 {
+		d.beginAt = d.server.ready(f.arrival)
+	}
+	f.order = d.admitted
+	d.admitted++
+	bytes, packets := d.queueBytes(), d.queuePackets()
+	d.waiting.push(f)
+	for full && d.waiting.packets() > 0 && d.over(0, 0) && (d.queueBytes() > bytes || d.queuePackets() > packets) {
+		shedder.shed()
+	}
+	d.advance(f.arrival)
+	return true
+}
+
+// over says whether the queue exceeds its limit with so much more. Without a rate nothing waits, and there is no limit.
+func (d *Direction) over(bytes, packets int) bool {
+	if !d.params.limited() {
+		return false
+	}
+	limit := d.params.Queue
+	return limit.Bytes > 0 && d.queueBytes()+bytes > limit.Bytes || limit.Packets > 0 && d.queuePackets()+packets > limit.Packets
+}
+
+// queueBytes gives the IP bytes of what is not fully serialised.
+func (d *Direction) queueBytes() int {
+	if d.service == nil {
+		return d.waiting.bytes()
+	}
+	return d.waiting.bytes() + d.service.Bytes
+}
+
+// queuePackets gives the number of packets that are not fully serialised.
+func (d *Direction) queuePackets() int {
+	if d.service == nil {
+		return d.waiting.packets()
+	}
+	return d.waiting.packets() + 1
+}
+
+// advance does what the server does by the time now: it moves what is serialised to the delay line.
+func (d *Direction) advance(now int64) {
+	for {
+		if d.service == nil {
+			if d.waiting.packets() == 0 || d.beginAt > now {
+				return
+			}
+			if d.service = d.waiting.pop(d.beginAt); d.service == nil {
+				return
+			}
+			d.serviceEnd = d.server.serve(d.beginAt, d.server.cost(d.service.Bytes))
+		}
+		if d.serviceEnd > now {
+			return
+		}
+		d.line.push(d.releaseOf(d.service, d.serviceEnd), d.service)
+		d.service = nil
+		if d.waiting.packets() > 0 {
+			d.beginAt = d.server.ready(d.serviceEnd)
+		}
+	}
+}
+
+// releaseOf gives the departure of a frame serialised at end; never before that of an earlier frame of its class, but for
+// those that skip the delay.
+func (d *Direction) releaseOf(f *Frame, end int64) int64 {
+	latest := &d.released[f.class]
+	if f.draw.reorder*100 < d.params.ReorderPercent {
+		release := end + d.prefixes.delay[f.class]
+		if release < *latest {
+			d.counters.Reordered++
+		}
+		*latest = max(*latest, release)
+		return release
+	}
+	way := max(d.delay+int64(math.Round(d.spread.quantile(f.draw.jitter)*d.jitter)), 0) + d.prefixes.delay[f.class]
+	*latest = max(end+way, *latest)
+	return *latest
+}
+
+// Due gives the next frame that departs by the time now, or nil. The caller sends it and reports Sent or SendFailed.
+func (d *Direction) Due(now int64) *Frame {
+	d.advance(now)
+	if d.line.len() == 0 || d.line.next() > now {
+		return nil
+	}
+	if late := now - d.line.next(); late > lateAfter {
+		d.counters.LatePackets++
+		d.counters.LatestMs = max(d.counters.LatestMs, float64(late)/1e6)
+	}
+	return d.line.pop()
+}
+
+// Next gives a time before which no frame departs; false when there is none to depart.
+func (d *Direction) Next() (int64, bool) {
+	next := int64(math.MaxInt64)
+	if d.line.len() > 0 {
+		next = d.line.next()
+	}
+	if d.service != nil {
+		next = min(next, d.serviceEnd+d.ShortestWay())
+	} else if d.waiting.packets() > 0 {
+		next = min(next, d.beginAt+d.ShortestWay())
+	}
+	return next, next != math.MaxInt64
+}
+
+// ShortestWay gives the least time between the end of serialisation and the departure, ns.
+func (d *Direction) ShortestWay() int64 {
+	if d.params.ReorderPercent > 0 {
+		return 0
+	}
+	return max(d.delay+int64(math.Floor(d.spread.least*d.jitter)), 0)
+}
+
+// Sent takes back a frame that Due gave and that was sent.
+func (d *Direction) Sent(f *Frame) {
+	d.counters.PacketsOut++
+	d.counters.BytesOut += uint64(f.Bytes)
+	d.release(f)
+}
+
+// SendFailed takes back a frame that Due gave and that the kernel refused.
+func (d *Direction) SendFailed(f *Frame) {
+	d.counters.DroppedSend++
+	d.release(f)
+}
+
+func (d *Direction) release(f *Frame) {
+	d.heldBytes -= cap(f.Data)
+	d.pool.put(f)
+}
+
+// CountersAt gives the counters at the time now.
+func (d *Direction) CountersAt(now int64) Counters {
+	d.advance(now)
+	c := d.counters
+	c.QueueBytes, c.QueuePackets, c.DelayedPackets = d.queueBytes(), d.queuePackets(), d.line.len()
+	return c
+}

@@ -1,0 +1,217 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"mplab/linkem/internal/exit"
+)
+
+// Bounds of what a client of the probe server can ask for.
+const (
+	mostSessions     = 64
+	sessionIdle      = 30 * time.Second // after which a session is forgotten
+	mostSessionBytes = 256 << 20        // IP bytes that the server sends in one session
+	mostBlastTime    = 10 * time.Second
+	fewestBlastBits  = 1_000
+	mostBlastBits    = 2_000_000_000
+	endRepeats       = 5 // of the end message, as a full queue may drop some
+	endPause         = 60 * time.Millisecond
+)
+
+// Reasons of kindRefused.
+const (
+	refusedBusy   = 1 // too many sessions
+	refusedBudget = 2 // mostSessionBytes are spent
+	refusedRun    = 3 // a blast that is out of bounds, or while another one goes on
+)
+
+// refusals tells the reasons to people.
+var refusals = map[uint64]string{
+	refusedBusy:   "it has too many sessions",
+	refusedBudget: "the session has spent its bytes",
+	refusedRun:    "the rate or the duration is out of bounds, or another measurement of this session goes on",
+}
+
+// session is what the server knows of one client.
+type session struct {
+	addr    netip.AddrPort
+	seen    time.Time
+	spent   int64  // IP bytes sent or promised
+	downRun uint32 // latest
+	blasts  bool   // a blast goes on
+	upRun   uint32
+	up      []sample
+}
+
+// server answers probes. It can serve several clients at once.
+type server struct {
+	socket *socket
+	blasts sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[token]*session // and what is in them; guarded by mu
+}
+
+// Serve answers probes on a UDP address until ctx ends; ready is called with the address when it listens.
+func Serve(ctx context.Context, listen string, ready func(addr net.Addr)) error {
+	addr, err := net.ResolveUDPAddr("udp", listen)
+	if err != nil {
+		return exit.With(exit.Config, fmt.Errorf("--listen %s: %w", listen, err))
+	}
+	conn, err := net.ListenUDP("udp", addr)
+	if err != nil {
+		return fmt.Errorf("probe server: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	socket, err := newSocket(conn)
+	if err != nil {
+		return err
+	}
+	server := &server{socket: socket, sessions: map[token]*session{}}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	ready(conn.LocalAddr())
+	err = server.serve()
+	server.blasts.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("probe server: %w", err)
+}
+
+// serve answers until the socket is closed.
+func (s *server) serve() error {
+	for {
+		in, err := s.socket.receive()
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		if err != nil {
+			continue // an ICMP error of a client that is gone
+		}
+		s.handle(in)
+	}
+}
+
+func (s *server) handle(in received) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in.kind == kindHello {
+		s.open(in)
+		return
+	}
+	session := s.sessions[in.token]
+	if session == nil || session.addr != in.from {
+		return
+	}
+	session.seen = time.Now()
+	switch in.kind {
+	case kindEcho:
+		hold := max(time.Now().UnixNano()-in.at, 0)
+		s.answer(session, in, message{kind: kindEchoed, first: uint64(hold)})
+	case kindUpData:
+		session.count(in)
+	case kindUpAsk:
+		report := message{kind: kindUpReport}
+		if in.sequence == session.upRun {
+			rate, _ := deliveryRate(session.up)
+			report.first, report.second = uint64(math.Round(rate)), uint64(len(session.up))
+		}
+		s.answer(session, in, report)
+	case kindDownStart:
+		s.start(session, in)
+	}
+}
+
+// open makes a session. The answer is not larger than the question.
+func (s *server) open(in received) {
+	for token, session := range s.sessions {
+		if !session.blasts && time.Since(session.seen) > sessionIdle {
+			delete(s.sessions, token)
+		}
+	}
+	if len(s.sessions) >= mostSessions {
+		s.send(in.from, message{kind: kindRefused, token: in.token, first: refusedBusy})
+		return
+	}
+	token := newToken()
+	s.sessions[token] = &session{addr: in.from, seen: time.Now()}
+	welcome := message{kind: kindWelcome, token: token, sequence: in.sequence}
+	welcome.first, welcome.second = in.token.halves()
+	s.send(in.from, welcome)
+}
+
+// count records an arrival of an upload.
+func (session *session) count(in received) {
+	if in.sequence != session.upRun {
+		session.upRun, session.up = in.sequence, session.up[:0]
+	}
+	if len(session.up) < mostSamples {
+		session.up = append(session.up, sample{in.at, in.bytes})
+	}
+}
+
+// answer sends a head-sized message in a session, with token and sequence of the question.
+func (s *server) answer(session *session, in received, m message) {
+	m.token, m.sequence = in.token, in.sequence
+	if session.spent >= mostSessionBytes {
+		m = message{kind: kindRefused, token: in.token, sequence: in.sequence, first: refusedBudget}
+	}
+	session.spent += int64(headBytes + overheadTo(in.from))
+	s.send(in.from, m)
+}
+
+func (s *server) send(to netip.AddrPort, m message) {
+	var packet [headBytes]byte
+	m.put(packet[:])
+	_, _ = s.socket.WriteToUDPAddrPort(packet[:], to) // a lost answer is asked for again
+}
+
+// start begins a blast towards the client, once for each run. A question that came twice is answered by the blast.
+func (s *server) start(session *session, in received) {
+	if in.sequence == session.downRun {
+		return
+	}
+	rate, duration := float64(in.first), time.Duration(in.second>>32)*time.Millisecond
+	size := int(in.second & math.MaxUint32)
+	promised := int64(rate*duration.Seconds()/8) + largestMessage
+	refused := message{kind: kindRefused}
+	switch {
+	case session.blasts, rate < fewestBlastBits, rate > mostBlastBits, duration > mostBlastTime, size < smallestBlast, size > largestMessage:
+		refused.first = refusedRun
+	case session.spent+promised > mostSessionBytes:
+		refused.first = refusedBudget
+	default:
+		session.downRun, session.blasts = in.sequence, true
+		session.spent += promised
+		s.blasts.Go(func() { s.blast(session, in, rate, size, duration) })
+		return
+	}
+	s.answer(session, in, refused)
+}
+
+// blast sends the data and the end of a run.
+func (s *server) blast(session *session, in received, rate float64, size int, duration time.Duration) {
+	packet := padded(message{kind: kindDownData, token: in.token, sequence: in.sequence}, size, overheadTo(in.from))
+	sent, _ := blast(rate, size, duration, func() error {
+		_, err := s.socket.WriteToUDPAddrPort(packet, in.from)
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil // what the system does not take is as good as lost
+	})
+	end := message{kind: kindDownEnd, token: in.token, sequence: in.sequence, first: uint64(sent)}
+	for range endRepeats {
+		s.send(in.from, end)
+		time.Sleep(endPause)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session.blasts, session.seen = false, time.Now()
+}
