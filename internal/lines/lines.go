@@ -1,4 +1,3 @@
-// Package lines reads text files line by line, and says where one is wrong.
 package lines
 
 import (

@@ -1,4 +1,3 @@
-// Package interval keeps sets of byte numbers as merged intervals.
 package interval
 
 import "slices"

@@ -1,5 +1,3 @@
-// Package network says to which network of the phone an interface belongs:
-// wifi, cellular and so on.
 package network
 
 import (

@@ -1,4 +1,3 @@
-// Package observe holds what observers of connections have in common.
 package observe
 
 import (
