@@ -1,4 +1,3 @@
-// Package network says to which network of the phone an interface belongs, wifi
-// or cellular for example:
-// by rules of the user for interfaces and addresses, or by the interface's name.
+// Package network says to which network of the phone an interface belongs, such
+// as wifi or cellular: by rules of the user, or by the name of the interface.
 package network
