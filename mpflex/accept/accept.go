@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // firstPause and lastPause are how long accepting rests after an error that

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/accept"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
@@ -17,7 +18,6 @@ import (
 	"mplab/mpflex/dnsforward"
 	"mplab/mpflex/httpproxy"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
 	"mplab/mpflex/session"

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"testing"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/agent"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
 	"mplab/mpflex/proxy"
 	"mplab/mpflex/status"
-	"mplab/mpflex/testkit"
 )
 
 // lab is an agent and a proxy on the loopback interface. Nothing redirects

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/session"

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/relay"
 	"mplab/mpflex/wire"
 )

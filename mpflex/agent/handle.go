@@ -6,9 +6,9 @@ import (
 	"net"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/session"

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/httpproxy"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/session"
 	"mplab/mpflex/socks"
 )

@@ -3,9 +3,9 @@ package agent
 import (
 	"context"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/dnsforward"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/session"
 )

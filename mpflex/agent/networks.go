@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 	"mplab/mpflex/relay"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 	"mplab/mpflex/relay"
 )
 

@@ -3,8 +3,8 @@ package agent
 import (
 	"net/netip"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/config"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/udprelay"
 )
 

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/names"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/policy/conditions"

@@ -8,9 +8,9 @@ import (
 	"net/netip"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/socks"
 	"mplab/mpflex/wire"
 )

@@ -4,8 +4,8 @@ import (
 	"io"
 	"testing"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/config"
-	"mplab/mpflex/testkit"
 )
 
 // TestStatusWithoutSession: with carrying connections of their own, the status

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/relay"
 	"mplab/mpflex/session"
 	"mplab/mpflex/wire"

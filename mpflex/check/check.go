@@ -13,9 +13,9 @@ import (
 	"net/netip"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/relay"
 	"mplab/mpflex/wire"
 )

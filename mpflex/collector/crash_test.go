@@ -29,8 +29,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/cli"
-	"mplab/mpflex/testkit"
 )
 
 // argsVariable makes the test binary play mpflex, with these arguments.

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/names"
-	"mplab/mpflex/netx"
 )
 
 const (

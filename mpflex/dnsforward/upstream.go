@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/relay"
 	"mplab/mpflex/wire"
 )

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/session"
 	"mplab/mpflex/wire"
 )

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/accept"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/socks"
 )
 

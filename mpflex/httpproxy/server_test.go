@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 	"mplab/mpflex/relay"
-	"mplab/mpflex/testkit"
 )
 
 // originName is the one domain that the servers of the tests know.

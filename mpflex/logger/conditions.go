@@ -4,7 +4,7 @@ import (
 	"path"
 	"slices"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 	"mplab/mpflex/logger/record"
 	"mplab/mpflex/logger/upload"
 )

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"mplab/control"
+	"mplab/internal/ifaces"
 	"mplab/mpflex/config"
-	"mplab/mpflex/ifaces"
 	"mplab/mpflex/logger/record"
 	"mplab/mpflex/logger/source"
 	"mplab/mpflex/logger/store"

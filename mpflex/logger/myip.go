@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"mplab/internal/ifaces"
 	"mplab/mpflex/config"
-	"mplab/mpflex/ifaces"
 	"mplab/mpflex/logger/record"
 )
 

@@ -26,9 +26,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/cli"
 	"mplab/mpflex/collector/lines"
-	"mplab/mpflex/testkit"
 )
 
 // The program runs in namespaces of its own, where the machine permits them: the

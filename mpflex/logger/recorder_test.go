@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/ifaces"
 	"mplab/mpflex/collector/lines"
-	"mplab/mpflex/ifaces"
 	"mplab/mpflex/logger/record"
 	"mplab/mpflex/logger/store"
 )

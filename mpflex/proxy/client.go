@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/policy"
 	"mplab/mpflex/policy/schemes"
 	"mplab/mpflex/session"

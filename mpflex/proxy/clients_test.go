@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
 	"mplab/mpflex/session"
 	"mplab/mpflex/status"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/wire"
 )
 

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"testing"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
 	"mplab/mpflex/proxy"
 	"mplab/mpflex/session"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/uplink"
 	"mplab/mpflex/wire"
 )

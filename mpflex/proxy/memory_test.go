@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/frame"
 	"mplab/mpflex/session"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/wire"
 )
 

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/session"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/uplink"
 )
 

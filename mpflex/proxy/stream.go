@@ -7,12 +7,12 @@ import (
 	"net"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/carrier"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/downlink"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/owner"
 	"mplab/mpflex/relay"
 	"mplab/mpflex/session"

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Reasons for which a session ends other than by both ends of stream.

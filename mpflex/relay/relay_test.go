@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mplab/mpflex/netx"
-	"mplab/mpflex/testkit"
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 )
 
 // side is a connection in memory that moves bytes as a stream of a session does. It

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // DefaultSendBuffer is how much is committed to the TCP of each path where its

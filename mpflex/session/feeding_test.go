@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // TestCeiling: what a path holds is bounded by what it carries, but for BBR and

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/frame"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/sched"
 )
 

@@ -3,8 +3,8 @@ package session
 import (
 	"testing"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/frame"
-	"mplab/mpflex/netx"
 )
 
 // Messages are whole segments: one on slow paths, and more the faster a path is.

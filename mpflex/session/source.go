@@ -5,7 +5,7 @@ import (
 	"math"
 	"net"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // readBlocks is how many blocks are filled at once at most: each call costs, and

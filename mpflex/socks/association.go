@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Reasons for which an association ends.

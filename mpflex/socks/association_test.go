@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
-	"mplab/mpflex/testkit"
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 )
 
 // named is where datagrams for a domain are said to come from.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Credentials are a user and a password, at most 255 bytes each.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 	"mplab/mpflex/relay"
-	"mplab/mpflex/testkit"
 )
 
 // serve runs a server on the loopback interface until the end of the test, and

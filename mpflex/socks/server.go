@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/accept"
-	"mplab/mpflex/netx"
 )
 
 // DefaultListen is where a server listens unless told otherwise: only programs

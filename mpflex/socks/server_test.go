@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/net/proxy"
 
-	"mplab/mpflex/testkit"
+	"mplab/internal/testkit"
 )
 
 func TestCurl(t *testing.T) {

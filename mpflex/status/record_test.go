@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/session"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/wire"
 )
 

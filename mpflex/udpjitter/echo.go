@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // maxFlows bounds the flows that an echo server remembers; of further ones the

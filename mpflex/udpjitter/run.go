@@ -14,7 +14,7 @@ import (
 	"net/netip"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // ErrNoAnswer: not one probe was answered.

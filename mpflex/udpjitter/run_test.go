@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/config"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/socks"
 	"mplab/mpflex/udprelay"
 )

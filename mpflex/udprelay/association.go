@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/netx"
 )
 
 // association is one socket and whom it talks to.

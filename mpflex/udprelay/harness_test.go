@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/wire"
 )
 

@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 )
 
 // Reasons for which a datagram is not sent. All are counted.

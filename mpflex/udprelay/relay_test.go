@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 	"mplab/mpflex/config"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
-	"mplab/mpflex/testkit"
 	"mplab/mpflex/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 	"mplab/mpflex/session"
 	"mplab/mpflex/wire"
 )

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
+	"mplab/internal/testkit"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/session"
-	"mplab/mpflex/testkit"
 )
 
 // cutter relays the first connection to a proxy, and cuts the others. It passes

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/downlink"
 	"mplab/mpflex/identity"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/session"
 	"mplab/mpflex/wire"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 )
 
 // changeError is why an interface cannot carry a path, or not the one that was

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 )
 
 // of is an interface with addresses; "*" is a default route of both families.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 	"mplab/mpflex/session"
 	"mplab/mpflex/wire"
 )

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mplab/linkem/internal/netbox"
+	"mplab/internal/netbox"
 )
 
 const (

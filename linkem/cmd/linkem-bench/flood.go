@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mplab/control"
+	"mplab/internal/netbox"
 	"mplab/linkem"
-	"mplab/linkem/internal/netbox"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mplab/internal/netbox"
 	"mplab/linkem"
-	"mplab/linkem/internal/netbox"
 )
 
 const actAsProgram = "LINKEM_BENCH_MAIN" // this binary is linkem

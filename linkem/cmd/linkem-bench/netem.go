@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"mplab/linkem/internal/netbox"
+	"mplab/internal/netbox"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // direct connects to the origin without a proxy: by TCP over one link, or by kernel MPTCP.

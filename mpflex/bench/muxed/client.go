@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Client is the part on the phone. It has one session with the server, and opens another when that ends.

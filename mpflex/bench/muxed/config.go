@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Config is that of the client and of the server.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Server is the part on the proxy. It takes any number of clients.

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // serve starts an origin on a free port of the loopback interface.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // Listener is one address that the origin serves.

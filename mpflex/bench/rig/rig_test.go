@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/bench/links"
 	"mplab/mpflex/bench/origin"
 	"mplab/mpflex/bench/rig"
 	"mplab/mpflex/bench/rig/rigtest"
 	"mplab/mpflex/bench/role"
-	"mplab/mpflex/netx"
 )
 
 func TestMain(m *testing.M) { rigtest.Main(m) }

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/bench/origin"
-	"mplab/mpflex/netx"
 )
 
 // Env is what a workload acts on.

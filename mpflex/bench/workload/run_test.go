@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/bench/origin"
-	"mplab/mpflex/netx"
 )
 
 // loopback is an environment whose origin is on this machine, without links.

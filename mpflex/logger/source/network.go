@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 	"mplab/mpflex/logger/record"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/ifaces"
+	"mplab/internal/ifaces"
 	"mplab/mpflex/logger/record"
 )
 

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/config"
 	"mplab/mpflex/logger/store"
-	"mplab/mpflex/testkit"
 )
 
 // server answers uploads as it is told; it has what it acknowledged.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 	"mplab/mpflex/session"
 )
 

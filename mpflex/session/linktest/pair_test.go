@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/netx"
 	"mplab/mpflex/bench/links"
 	"mplab/mpflex/bench/rig"
 	"mplab/mpflex/bench/rig/rigtest"
-	"mplab/mpflex/netx"
 	"mplab/mpflex/session"
 )
 

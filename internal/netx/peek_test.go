@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // pair returns the two ends of a connection.
