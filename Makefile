@@ -62,7 +62,7 @@ tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/nod
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
-GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema linkem mpflex analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
@@ -93,13 +93,13 @@ bench: BENCH_MPFLEX = -quick
 bench: bench-linkem bench-mpflex bench-mptrace  ## all benchmarks, that of mpflex in its short form
 
 bench-linkem: setup  ## accuracy and rate of the link emulator; BENCH_LINKEM=-netem: beside netem in user-mode Linux
-	go run ./linkem/cmd/linkem-bench $(BENCH_LINKEM)
+	go run ./bench/linkem/cmd/linkem-bench $(BENCH_LINKEM)
 
 bench-mpflex: setup  ## MPFlex beside MPTCP, TCP and yamux on emulated links: hours; BENCH_MPFLEX=-quick: minutes
-	go run ./mpflex/cmd/mpflex-bench $(BENCH_MPFLEX)
+	go run ./bench/mpflex/cmd/mpflex-bench $(BENCH_MPFLEX)
 
 bench-mptrace: setup  ## speed and memory of the trace engine beside tcptrace, tshark and mptcptrace
-	go run ./analysis/mptrace/cmd/mptrace-bench
+	go run ./bench/mptrace/cmd/mptrace-bench
 
 bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_CHAOS='-chaos 5m -seed 7'
 	go test ./mpflex/integration -run '^(TestChaos|TestFreezeDuringAttach)$$' -count 1 -v -timeout 6h -chaos 30m $(BENCH_CHAOS)

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"mplab/bench/mpflex/links"
+	"mplab/bench/mpflex/rig"
+	"mplab/bench/mpflex/rig/rigtest"
 	"mplab/internal/netx"
-	"mplab/mpflex/bench/links"
-	"mplab/mpflex/bench/rig"
-	"mplab/mpflex/bench/rig/rigtest"
 	"mplab/mpflex/session"
 )
 
