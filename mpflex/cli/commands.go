@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mplab/mpflex/agent"
-	"mplab/mpflex/check"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/internal/agent"
+	"mplab/mpflex/internal/measure/check"
+	"mplab/mpflex/internal/proxy"
 	"mplab/mpflex/policy"
-	"mplab/mpflex/proxy"
 	"mplab/mpflex/status"
 )
 

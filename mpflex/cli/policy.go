@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mplab/mpflex/names"
+	"mplab/mpflex/internal/names"
 	"mplab/mpflex/policy"
 )
 

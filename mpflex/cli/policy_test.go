@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/mpflex/internal/transport/sched"
 	"mplab/mpflex/policy"
-	"mplab/mpflex/sched"
 )
 
 const manual = "docs/policy.md"

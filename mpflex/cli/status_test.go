@@ -12,7 +12,7 @@ import (
 
 	"mplab/control"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/relay"
+	"mplab/mpflex/internal/forward/relay"
 	"mplab/mpflex/status"
 )
 

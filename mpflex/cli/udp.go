@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/udpjitter"
+	"mplab/mpflex/internal/measure/udpjitter"
 )
 
 func udpEchoCommand() *cobra.Command {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mplab/mpflex/identity"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // How much one client may have at a time, unless the configuration says otherwise.

@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"mplab/control"
-	"mplab/mpflex/identity"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // Collector is the configuration of the collector.

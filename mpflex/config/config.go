@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"mplab/mpflex/identity"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // Defaults of the keys that may be left out.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/mpflex/identity"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // What a logger can record.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"mplab/mpflex/identity"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // Bounds of a file of users, and of a user or a password in it (RFC 1929 §2).

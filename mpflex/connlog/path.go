@@ -3,7 +3,7 @@ package connlog
 import (
 	"time"
 
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // PathEvent is the record of something that happened to a path of a session.

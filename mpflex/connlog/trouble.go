@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // Memory is the record of a shortage of memory for sessions, of one client at

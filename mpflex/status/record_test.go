@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mplab/internal/testkit"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/wire"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // Report is a program at one moment.

@@ -7,7 +7,7 @@ import (
 
 	"mplab/control"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/wire"
 )
 
