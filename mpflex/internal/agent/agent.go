@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
@@ -47,7 +48,7 @@ type Agent struct {
 	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
 	rules    *rules         // nil: all is carried by the default scheme
 	networks networks       // watched when connections are plain TCP of their own
-	log      *connlog.Log
+	log      *jsonlog.Log
 	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
 	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
 	socks    *net.TCPListener
@@ -107,7 +108,7 @@ func newUplink(c config.Agent, log func(uplink.Event), more func(*uplink.Options
 
 // New opens the agent's listeners and proves, on a socket, that connections can
 // be opened as configured.
-func New(ctx context.Context, c config.Agent, log *connlog.Log) (*Agent, error) {
+func New(ctx context.Context, c config.Agent, log *jsonlog.Log) (*Agent, error) {
 	a := &Agent{
 		Destination: netx.OriginalDestination,
 		config:      c,
@@ -318,7 +319,7 @@ func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, f *flow) error
 
 // listenerFails returns what logs that a listener cannot accept.
 func (a *Agent) listenerFails(l *net.TCPListener) func(error) {
-	return a.log.Listening(connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
+	return connlog.Listening(a.log, connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
 }
 
 // refuse logs a connection over the limit.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/testkit"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
@@ -84,9 +85,9 @@ func newLab(t *testing.T, origin string, change func(*config.Agent)) lab {
 	return lab{redirect, path, a.Status(), stop}
 }
 
-func open(t *testing.T, path string) *connlog.Log {
+func open(t *testing.T, path string) *jsonlog.Log {
 	t.Helper()
-	log, err := connlog.Open(path)
+	log, err := jsonlog.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

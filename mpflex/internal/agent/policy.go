@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
@@ -41,7 +42,7 @@ type rules struct {
 	state    conditions.Source
 	packages *owner.Packages
 	names    *names.Cache
-	log      *connlog.Log
+	log      *jsonlog.Log
 
 	mu      sync.Mutex // guards what follows
 	session *session.Session
@@ -50,7 +51,7 @@ type rules struct {
 
 // newRules reads the rule file of a configuration. The throughput of WiFi is
 // asked of status.
-func newRules(c config.Agent, log *connlog.Log, status func() session.Status) (*rules, error) {
+func newRules(c config.Agent, log *jsonlog.Log, status func() session.Status) (*rules, error) {
 	var options policy.Options
 	for _, p := range c.Paths {
 		options.Interfaces = append(options.Interfaces, p.Device)
@@ -74,7 +75,7 @@ func newRules(c config.Agent, log *connlog.Log, status func() session.Status) (*
 // note logs what happened to the rules.
 func (r *rules) note(err error) {
 	p := r.engine.Policy()
-	record := connlog.Policy{Event: "policy", T: connlog.Unix(time.Now()), File: p.File, Rules: len(p.Rules())}
+	record := connlog.Policy{Event: "policy", T: jsonlog.Unix(time.Now()), File: p.File, Rules: len(p.Rules())}
 	if err != nil {
 		record.Error = err.Error()
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/forward/carrier"
@@ -45,7 +46,7 @@ func (a *Agent) openSocks() error {
 // refuseClient logs a client of a listener for SOCKS or HTTP that was not served.
 func (a *Agent) refuseClient(source netip.AddrPort, reason error) {
 	a.log.Write(connlog.Refusal{
-		Event: "refused", T: connlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),
+		Event: "refused", T: jsonlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),
 	})
 }
 

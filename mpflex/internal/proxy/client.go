@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/forward/udprelay"
@@ -43,7 +44,7 @@ type client struct {
 
 // throttles bound the records of a client, over all its sessions, that cost it
 // nothing: of tables of schemes, and of connections without a byte.
-type throttles struct{ schemes, empty connlog.Throttle }
+type throttles struct{ schemes, empty jsonlog.Throttle }
 
 // setTable reads the client's table of schemes.
 func (c *client) setTable(encoded []byte) error {
@@ -193,7 +194,7 @@ func (p *Proxy) takeSchemes(st *session.Stream, one *client) {
 		return
 	}
 	record := connlog.Schemes{
-		Event: "schemes", T: connlog.Unix(now), Suppressed: suppressed, Session: one.name.Session.String(), Client: one.name.Name, Generation: one.generation(),
+		Event: "schemes", T: jsonlog.Unix(now), Suppressed: suppressed, Session: one.name.Session.String(), Client: one.name.Name, Generation: one.generation(),
 	}
 	if err != nil {
 		record.Error = err.Error()

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/mpflex/config"
-	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/transport/identity"
 	"mplab/mpflex/wire"
 )
@@ -27,7 +27,7 @@ func TestClocks(t *testing.T) {
 	const limit = 10
 	secret := []byte("sixteen byte key")
 	logFile := filepath.Join(t.TempDir(), "log")
-	log, err := connlog.Open(logFile)
+	log, err := jsonlog.Open(logFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/testkit"
 	"mplab/mpflex/config"
-	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/forward/carrier"
 	"mplab/mpflex/internal/proxy"
 	"mplab/mpflex/internal/transport/identity"
@@ -60,7 +60,7 @@ func start(t *testing.T, change func(*config.Proxy), clients ...string) running 
 	if change != nil {
 		change(&c)
 	}
-	log, err := connlog.Open(r.log)
+	log, err := jsonlog.Open(r.log)
 	if err != nil {
 		t.Fatal(err)
 	}

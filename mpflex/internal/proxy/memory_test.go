@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/testkit"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
@@ -126,13 +127,13 @@ func TestRecordsOfAClientAreBounded(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, "all records", func() bool {
-		time.Sleep(2 * connlog.ThrottlePause)
+		time.Sleep(2 * jsonlog.ThrottlePause)
 		written := [2]uint64{}
 		conn := p.peer(t, "alice", 4) // what was left out is told with the next record
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
 		_, _ = conn.Write(data(1, 0, []byte("no stream begins like this")))
 		_, _ = conn.Write(append(frame.Header{Type: frame.Data, Flags: frame.Fin, Size: uint16(len(table)), Stream: 3}.Append(nil), table...))
-		time.Sleep(connlog.ThrottlePause)
+		time.Sleep(jsonlog.ThrottlePause)
 		for _, r := range records[connlog.Connection](t, p, "connection") {
 			written[0] += 1 + r.Suppressed
 		}

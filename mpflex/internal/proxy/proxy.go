@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
@@ -44,7 +45,7 @@ const (
 // Proxy serves the agents that know a secret of its clients.
 type Proxy struct {
 	config    config.Proxy
-	log       *connlog.Log
+	log       *jsonlog.Log
 	onward    netx.Options // of the sockets towards destinations
 	reach     *reach       // which destinations those are
 	listeners []listener
@@ -57,7 +58,7 @@ type Proxy struct {
 
 	connections identity.Quota // of each client
 	carriers    carriers
-	refusals    connlog.Throttle
+	refusals    jsonlog.Throttle
 	reload      sync.Mutex // held while the clients are replaced
 }
 
@@ -67,7 +68,7 @@ type listener struct {
 }
 
 // New opens the proxy's listeners.
-func New(c config.Proxy, log *connlog.Log) (*Proxy, error) {
+func New(c config.Proxy, log *jsonlog.Log) (*Proxy, error) {
 	p := &Proxy{
 		config: c,
 		log:    log,
@@ -128,7 +129,7 @@ func (p *Proxy) Listening(transport string) netip.AddrPort {
 // Run serves until ctx ends, resets and logs what is open then, and returns.
 func (p *Proxy) Run(ctx context.Context) {
 	p.group.Failed = func(l *net.TCPListener) func(error) {
-		return p.log.Listening(connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
+		return connlog.Listening(p.log, connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
 	}
 	p.group.Go(p.keepClients(ctx))
 	for _, l := range p.listeners {
@@ -327,7 +328,7 @@ func (p *Proxy) refused(client string, remote netip.AddrPort, reason error) {
 		return
 	}
 	p.log.Write(connlog.Refusal{
-		Event: "refused", T: connlog.Unix(now), Client: client, Remote: connlog.Endpoint{AddrPort: remote}, Reason: reason.Error(),
+		Event: "refused", T: jsonlog.Unix(now), Client: client, Remote: connlog.Endpoint{AddrPort: remote}, Reason: reason.Error(),
 		Suppressed: suppressed,
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/transport/identity"
 )
@@ -83,7 +84,7 @@ func compare(before, after []identity.Client) (c connlog.Clients) {
 
 // noteClients logs what became of the clients.
 func (p *Proxy) noteClients(record connlog.Clients, err error) {
-	record.Event, record.T = "clients", connlog.Unix(time.Now())
+	record.Event, record.T = "clients", jsonlog.Unix(time.Now())
 	record.File, record.Clients = cmp.Or(p.config.ClientsDir, p.config.SecretFile), len(p.known.Clients())
 	if err != nil {
 		record.Error = err.Error()

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/forward/carrier"
@@ -41,7 +42,7 @@ type Forwarder struct {
 	socket *net.UDPConn
 	dialer *carrier.Dialer
 	server netip.AddrPort
-	log    *connlog.Log
+	log    *jsonlog.Log
 	record func(src netip.AddrPort) connlog.Connection
 
 	queryTimeout, idleTimeout time.Duration
@@ -88,7 +89,7 @@ type lookup struct {
 
 // New returns a forwarder; it owns the socket. Without one, nil, it serves
 // Resolve alone. record begins the log record of a carrying connection.
-func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log *connlog.Log,
+func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log *jsonlog.Log,
 	record func(src netip.AddrPort) connlog.Connection,
 ) *Forwarder {
 	running, end := context.WithCancel(context.Background())
@@ -226,8 +227,8 @@ func (f *Forwarder) finish(l *lookup, message []byte, code dnsmessage.RCode) {
 
 func (f *Forwarder) write(l *lookup, code dnsmessage.RCode) {
 	f.log.Write(connlog.Lookup{
-		Event: "dns", T: connlog.Unix(l.began), Name: l.asked.name, Type: typeName(l.asked.kind),
-		RCode: rcodeName(code), DurationS: connlog.Since(l.began),
+		Event: "dns", T: jsonlog.Unix(l.began), Name: l.asked.name, Type: typeName(l.asked.kind),
+		RCode: rcodeName(code), DurationS: jsonlog.Since(l.began),
 	})
 }
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/internal/testkit"
 	"mplab/mpflex/config"
-	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/transport/identity"
 	"mplab/mpflex/wire"
 )
@@ -41,7 +41,7 @@ func newRelay(t *testing.T, limits Limits) harness {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "log.jsonl")
-	log, err := connlog.Open(path)
+	log, err := jsonlog.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

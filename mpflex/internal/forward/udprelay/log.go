@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/mpflex/connlog"
 )
 
@@ -56,7 +57,7 @@ func (a *association) log() {
 	a.relay.mu.Unlock()
 	a.mu.Lock()
 	record := Record{
-		Event: "udp", Opened: connlog.Unix(a.opened), DurationS: connlog.Since(a.opened),
+		Event: "udp", Opened: jsonlog.Unix(a.opened), DurationS: jsonlog.Since(a.opened),
 		Client: a.key.client.Name, Session: a.key.client.Session.String(), Association: a.key.id,
 		Local: connlog.Endpoint{AddrPort: a.socket.Local()}, Destinations: len(a.destinations),
 		DatagramsUp: a.up.datagrams, DatagramsDown: a.down.datagrams,
@@ -74,7 +75,7 @@ func (r *Relay) note(k key, destination netip.AddrPort, err error) {
 		return
 	}
 	r.options.Log.Write(Notice{
-		Event: "udp-error", T: connlog.Unix(now), Client: k.client.Name, Session: k.client.Session.String(), Association: k.id,
+		Event: "udp-error", T: jsonlog.Unix(now), Client: k.client.Name, Session: k.client.Session.String(), Association: k.id,
 		Destination: connlog.Endpoint{AddrPort: destination}, Error: err.Error(), Suppressed: suppressed,
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"mplab/internal/jsonlog"
 	"mplab/internal/netx"
 	"mplab/mpflex/connlog"
 	"mplab/mpflex/internal/transport/identity"
@@ -65,7 +66,7 @@ type Options struct {
 	Permits func(netip.AddrPort) bool // where datagrams may go; nil: nowhere
 	Limits  Limits
 	Socket  netx.Options // of the sockets; only the mark counts
-	Log     *connlog.Log // of associations and of what went wrong; may be nil
+	Log     *jsonlog.Log // of associations and of what went wrong; may be nil
 	// Deliver takes a datagram that came back for an association. It is
 	// good until Deliver returns. Deliver is called by a goroutine of each
 	// association and must not wait for long: meanwhile further datagrams
@@ -79,7 +80,7 @@ type Relay struct {
 	Counters Counters
 
 	options Options
-	notices connlog.Throttle
+	notices jsonlog.Throttle
 
 	mu           sync.Mutex // guards what follows
 	closed       bool

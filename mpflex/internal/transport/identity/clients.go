@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"mplab/internal/secretfile"
 )
 
 var clientName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ReadClients reads a directory with one file for each client: the file's name
-// is the client's, its content the secret (ReadSecret). Names that begin
+// is the client's, its content the secret (secretfile.Read). Names that begin
 // with a dot are passed over. What is not a client is an error that names it.
 func ReadClients(directory string) ([]Credential, error) {
 	info, err := os.Stat(directory)
@@ -35,7 +37,7 @@ func ReadClients(directory string) ([]Credential, error) {
 		if !clientName.MatchString(name) {
 			return nil, fmt.Errorf("%s: a client's name has 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit", path)
 		}
-		secret, err := ReadSecret(path)
+		secret, err := secretfile.Read(path)
 		if err != nil {
 			return nil, err
 		}
