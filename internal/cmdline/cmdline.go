@@ -1,6 +1,3 @@
-// Package cmdline has what the command lines of the programs share: exit codes, the
-// flag --config and JSON on standard output. The commands themselves are those of
-// each program.
 package cmdline
 
 import (

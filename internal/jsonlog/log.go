@@ -1,6 +1,3 @@
-// Package jsonlog appends records to a log file, one JSON object a line, and
-// bounds how many records strangers can cause. What the records say is the
-// matter of each program.
 package jsonlog
 
 import (

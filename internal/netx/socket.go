@@ -1,9 +1,3 @@
-// Package netx is the thin edge to the kernel's sockets: it opens, binds and
-// listens with exactly the options asked for, and reads MPTCP's state back.
-//
-// The dialer and the listeners of package net fall back to plain TCP silently
-// when MPTCP does not work; here, what was asked for is what is opened, or an
-// error says why not.
 package netx
 
 import (

@@ -1,5 +1,3 @@
-// Package secretfile reads files that only their owner can use: secrets, tokens
-// and private keys. No error shows what they hold.
 package secretfile
 
 import (

@@ -1,7 +1,3 @@
-// Package strictjson reads configurations in JSON. It is strict: a key that is not
-// known or given twice, a value of the wrong kind or an address without a port is
-// refused, and the error names the key. What values are allowed is the matter of the
-// program whose configuration it is.
 package strictjson
 
 import (

@@ -1,5 +1,3 @@
-// Package testkit is what the tests of several packages need: to wait for what
-// must come at some time, to read logs, and servers on the loopback interface.
 package testkit
 
 import (

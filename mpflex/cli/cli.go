@@ -1,6 +1,3 @@
-// Package cli is the command line of mpflex: it parses arguments, starts what they
-// ask for and prints results. What agent, proxy and measurements do is decided in
-// their packages.
 package cli
 
 import (

@@ -1,4 +1,4 @@
-// Package connlog has the records that agent and proxy log: of connections, paths,
-// sessions, lookups and refusals. How a record gets into the file is the matter of
-// package jsonlog; the status of a program that runs is that of package status.
+// Package connlog has the records that agent and proxy log: connections, paths,
+// sessions, lookups and refusals. How a record gets into the file belongs to jsonlog;
+// what a running program reports belongs to status.
 package connlog

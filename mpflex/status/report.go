@@ -1,5 +1,3 @@
-// Package status is what agent and proxy tell of themselves while they run: on
-// a control socket (package control), and in the log.
 package status
 
 import (

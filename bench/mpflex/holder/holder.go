@@ -1,5 +1,3 @@
-// Package holder is an origin that does what measurements of many connections
-// need: it is silent, sends without end, or does not read.
 package holder
 
 import (

@@ -1,4 +1,3 @@
-// Package links holds the conditions under which the benchmark runs, and what is physically possible under them.
 package links
 
 import (

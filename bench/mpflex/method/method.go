@@ -1,4 +1,3 @@
-// Package method holds the ways from the phone to the origin that the benchmark compares.
 package method
 
 import (

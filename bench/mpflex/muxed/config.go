@@ -1,7 +1,3 @@
-// Package muxed is the strongest rival of MPFlex that consists of parts one can have: hashicorp/yamux over one
-// persistent connection, MPTCP or plain TCP (on request with TLS), between a client on the phone and a server on the proxy. As with mpflex,
-// the client takes redirected connections and the server connects them to their destinations; unlike mpflex, nothing is
-// authenticated.
 package muxed
 
 import (

@@ -1,5 +1,3 @@
-// Package record is what a run of the benchmark writes, one JSON object a line: a Run first, then what happens in the
-// order in which it happens. Every line has an "event".
 package record
 
 import (

@@ -1,5 +1,3 @@
-// Package report turns the records of a run into Markdown: medians with their spread, ratios, and which of the targets
-// are met.
 package report
 
 import (

@@ -1,5 +1,3 @@
-// Package role lets one binary play all programs of the benchmark, each in a process of its own: it runs itself again
-// with a variable that names the part.
 package role
 
 import (

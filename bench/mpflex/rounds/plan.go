@@ -1,5 +1,3 @@
-// Package rounds measures ways of getting from a phone with two links to a server, all in one run: the methods take turns
-// in every round, on the same emulated links, with the same congestion control.
 package rounds
 
 import (

@@ -1,6 +1,3 @@
-// Package scale measures what many connections cost agent and proxy in memory:
-// silent ones, and ones whose readers have stopped, so that all that may be under
-// way waits in the programs.
 package scale
 
 import (

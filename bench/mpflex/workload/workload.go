@@ -1,4 +1,3 @@
-// Package workload says what is fetched: its notation, its physical limit, how long it may take, and how it is run.
 package workload
 
 import (

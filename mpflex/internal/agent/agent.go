@@ -1,5 +1,3 @@
-// Package agent is the part on the phone: it takes the applications'
-// connections and lookups and carries them to the proxy.
 package agent
 
 import (

@@ -1,5 +1,3 @@
-// Package names knows what a host name looks like, and remembers which name an
-// address was given for.
 package names
 
 import (

@@ -1,5 +1,3 @@
-// Package proxy is the part on the server: it takes carrying connections from
-// agents that know the secret and connects them to the destinations asked for.
 package proxy
 
 import (

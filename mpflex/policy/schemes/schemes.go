@@ -1,4 +1,3 @@
-// Package schemes makes the schemes of a rule file into those of a session.
 package schemes
 
 import (

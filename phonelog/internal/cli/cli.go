@@ -1,5 +1,3 @@
-// Package cli is the command line of phonelog: it parses arguments, starts a logger
-// or a collector and prints results. What these do is decided in their packages.
 package cli
 
 import (

@@ -1,6 +1,3 @@
-// Package collector takes what phones recorded: batches of JSON lines over
-// HTTPS, each device with its token. What it acknowledged is on the disk. Its
-// interface is docs/collector.yaml.
 package collector
 
 import (

@@ -1,4 +1,3 @@
 // Package config reads and checks the files of logger and collector, their secrets
-// included, and puts in the defaults. Bounds and defaults of keys belong here; how
-// strict JSON is read is the matter of package strictjson.
+// included, and fills in defaults. How strict JSON is read belongs to strictjson.
 package config

@@ -1,7 +1,3 @@
-// Package logger records what happens to a phone's networks: interfaces,
-// routes, WiFi, cellular, battery and, if asked for, its location, for minutes
-// or for days. It writes changes only, keeps them in files of bounded size, and
-// uploads them when it may.
 package logger
 
 import (

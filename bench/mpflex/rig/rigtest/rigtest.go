@@ -1,4 +1,3 @@
-// Package rigtest runs tests in private namespaces, where they can make rigs.
 package rigtest
 
 import (

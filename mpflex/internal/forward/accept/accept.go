@@ -1,5 +1,3 @@
-// Package accept runs a listener: a goroutine a connection, a bounded number
-// of them, and an end that waits for all.
 package accept
 
 import (

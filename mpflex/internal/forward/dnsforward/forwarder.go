@@ -1,5 +1,3 @@
-// Package dnsforward answers DNS over UDP by asking a server over TCP
-// (RFC 7766) on one persistent carrying connection.
 package dnsforward
 
 import (

@@ -1,5 +1,3 @@
-// Package owner finds which local program made a connection: its uid by a
-// sock_diag request, its process by /proc. Both are done beside the traffic.
 package owner
 
 import (

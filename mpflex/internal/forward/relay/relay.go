@@ -1,5 +1,3 @@
-// Package relay moves bytes between two connections the way the network would
-// have: an end of stream stays a half-close, a reset stays a reset.
 package relay
 
 import (

@@ -1,6 +1,3 @@
-// Package sniff finds the host name in the first bytes that an application
-// sends: the server name of TLS, or the host of HTTP/1.x. Nothing is decrypted
-// and nothing is kept.
 package sniff
 
 // Limit is how many bytes are looked at. What has named no host by then, names

@@ -1,6 +1,3 @@
-// Package check proves that carrying connections work as configured: it opens
-// one as the agent would, or a session with its paths, and says what that
-// consists of.
 package check
 
 import (

@@ -1,5 +1,3 @@
-// Package downlink is the proxy's side of sessions: it makes paths of
-// connections, and gives the streams that agents open to whoever serves them.
 package downlink
 
 import (

@@ -1,5 +1,3 @@
-// Package lines checks batches of records, line by line, by the JSON Schema of
-// docs/schema/phone-log.schema.json.
 package lines
 
 import (

@@ -1,6 +1,3 @@
-// Package record has the records of the on-phone logger: one JSON object a
-// line. What each field means, and what it may hold, is in
-// docs/schema/phone-log.schema.json; a test holds the two together.
 package record
 
 import (

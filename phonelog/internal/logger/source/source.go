@@ -1,6 +1,3 @@
-// Package source reads how the phone is: its interfaces and routes, WiFi,
-// cellular, battery and location. Nothing here makes a radio send: it asks the
-// kernel, and Android for what it knows already.
 package source
 
 import (
