@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/linkem/internal/netbox"
+	"mplab/internal/netbox"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/linkem/internal/netbox"
+	"mplab/internal/netbox"
 )
 
 func TestRelayPassesPingsAndFullPackets(t *testing.T) {
