@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := build/bin
-PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace $(BIN)/applet
+PROGRAMS := $(BIN)/linkem $(BIN)/mpflex $(BIN)/mptrace $(BIN)/phonelog $(BIN)/applet
 LIBRARIES := $(if $(filter x86_64,$(shell uname -m)),build/lib/uml-xstate.so)
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
@@ -62,12 +62,13 @@ tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/nod
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
-GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex phonelog analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
 $(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex
 $(BIN)/mptrace: PACKAGE := ./analysis/mptrace/cmd/mptrace
+$(BIN)/phonelog: PACKAGE := ./phonelog/cmd/phonelog
 $(BIN)/applet: PACKAGE := ./orchestrator/mplab/device/applet
 
 $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
@@ -82,8 +83,8 @@ build/lib/uml-xstate.so: orchestrator/mplab/drivers/shaper/virtual/xstate.c | sy
 ANDROID_ABI := arm64-v8a
 ANDROID_GOARCH = $(patsubst x86,386,$(patsubst x86_64,amd64,$(patsubst armeabi-v7a,arm,$(patsubst arm64-v8a,arm64,$(ANDROID_ABI)))))
 
-android: $(VENV)/.complete  ## mpflex, mptrace, linkem for phones; ANDROID_ABI=armeabi-v7a: for another processor
-	for package in linkem/cmd/linkem mpflex/cmd/mpflex analysis/mptrace/cmd/mptrace; do \
+android: $(VENV)/.complete  ## mpflex, mptrace, linkem, phonelog for phones; ANDROID_ABI=armeabi-v7a: for another processor
+	for package in linkem/cmd/linkem mpflex/cmd/mpflex analysis/mptrace/cmd/mptrace phonelog/cmd/phonelog; do \
 	  GOOS=linux GOARCH=$(ANDROID_GOARCH) $(GO_BUILD) -o $(BIN)/$(ANDROID_ABI)/$$(basename $$package) ./$$package; \
 	done
 
@@ -93,13 +94,13 @@ bench: BENCH_MPFLEX = -quick
 bench: bench-linkem bench-mpflex bench-mptrace  ## all benchmarks, that of mpflex in its short form
 
 bench-linkem: setup  ## accuracy and rate of the link emulator; BENCH_LINKEM=-netem: beside netem in user-mode Linux
-	go run ./linkem/cmd/linkem-bench $(BENCH_LINKEM)
+	go run ./bench/linkem/cmd/linkem-bench $(BENCH_LINKEM)
 
 bench-mpflex: setup  ## MPFlex beside MPTCP, TCP and yamux on emulated links: hours; BENCH_MPFLEX=-quick: minutes
-	go run ./mpflex/cmd/mpflex-bench $(BENCH_MPFLEX)
+	go run ./bench/mpflex/cmd/mpflex-bench $(BENCH_MPFLEX)
 
 bench-mptrace: setup  ## speed and memory of the trace engine beside tcptrace, tshark and mptcptrace
-	go run ./analysis/mptrace/cmd/mptrace-bench
+	go run ./bench/mptrace/cmd/mptrace-bench
 
 bench-chaos: setup  ## mpflex while paths and programs fail: 30 minutes; BENCH_CHAOS='-chaos 5m -seed 7'
 	go test ./mpflex/integration -run '^(TestChaos|TestFreezeDuringAttach)$$' -count 1 -v -timeout 6h -chaos 30m $(BENCH_CHAOS)

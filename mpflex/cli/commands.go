@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mplab/mpflex/agent"
-	"mplab/mpflex/check"
+	"mplab/internal/cmdline"
+	"mplab/internal/jsonlog"
 	"mplab/mpflex/config"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/internal/agent"
+	"mplab/mpflex/internal/measure/check"
+	"mplab/mpflex/internal/proxy"
 	"mplab/mpflex/policy"
-	"mplab/mpflex/proxy"
 	"mplab/mpflex/status"
 )
 
@@ -43,7 +44,7 @@ type role[C any] struct {
 	name, short string
 	load        func(file string) (C, error)
 	paths       func(C) (log, control string)
-	open        func(context.Context, C, *connlog.Log) (server, readyLine, error)
+	open        func(context.Context, C, *jsonlog.Log) (server, readyLine, error)
 }
 
 // command returns the command that serves until it is ended.
@@ -55,32 +56,32 @@ func (r role[C]) command() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return r.serve(cmd, file) },
 	}
-	configFlag(cmd, &file)
+	cmdline.ConfigFlag(cmd, &file)
 	return cmd
 }
 
 func (r role[C]) serve(cmd *cobra.Command, file string) error {
 	c, err := r.load(file)
 	if err != nil {
-		return &exitError{exitBadInput, err}
+		return cmdline.Exit(cmdline.BadInput, err)
 	}
 	logPath, controlPath := r.paths(c)
-	log, err := connlog.Open(logPath)
+	log, err := jsonlog.Open(logPath)
 	if err != nil {
-		return &exitError{exitNotReady, err}
+		return cmdline.Exit(cmdline.NotReady, err)
 	}
 	defer log.Close() //nolint:errcheck // every record is written already
 	s, line, err := r.open(cmd.Context(), c, log)
 	var bad *policy.FileError
 	switch {
 	case errors.As(err, &bad):
-		return &exitError{exitBadInput, err}
+		return cmdline.Exit(cmdline.BadInput, err)
 	case err != nil:
-		return &exitError{exitNotReady, err}
+		return cmdline.Exit(cmdline.NotReady, err)
 	}
 	stop, err := s.Status().Serve(controlPath)
 	if err != nil {
-		return &exitError{exitNotReady, err}
+		return cmdline.Exit(cmdline.NotReady, err)
 	}
 	defer stop()
 	line.Role = r.name
@@ -94,7 +95,7 @@ func agentCommand() *cobra.Command {
 		name: "agent", short: "Take redirected connections and DNS queries, and carry them to the proxy",
 		load:  config.LoadAgent,
 		paths: func(c config.Agent) (log, control string) { return c.Log, c.Control },
-		open: func(ctx context.Context, c config.Agent, log *connlog.Log) (server, readyLine, error) {
+		open: func(ctx context.Context, c config.Agent, log *jsonlog.Log) (server, readyLine, error) {
 			a, err := agent.New(ctx, c, log)
 			if err != nil {
 				return nil, readyLine{}, err
@@ -115,7 +116,7 @@ func proxyCommand() *cobra.Command {
 		name: "proxy", short: "Take carrying connections and connect them to their destinations",
 		load:  config.LoadProxy,
 		paths: func(c config.Proxy) (log, control string) { return c.Log, c.Control },
-		open: func(_ context.Context, c config.Proxy, log *connlog.Log) (server, readyLine, error) {
+		open: func(_ context.Context, c config.Proxy, log *jsonlog.Log) (server, readyLine, error) {
 			p, err := proxy.New(c, log)
 			if err != nil {
 				return nil, readyLine{}, err
@@ -150,20 +151,20 @@ func checkCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadAgent(file)
 			if err != nil {
-				return &exitError{exitBadInput, err}
+				return cmdline.Exit(cmdline.BadInput, err)
 			}
 			if target != "" {
 				if options.Target, err = netip.ParseAddrPort(target); err != nil {
-					return &exitError{exitBadInput, fmt.Errorf("--target: %q is not ADDRESS:PORT with a numeric address", target)}
+					return cmdline.Exit(cmdline.BadInput, fmt.Errorf("--target: %q is not ADDRESS:PORT with a numeric address", target))
 				}
 			}
 			if options.Timeout <= 0 || options.WaitSubflows < 0 {
-				return &exitError{exitBadInput, fmt.Errorf("--timeout and --wait-subflows must be positive")}
+				return cmdline.Exit(cmdline.BadInput, fmt.Errorf("--timeout and --wait-subflows must be positive"))
 			}
 			dialer := agent.NewDialer(c)
 			if err := dialer.Options.Probe(); err != nil {
-				printJSON(cmd.OutOrStdout(), failed{Error: err.Error()})
-				return &exitError{exitNotReady, err}
+				cmdline.PrintJSON(cmd.OutOrStdout(), failed{Error: err.Error()})
+				return cmdline.Exit(cmdline.NotReady, err)
 			}
 			var result check.Result
 			if c.Transport == config.MPFlex {
@@ -171,14 +172,14 @@ func checkCommand() *cobra.Command {
 			} else {
 				result = check.Run(cmd.Context(), c, dialer, options)
 			}
-			printJSON(cmd.OutOrStdout(), result)
+			cmdline.PrintJSON(cmd.OutOrStdout(), result)
 			if !result.OK {
-				return &exitError{exitFailed, nil}
+				return cmdline.Exit(cmdline.Failed, nil)
 			}
 			return nil
 		},
 	}
-	configFlag(cmd, &file)
+	cmdline.ConfigFlag(cmd, &file)
 	cmd.Flags().StringVar(&target, "target", "", "connect to this `ADDRESS:PORT` (default: the proxy's own echo service)")
 	cmd.Flags().IntVar(&options.WaitSubflows, "wait-subflows", 0, "wait until the connection has `N` subflows, the session `N` paths")
 	cmd.Flags().DurationVar(&options.Timeout, "timeout", 3*time.Second, "give up after this time")
@@ -191,18 +192,7 @@ type failed struct {
 	Error string `json:"error"`
 }
 
-func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "config", "", "the configuration `FILE` (JSON)")
-	_ = cmd.MarkFlagRequired("config") // fails only for a flag that does not exist
-}
-
 func announce(w io.Writer, line readyLine) {
 	line.Event, line.PID = "ready", os.Getpid()
-	printJSON(w, line)
-}
-
-func printJSON(w io.Writer, value any) {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // nobody is left to tell
+	cmdline.PrintJSON(w, line)
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mplab/mpflex/names"
+	"mplab/internal/cmdline"
+	"mplab/mpflex/internal/names"
 	"mplab/mpflex/policy"
 )
 
@@ -20,7 +21,7 @@ func policyCommand() *cobra.Command {
 		Short: "Check a rule file, or say which rule takes a given flow and why",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &exitError{exitBadInput, errors.New("policy: give check or explain; see mpflex policy --help")}
+			return cmdline.Exit(cmdline.BadInput, errors.New("policy: give check or explain; see mpflex policy --help"))
 		},
 	}
 	cmd.AddCommand(policyCheckCommand(), policyExplainCommand())
@@ -61,11 +62,11 @@ func policyExplainCommand() *cobra.Command {
 			}
 			flow, conditions, err := asked.read(p.Plan, time.Now())
 			if err != nil {
-				return &exitError{exitBadInput, err}
+				return cmdline.Exit(cmdline.BadInput, err)
 			}
 			e := p.Explain(&flow, &conditions)
 			if asJSON {
-				printJSON(cmd.OutOrStdout(), explanationOf(p, e))
+				cmdline.PrintJSON(cmd.OutOrStdout(), explanationOf(p, e))
 			} else {
 				printExplanation(cmd.OutOrStdout(), e)
 			}
@@ -89,10 +90,10 @@ func loadPolicy(cmd *cobra.Command, file string, options policy.Options) (*polic
 	var bad *policy.FileError
 	if errors.As(err, &bad) {
 		cmd.PrintErrln(bad)
-		return nil, &exitError{exitBadInput, nil}
+		return nil, cmdline.Exit(cmdline.BadInput, nil)
 	}
 	if err != nil {
-		return nil, &exitError{exitBadInput, err}
+		return nil, cmdline.Exit(cmdline.BadInput, err)
 	}
 	return p, nil
 }

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/cmdline"
+	"mplab/mpflex/internal/transport/sched"
 	"mplab/mpflex/policy"
-	"mplab/mpflex/sched"
 )
 
 const manual = "docs/policy.md"
@@ -28,16 +29,16 @@ func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	root.SetErr(&errs)
 	root.SetArgs(args)
 	err := root.Execute()
-	var exit *exitError
+	var exit *cmdline.Error
 	switch {
 	case err == nil:
 		return out.String(), errs.String(), 0
 	case !errors.As(err, &exit):
-		return out.String(), errs.String() + err.Error(), exitBadInput
-	case exit.err != nil:
-		return out.String(), errs.String() + exit.err.Error(), exit.code
+		return out.String(), errs.String() + err.Error(), cmdline.BadInput
+	case exit.Err != nil:
+		return out.String(), errs.String() + exit.Err.Error(), exit.Code
 	}
-	return out.String(), errs.String(), exit.code
+	return out.String(), errs.String(), exit.Code
 }
 
 func readManual(t *testing.T) string {
@@ -219,7 +220,7 @@ func TestBadPolicyCommands(t *testing.T) {
 				args = append(args, strings.ReplaceAll(arg, "FILE", file))
 			}
 			stdout, stderr, code := run(t, args...)
-			if want := strings.ReplaceAll(c.want, "FILE", file); stdout != "" || stderr != want || code != exitBadInput {
+			if want := strings.ReplaceAll(c.want, "FILE", file); stdout != "" || stderr != want || code != cmdline.BadInput {
 				t.Errorf("%s%s (%d)\nwant: %s", stdout, stderr, code, want)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mplab/control"
+	"mplab/internal/cmdline"
 	"mplab/mpflex/status"
 )
 
@@ -48,7 +49,7 @@ func statusCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1), // the interval of --watch
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.complete(args); err != nil {
-				return &exitError{exitBadInput, err}
+				return cmdline.Exit(cmdline.BadInput, err)
 			}
 			w.out = cmd.OutOrStdout()
 			w.terminal = isTerminal(w.out)
@@ -94,9 +95,9 @@ func (w *watcher) run(ctx context.Context) error {
 	client, err := control.Dial(ctx, w.path)
 	switch {
 	case errors.Is(err, control.ErrNotSocket):
-		return &exitError{exitBadInput, err}
+		return cmdline.Exit(cmdline.BadInput, err)
 	case err != nil:
-		return &exitError{exitNotReady, err}
+		return cmdline.Exit(cmdline.NotReady, err)
 	}
 	defer client.Close() //nolint:errcheck // nothing is left to lose
 	var earlier *status.Report
@@ -108,7 +109,7 @@ func (w *watcher) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return &exitError{exitFailed, err}
+			return cmdline.Exit(cmdline.Failed, err)
 		case w.every == 0:
 			return nil
 		}

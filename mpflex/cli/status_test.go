@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"mplab/control"
+	"mplab/internal/cmdline"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/relay"
+	"mplab/mpflex/internal/forward/relay"
 	"mplab/mpflex/status"
 )
 
@@ -30,14 +31,14 @@ func ask(t *testing.T, args ...string) (string, error) {
 
 // code is the exit code of an error; see Execute.
 func code(err error) int {
-	var exit *exitError
+	var exit *cmdline.Error
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
-		return exit.code
+		return exit.Code
 	}
-	return exitBadInput
+	return cmdline.BadInput
 }
 
 // serve is an agent with one open connection.
@@ -101,17 +102,17 @@ func TestStatusErrors(t *testing.T) {
 		code int
 		text string
 	}{
-		{nil, exitBadInput, `required flag(s) "control" not set`},
-		{[]string{"--control", ""}, exitBadInput, "the path is empty"},
-		{[]string{"--control", path, "2s"}, exitBadInput, `unexpected argument "2s"`},
-		{[]string{"--control", path, "--watch=soon"}, exitBadInput, `--watch: "soon" is no interval`},
-		{[]string{"--control", path, "--watch", "-1"}, exitBadInput, "shorthand"},
-		{[]string{"--control", path, "--watch", "0.01"}, exitBadInput, `--watch: "0.01" is no interval, such as 2s or 500ms, of at least 50ms`},
-		{[]string{"--control", path, "--watch=nan"}, exitBadInput, "is no interval"},
-		{[]string{"--control", dir}, exitBadInput, "not a socket"},
-		{[]string{"--control", filepath.Join(dir, "none")}, exitNotReady, "there is no such socket"},
-		{[]string{"--control", stale}, exitNotReady, "nobody serves it"},
-		{[]string{"--control", other}, exitFailed, `unknown operation "status"; there are state`},
+		{nil, cmdline.BadInput, `required flag(s) "control" not set`},
+		{[]string{"--control", ""}, cmdline.BadInput, "the path is empty"},
+		{[]string{"--control", path, "2s"}, cmdline.BadInput, `unexpected argument "2s"`},
+		{[]string{"--control", path, "--watch=soon"}, cmdline.BadInput, `--watch: "soon" is no interval`},
+		{[]string{"--control", path, "--watch", "-1"}, cmdline.BadInput, "shorthand"},
+		{[]string{"--control", path, "--watch", "0.01"}, cmdline.BadInput, `--watch: "0.01" is no interval, such as 2s or 500ms, of at least 50ms`},
+		{[]string{"--control", path, "--watch=nan"}, cmdline.BadInput, "is no interval"},
+		{[]string{"--control", dir}, cmdline.BadInput, "not a socket"},
+		{[]string{"--control", filepath.Join(dir, "none")}, cmdline.NotReady, "there is no such socket"},
+		{[]string{"--control", stale}, cmdline.NotReady, "nobody serves it"},
+		{[]string{"--control", other}, cmdline.Failed, `unknown operation "status"; there are state`},
 	} {
 		if out, err := ask(t, c.args...); code(err) != c.code || err == nil || !strings.Contains(err.Error(), c.text) || out != "" {
 			t.Errorf("%v: exit code %d, %v, printed %q", c.args, code(err), err, out)
@@ -147,7 +148,7 @@ func TestWatchEndsWithTheProgram(t *testing.T) {
 		root.SetArgs(append([]string{"status", "--control", path}, args...))
 		root.SetOut(out)
 		err := root.ExecuteContext(t.Context())
-		if code(err) != exitFailed || !errors.Is(err, control.ErrEnded) {
+		if code(err) != cmdline.Failed || !errors.Is(err, control.ErrEnded) {
 			t.Errorf("%v: %v", args, err)
 		}
 		if n := strings.Count(out.String(), "proxy"); n < shown {
@@ -169,7 +170,7 @@ func TestWatchEndsWithItsReader(t *testing.T) {
 	root := command()
 	root.SetArgs([]string{"status", "--control", serve(t), "--watch"})
 	root.SetOut(closed{})
-	if err := root.ExecuteContext(t.Context()); code(err) != exitFailed || !errors.Is(err, net.ErrClosed) {
+	if err := root.ExecuteContext(t.Context()); code(err) != cmdline.Failed || !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
 }

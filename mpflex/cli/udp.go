@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mplab/internal/cmdline"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/udpjitter"
+	"mplab/mpflex/internal/measure/udpjitter"
 )
 
 func udpEchoCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func udpEchoCommand() *cobra.Command {
 			}
 			echo, err := udpjitter.ListenEcho(cmd.Context(), address)
 			if err != nil {
-				return &exitError{exitNotReady, err}
+				return cmdline.Exit(cmdline.NotReady, err)
 			}
 			announce(cmd.OutOrStdout(), readyLine{
 				Role: "udp-echo", Listen: map[string]connlog.Endpoint{"udp": {AddrPort: echo.Addr()}},
@@ -67,23 +68,23 @@ func udpJitterCommand() *cobra.Command {
 				}
 			}
 			if !(seconds > 0 && seconds <= 86_400) {
-				return &exitError{exitBadInput, fmt.Errorf("--seconds: %v is not above 0 and at most 86400", seconds)}
+				return cmdline.Exit(cmdline.BadInput, fmt.Errorf("--seconds: %v is not above 0 and at most 86400", seconds))
 			}
 			options.Duration = time.Duration(math.Round(seconds * float64(time.Second)))
 			if err := options.Check(); err != nil {
-				return &exitError{exitBadInput, err}
+				return cmdline.Exit(cmdline.BadInput, err)
 			}
 			result, err := udpjitter.Run(cmd.Context(), options)
 			if asJSON {
 				output := jitterOutput{OK: err == nil, Result: result}
 				if err != nil {
-					output.Error, err = err.Error(), &exitError{exitFailed, nil}
+					output.Error, err = err.Error(), cmdline.Exit(cmdline.Failed, nil)
 				}
-				printJSON(cmd.OutOrStdout(), output)
+				cmdline.PrintJSON(cmd.OutOrStdout(), output)
 				return err
 			}
 			if err != nil {
-				return &exitError{exitFailed, err}
+				return cmdline.Exit(cmdline.Failed, err)
 			}
 			printJitter(cmd.OutOrStdout(), result)
 			return nil
@@ -104,7 +105,7 @@ func udpJitterCommand() *cobra.Command {
 func parseAddress(flag, text string) (netip.AddrPort, error) {
 	address, err := netip.ParseAddrPort(text)
 	if err != nil {
-		return netip.AddrPort{}, &exitError{exitBadInput, fmt.Errorf("--%s: %q is not ADDRESS:PORT with a numeric address", flag, text)}
+		return netip.AddrPort{}, cmdline.Exit(cmdline.BadInput, fmt.Errorf("--%s: %q is not ADDRESS:PORT with a numeric address", flag, text))
 	}
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port()), nil
 }

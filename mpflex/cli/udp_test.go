@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"mplab/internal/cmdline"
 	"mplab/mpflex/connlog"
 )
 
@@ -20,9 +21,9 @@ func execute(ctx context.Context, stdout io.Writer, args ...string) (int, error)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	err := root.ExecuteContext(ctx)
-	var exit *exitError
+	var exit *cmdline.Error
 	if errors.As(err, &exit) {
-		return exit.code, exit.err
+		return exit.Code, exit.Err
 	}
 	return 0, err
 }
@@ -91,15 +92,15 @@ func TestBadUDPCommands(t *testing.T) {
 		code int
 		want string
 	}{
-		{"udp-echo --listen here:1", exitBadInput, `--listen: "here:1" is not ADDRESS:PORT with a numeric address`},
-		{"udp-echo --listen 192.0.2.1:1", exitNotReady, "listening on 192.0.2.1:1/udp"},
-		{"udp-jitter --target dl.lab:7", exitBadInput, `--target: "dl.lab:7" is not ADDRESS:PORT with a numeric address`},
-		{"udp-jitter --target 127.0.0.1:7 --socks 1080", exitBadInput, `--socks: "1080" is not ADDRESS:PORT with a numeric address`},
-		{"udp-jitter --target 127.0.0.1:7 --size 55", exitBadInput, "the size must be from 56 to 60000 bytes"},
-		{"udp-jitter --target 127.0.0.1:7 --period 0s", exitBadInput, "the period must be positive"},
-		{"udp-jitter --target 127.0.0.1:7 --seconds 0", exitBadInput, "--seconds: 0 is not above 0 and at most 86400"},
-		{"udp-jitter --target 127.0.0.1:7 --seconds NaN", exitBadInput, "--seconds: NaN is not above 0 and at most 86400"},
-		{"udp-jitter --target 127.0.0.1:7 --socks 127.0.0.1:1", exitFailed, "SOCKS server 127.0.0.1:1"},
+		{"udp-echo --listen here:1", cmdline.BadInput, `--listen: "here:1" is not ADDRESS:PORT with a numeric address`},
+		{"udp-echo --listen 192.0.2.1:1", cmdline.NotReady, "listening on 192.0.2.1:1/udp"},
+		{"udp-jitter --target dl.lab:7", cmdline.BadInput, `--target: "dl.lab:7" is not ADDRESS:PORT with a numeric address`},
+		{"udp-jitter --target 127.0.0.1:7 --socks 1080", cmdline.BadInput, `--socks: "1080" is not ADDRESS:PORT with a numeric address`},
+		{"udp-jitter --target 127.0.0.1:7 --size 55", cmdline.BadInput, "the size must be from 56 to 60000 bytes"},
+		{"udp-jitter --target 127.0.0.1:7 --period 0s", cmdline.BadInput, "the period must be positive"},
+		{"udp-jitter --target 127.0.0.1:7 --seconds 0", cmdline.BadInput, "--seconds: 0 is not above 0 and at most 86400"},
+		{"udp-jitter --target 127.0.0.1:7 --seconds NaN", cmdline.BadInput, "--seconds: NaN is not above 0 and at most 86400"},
+		{"udp-jitter --target 127.0.0.1:7 --socks 127.0.0.1:1", cmdline.Failed, "SOCKS server 127.0.0.1:1"},
 	} {
 		var output bytes.Buffer
 		code, err := execute(t.Context(), &output, strings.Fields(c.args)...)
@@ -110,7 +111,7 @@ func TestBadUDPCommands(t *testing.T) {
 	var output bytes.Buffer
 	code, err := execute(t.Context(), &output, "udp-jitter", "--target", "127.0.0.1:7", "--socks", "127.0.0.1:1", "--json")
 	var result failed
-	if err := errors.Join(err, json.Unmarshal(output.Bytes(), &result)); code != exitFailed || err != nil || result.OK || !strings.Contains(result.Error, "127.0.0.1:1") {
+	if err := errors.Join(err, json.Unmarshal(output.Bytes(), &result)); code != cmdline.Failed || err != nil || result.OK || !strings.Contains(result.Error, "127.0.0.1:1") {
 		t.Errorf("%d, %v: %s", code, err, output.String())
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"mplab/mpflex/identity"
+	"mplab/internal/secretfile"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // How much one client may have at a time, unless the configuration says otherwise.
@@ -50,7 +51,7 @@ func readSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("secret_file: missing; give the file with the secret that agent and proxy share")
 	}
-	secret, err := identity.ReadSecret(path)
+	secret, err := secretfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("secret_file: %w", err)
 	}

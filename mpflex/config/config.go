@@ -1,23 +1,14 @@
-// Package config reads the files of agent, proxy, logger and collector. They are strict: a key
-// that is not known, a value of the wrong kind or an address without a port is
-// refused with the file and the key.
 package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/netip"
-	"os"
-	"reflect"
-	"regexp"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"mplab/mpflex/identity"
+	"mplab/internal/strictjson"
+	"mplab/mpflex/internal/transport/identity"
 )
 
 // Defaults of the keys that may be left out.
@@ -108,25 +99,12 @@ type AgentListen struct {
 }
 
 // Address is an IP address with a port; the zero Address is "".
-type Address struct{ netip.AddrPort }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (a *Address) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		return nil
-	}
-	addr, err := netip.ParseAddrPort(string(text))
-	if err != nil {
-		return fmt.Errorf("%q is not ADDRESS:PORT with a numeric address", text)
-	}
-	a.AddrPort = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-	return nil
-}
+type Address = strictjson.Address
 
 // LoadProxy reads and checks the configuration of a proxy, its secret included.
 func LoadProxy(path string) (Proxy, error) {
 	var c Proxy
-	if err := load(path, &c); err != nil {
+	if err := strictjson.Load(path, &c); err != nil {
 		return Proxy{}, err
 	}
 	err := c.check()
@@ -145,7 +123,7 @@ func LoadProxy(path string) (Proxy, error) {
 // LoadAgent reads and checks the configuration of an agent, its secret included.
 func LoadAgent(path string) (Agent, error) {
 	var c Agent
-	if err := load(path, &c); err != nil {
+	if err := strictjson.Load(path, &c); err != nil {
 		return Agent{}, err
 	}
 	err := c.check()
@@ -200,7 +178,7 @@ func (l ProxyListen) All() map[string]Address {
 
 func (l ProxyListen) check() error {
 	all, taken := l.All(), map[Address]string{}
-	for _, transport := range sortedKeys(all) {
+	for _, transport := range slices.Sorted(maps.Keys(all)) {
 		address := all[transport]
 		if !address.IsValid() {
 			continue
@@ -297,178 +275,3 @@ func checkLimits(connections *int, idleS *float64) error {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// load reads one JSON object into target and refuses anything it has no field for.
-func load(path string, target any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := decode(data, target); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-func decode(data []byte, target any) error {
-	if err := checkKeys("", data, reflect.TypeOf(target).Elem()); err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(target); err != nil {
-		return explain(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the object")
-	}
-	return nil
-}
-
-// explain turns an error of package json into one that names the key.
-func explain(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, ""), kind.Value, article(kind.Type))
-	}
-	return err
-}
-
-// index is a place in a list; whether package json tells it depends on its
-// version.
-var index = regexp.MustCompile(`\.\d+`)
-
-func article(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "a list"
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	}
-	if t == reflect.TypeFor[Address]() {
-		return "a string"
-	}
-	return "an object"
-}
-
-// checkKeys walks an object beside the structure that it is meant for. Values
-// of a wrong kind are left to the decoder.
-func checkKeys(path string, data []byte, t reflect.Type) error {
-	object, twice, err := members(data)
-	if err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			line := 1 + bytes.Count(data[:min(syntax.Offset, int64(len(data)))], []byte("\n"))
-			return fmt.Errorf("line %d: %w", line, err)
-		}
-		if path == "" {
-			return errors.New("not a JSON object")
-		}
-		return nil
-	}
-	if twice != "" {
-		return fmt.Errorf("%s%s: given twice; remove one", path, twice)
-	}
-	fields := make(map[string]reflect.Type)
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("json"); key != "-" {
-			fields[key] = t.Field(i).Type
-			if of := t.Field(i).Type; of.Kind() == reflect.Pointer && nested(of.Elem()) {
-				fields[key] = of.Elem()
-			}
-		}
-	}
-	for _, key := range sortedKeys(object) {
-		field, known := fields[key]
-		if !known {
-			return fmt.Errorf("%s%s: unknown key; known here: %s", path, key, strings.Join(sortedKeys(fields), ", "))
-		}
-		if nested(field) {
-			if err := checkKeys(path+key+".", object[key], field); err != nil {
-				return err
-			}
-			continue
-		}
-		if field.Kind() == reflect.Slice && nested(field.Elem()) {
-			if err := checkList(path+key, object[key], field.Elem()); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := checkAddress(object[key], field); err != nil {
-			return fmt.Errorf("%s%s: %w", path, key, err)
-		}
-	}
-	return nil
-}
-
-// members returns the values of an object by their keys, and the first key that is
-// given twice, "" without one. Package json would keep the last value of such a key.
-func members(data []byte) (object map[string]json.RawMessage, twice string, err error) {
-	if err := json.Unmarshal(data, &object); err != nil || object == nil {
-		return object, "", err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if _, err := decoder.Token(); err != nil {
-		return nil, "", err
-	}
-	seen := make(map[string]bool, len(object))
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, "", err
-		}
-		key, _ := token.(string)
-		if seen[key] {
-			return object, key, nil
-		}
-		seen[key] = true
-		if err := decoder.Decode(new(json.RawMessage)); err != nil {
-			return nil, "", err
-		}
-	}
-	return object, "", nil
-}
-
-// nested says whether a key holds an object of this package.
-func nested(t reflect.Type) bool {
-	return slices.ContainsFunc([]string{"Proxy", "Agent", "Logger", "Collector"}, func(program string) bool {
-		return strings.HasPrefix(t.Name(), program)
-	})
-}
-
-// checkList is checkKeys for each object of a list.
-func checkList(path string, data []byte, t reflect.Type) error {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		return nil // left to the decoder
-	}
-	for i, item := range list {
-		if err := checkKeys(fmt.Sprintf("%s[%d].", path, i), item, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkAddress decodes an address alone, so that its error can name the key.
-func checkAddress(data []byte, t reflect.Type) error {
-	var text string
-	if t != reflect.TypeFor[Address]() || json.Unmarshal(data, &text) != nil {
-		return nil
-	}
-	var address Address
-	return address.UnmarshalText([]byte(text))
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}

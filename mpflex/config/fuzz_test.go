@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"mplab/internal/strictjson"
 )
 
 // Whatever the file, it is taken or there is one line of an error; what is taken
@@ -42,7 +44,7 @@ func FuzzProxy(f *testing.F) {
 // line when it is not.
 func taken(t *testing.T, data []byte, c interface{ check() error }) bool {
 	t.Helper()
-	err := decode(data, c)
+	err := strictjson.Decode(data, c)
 	if err == nil {
 		err = c.check()
 	}

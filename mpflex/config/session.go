@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"mplab/mpflex/sched"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/sched"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // AgentSession are the settings of an agent's session; what is left out has

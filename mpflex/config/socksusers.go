@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"mplab/mpflex/identity"
+	"mplab/internal/secretfile"
 )
 
 // Bounds of a file of users, and of a user or a password in it (RFC 1929 §2).
@@ -16,7 +16,7 @@ const (
 // readSocksUsers reads the passwords of the users of SOCKS from a file that
 // nobody else can use: a line USER:PASSWORD for each. No error shows any of it.
 func readSocksUsers(path string) (map[string]string, error) {
-	data, err := identity.ReadPrivate(path, mostSocksUsers)
+	data, err := secretfile.ReadBytes(path, mostSocksUsers)
 	if err != nil {
 		return nil, fmt.Errorf("socks_users_file: %w", err)
 	}

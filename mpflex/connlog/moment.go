@@ -3,6 +3,8 @@ package connlog
 import (
 	"encoding/json"
 	"time"
+
+	"mplab/internal/jsonlog"
 )
 
 // Moment is a time as the log writes it, in unix seconds, which still knows how
@@ -13,10 +15,10 @@ type Moment struct{ time.Time }
 func Now() Moment { return Moment{time.Now()} }
 
 // Since is the time since the moment as the log writes it, in seconds.
-func (m Moment) Since() float64 { return Since(m.Time) }
+func (m Moment) Since() float64 { return jsonlog.Since(m.Time) }
 
 // MarshalJSON implements json.Marshaler.
-func (m Moment) MarshalJSON() ([]byte, error) { return json.Marshal(Unix(m.Time)) }
+func (m Moment) MarshalJSON() ([]byte, error) { return json.Marshal(jsonlog.Unix(m.Time)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *Moment) UnmarshalJSON(b []byte) error {

@@ -3,7 +3,8 @@ package connlog
 import (
 	"time"
 
-	"mplab/mpflex/session"
+	"mplab/internal/jsonlog"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // PathEvent is the record of something that happened to a path of a session.
@@ -39,11 +40,11 @@ func OfSession(e session.Event, id, client string) any {
 	}
 	if e.What == session.Over {
 		return SessionEnd{
-			Event: "session", T: Unix(e.Time), Session: id, Client: client, What: "ended", Streams: e.Streams, Error: why,
+			Event: "session", T: jsonlog.Unix(e.Time), Session: id, Client: client, What: "ended", Streams: e.Streams, Error: why,
 		}
 	}
 	return PathEvent{
-		Event: "path", T: Unix(e.Time), Session: id, Client: client, What: e.What, Path: e.Path, Interface: e.Name,
+		Event: "path", T: jsonlog.Unix(e.Time), Session: id, Client: client, What: e.What, Path: e.Path, Interface: e.Name,
 		Incarnation: e.Incarnation, Error: why, Suppressed: e.Suppressed,
 	}
 }
@@ -58,5 +59,5 @@ type Notice struct {
 
 // NewNotice returns the notice of a moment.
 func NewNotice(t time.Time, text string) Notice {
-	return Notice{Event: "notice", T: Unix(t), Text: text}
+	return Notice{Event: "notice", T: jsonlog.Unix(t), Text: text}
 }

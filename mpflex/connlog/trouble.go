@@ -4,7 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"mplab/mpflex/session"
+	"mplab/internal/jsonlog"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // Memory is the record of a shortage of memory for sessions, of one client at
@@ -24,7 +25,7 @@ type Memory struct {
 // NewMemory returns the record of a shortage.
 func NewMemory(s session.Shortage) Memory {
 	return Memory{
-		Event: "memory", T: Unix(time.Now()), Client: s.Client, Own: s.Own, Share: s.Share, Used: s.Used, Limit: s.Limit, Refused: s.Refused, Reset: s.Reset,
+		Event: "memory", T: jsonlog.Unix(time.Now()), Client: s.Client, Own: s.Own, Share: s.Share, Used: s.Used, Limit: s.Limit, Refused: s.Refused, Reset: s.Reset,
 	}
 }
 
@@ -40,9 +41,9 @@ type Listener struct {
 // listenerEvery is how often that is logged of one listener.
 const listenerEvery = 30 * time.Second
 
-// Listening returns what logs the failures of a listener: the first at once,
-// further ones every 30 s.
-func (l *Log) Listening(address Endpoint) func(error) {
+// Listening returns a function that logs the failures of a listener: the first at
+// once, further ones every 30 s.
+func Listening(l *jsonlog.Log, address Endpoint) func(error) {
 	var mu sync.Mutex
 	var last time.Time
 	var failed uint64
@@ -51,7 +52,7 @@ func (l *Log) Listening(address Endpoint) func(error) {
 		defer mu.Unlock()
 		failed++
 		if now := time.Now(); last.IsZero() || now.Sub(last) >= listenerEvery {
-			l.Write(Listener{Event: "listener", T: Unix(now), Address: address, Error: err.Error(), Failed: failed})
+			l.Write(Listener{Event: "listener", T: jsonlog.Unix(now), Address: address, Error: err.Error(), Failed: failed})
 			last, failed = now, 0
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"mplab/mpflex/check"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/internal/measure/check"
 )
 
 // TestClientsDir: a proxy serves several phones, each with a secret of its own,

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/netx"
+	"mplab/internal/netx"
 )
 
 // signal sends a signal to the program. SIGSTOP freezes it, SIGCONT ends that.

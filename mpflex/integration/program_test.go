@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"mplab/internal/testkit"
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/testkit"
 )
 
 // patience is how long a test waits for what must come at some time.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"mplab/mpflex/socks"
-	"mplab/mpflex/udprelay"
+	"mplab/mpflex/internal/forward/socks"
+	"mplab/mpflex/internal/forward/udprelay"
 )
 
 // A rule for all addresses does not lead to the proxy's own machine, whether the

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"mplab/mpflex/check"
 	"mplab/mpflex/connlog"
+	"mplab/mpflex/internal/measure/check"
 )
 
 // once runs mpflex to its end.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/status"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/socks"
+	"mplab/mpflex/internal/forward/socks"
 )
 
 // job is one connection of an application, told to the origin in its first

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/socks"
-	"mplab/mpflex/udprelay"
+	"mplab/mpflex/internal/forward/socks"
+	"mplab/mpflex/internal/forward/udprelay"
 )
 
 // startEcho runs udp-echo at the origin.

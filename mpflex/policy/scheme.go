@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"mplab/mpflex/sched"
+	"mplab/mpflex/internal/transport/sched"
 )
 
 // DefaultScheduler is the name that stands for the session's own scheduler.

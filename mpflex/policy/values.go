@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"mplab/mpflex/names"
+	"mplab/mpflex/internal/names"
 )
 
 // maxCommand is the longest name that the kernel keeps of a process

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/relay"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/forward/relay"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // Open are the connections that a program carries now. The zero value has none.

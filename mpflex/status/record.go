@@ -3,7 +3,7 @@ package status
 import (
 	"time"
 
-	"mplab/mpflex/connlog"
+	"mplab/internal/jsonlog"
 )
 
 // Record is a session in the log.
@@ -30,7 +30,7 @@ func Log(l Live, every time.Duration, write func(record any)) {
 			final = true
 		case <-ticker.C:
 		}
-		r := Record{Event: "status", T: connlog.Unix(time.Now()), Final: final, Session: l.row()}
+		r := Record{Event: "status", T: jsonlog.Unix(time.Now()), Final: final, Session: l.row()}
 		now := traffic{r.BytesOut, r.BytesIn, r.Counters.DatagramsOut, r.Counters.DatagramsIn}
 		if now != last || final {
 			write(r)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"mplab/mpflex/session"
-	"mplab/mpflex/testkit"
+	"mplab/internal/testkit"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/wire"
 )
 

@@ -1,12 +1,10 @@
-// Package status is what agent and proxy tell of themselves while they run: on
-// a control socket (package control), and in the log.
 package status
 
 import (
 	"slices"
 
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // Report is a program at one moment.

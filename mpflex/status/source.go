@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"mplab/control"
-	"mplab/mpflex/connlog"
-	"mplab/mpflex/session"
+	"mplab/internal/jsonlog"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/wire"
 )
 
@@ -43,7 +43,7 @@ func (s *Source) Streams() Report { return s.report(true) }
 func (s *Source) report(each bool) Report {
 	now := time.Now()
 	r := Report{
-		Role: s.Role, PID: os.Getpid(), Transport: s.Transport, T: connlog.Unix(now),
+		Role: s.Role, PID: os.Getpid(), Transport: s.Transport, T: jsonlog.Unix(now),
 		UptimeS: float64(now.Sub(s.Started).Milliseconds()) / 1000, Goroutines: runtime.NumGoroutine(), Connections: s.Open.connections(), Sessions: []Session{},
 	}
 	for _, l := range s.live() {
@@ -74,7 +74,7 @@ func (l *Live) row() Session {
 
 // Paths is the short report.
 func (s *Source) Paths() Paths {
-	p := Paths{T: connlog.Unix(time.Now()), Sessions: []SessionPaths{}}
+	p := Paths{T: jsonlog.Unix(time.Now()), Sessions: []SessionPaths{}}
 	for _, l := range s.live() {
 		row := l.row()
 		p.Sessions = append(p.Sessions, SessionPaths{row.ID, row.Client, row.Paths, row.Gone, row.Missing})

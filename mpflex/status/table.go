@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 )
 
 // Write writes a report for people. With an earlier report of the same program

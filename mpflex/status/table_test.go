@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mplab/mpflex/connlog"
-	"mplab/mpflex/session"
+	"mplab/mpflex/internal/transport/session"
 )
 
 func at(address string) connlog.Endpoint {

@@ -1,6 +1,3 @@
-// Package wire is the format of what agent and proxy say to each other before
-// anything else on a connection: one hello and one status on a carrying
-// connection, one attach and its answer on a path. See ../spec.md.
 package wire
 
 import (

@@ -20,8 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from mplab.analysis.plugins import load
-from mplab.analysis.tables import Tables
+from mplab.analysis.record.tables import Tables
+from mplab.analysis.scores.plugins import load
 from mplab.base.errors import MplabError
 from mplab.base.nodes import Node, start_node
 from mplab.base.plugins import SCENARIOS

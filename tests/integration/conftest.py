@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from mplab.analysis.pipeline import score_run
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
 from mplab.base.enter import IN_LAB_VARIABLE
 from mplab.base.errors import LabNotReadyError
 from mplab.run.ready import check_ready

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from mplab.analysis.sound import Melody, playback, read_wav
+from mplab.analysis.scores.sound import Melody, playback, read_wav
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.drivers.phone.sound import PAREC, PULSEAUDIO, SoundCard
 from mplab.drivers.services import load_service

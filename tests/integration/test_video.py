@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis.playback import clips_of
+from mplab.analysis.scores.playback import clips_of
 from tests.integration.conftest import Mplab
 from tests.integration.test_run import cells, only_run
 

@@ -71,7 +71,7 @@ def test_an_object_without_the_base_class_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_orchestrator_and_analysis_share_the_folders_in_one_process() -> None:
     code = (
-        "from mplab.analysis.plugins import load; load('web');"
+        "from mplab.analysis.scores.plugins import load; load('web');"
         "from mplab.lab.catalog import load_scenario; load_scenario('web'); load_scenario('download');"
         "load('download')"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis.plugins import load
+from mplab.analysis.scores.plugins import load
 from mplab.lab.catalog import catalog, scenario_names
 from mplab.userfiles.resolve import load_experiment
 

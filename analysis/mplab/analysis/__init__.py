@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING
 from mplab.base.deferred import deferred
 
 if TYPE_CHECKING:
-    from mplab.analysis.frames import Results
+    from mplab.analysis.results.frames import Results
 
 
 def load(path: "Path | str") -> "Results":
-    """Everything known of a run, or of all runs in a folder, as polars frames; see `mplab.analysis.frames.Results`.
+    """Return everything known of a run, or of all runs in a folder, as frames of polars.
+
+    See `mplab.analysis.results.frames.Results`.
 
     Raises:
         NotARunError: there is no run.
     """
     with deferred("polars is slow to import, and not always needed"):
-        from mplab.analysis.frames import load as read
+        from mplab.analysis.results.frames import load as read
     return read(path)

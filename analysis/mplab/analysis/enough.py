@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from mplab.analysis.decode import make_tables
-from mplab.analysis.effects import Interval
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import metrics_of, plugins_of
-from mplab.analysis.plugins import Plugin
-from mplab.analysis.run import Run
-from mplab.analysis.scores import CellScores, has_scores, read_cell_scores, score_cell
-from mplab.analysis.statistics import Group, Series, summarise
+from mplab.analysis.record.decode import make_tables
+from mplab.analysis.record.run import Run
+from mplab.analysis.scores.plugins import Plugin
+from mplab.analysis.scores.scoring import CellScores, has_scores, read_cell_scores, score_cell
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.summaries import Group, Series, summarise
 from mplab.format.experiment import IntervalRule
 
 DIFFERENCES, MEDIANS = "differences", "medians"

@@ -5,22 +5,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mplab.analysis.changes import extended
-from mplab.analysis.decode import Problem, make_tables
 from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
 from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.metric import Metric
-from mplab.analysis.plugins import Plugin, load
-from mplab.analysis.registry import register
-from mplab.analysis.report import write_report
-from mplab.analysis.reported import read_summary
-from mplab.analysis.result import Analysis
-from mplab.analysis.run import Cell, Run, check_folders, read_run
-from mplab.analysis.scores import CellScores, score_cell
-from mplab.analysis.shares import interface_shares
-from mplab.analysis.statistics import summarise
-from mplab.analysis.summary import SummaryRow, summary_rows
+from mplab.analysis.record.decode import Problem, make_tables
+from mplab.analysis.record.run import Cell, Run, check_folders, read_run
+from mplab.analysis.report.summary import SummaryRow, summary_rows
+from mplab.analysis.report.write import write_report
+from mplab.analysis.results.reported import read_summary
+from mplab.analysis.scores.changes import extended
+from mplab.analysis.scores.plugins import Plugin, load
+from mplab.analysis.scores.registry import register
+from mplab.analysis.scores.scoring import CellScores, score_cell
+from mplab.analysis.scores.shares import interface_shares
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import summarise
 
 STEPS = ("tables", "scores", "statistics", "figures", "report")
 
@@ -57,7 +57,7 @@ def analyze(
     Args:
         run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
         progress: called after each thing done.
-        mptrace: the program; None: see `mplab.analysis.decode.find_mptrace`.
+        mptrace: the program; None: see `mplab.analysis.record.decode.find_mptrace`.
 
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest, or a link to a folder.
@@ -134,7 +134,7 @@ def summary(run_dir: Path) -> list[SummaryRow]:
 
 
 def summary_json(run_dir: Path) -> dict[str, Any]:
-    """Return the content of ``report/summary.json``; raises as `mplab.analysis.reported.read_summary`."""
+    """Return the content of ``report/summary.json``; raises as `mplab.analysis.results.reported.read_summary`."""
     return read_summary(Path(run_dir)).model_dump(mode="json")
 
 
@@ -142,7 +142,7 @@ def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
     """Return the metrics of each scenario, by its label; ``scenarios`` gives its name.
 
     Raises:
-        ScenarioMissingError: see `mplab.analysis.plugins.load`.
+        ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
     """
     return {label: extended(load(name)).metrics for label, name in scenarios.items()}
 

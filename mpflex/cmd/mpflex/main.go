@@ -4,11 +4,7 @@
 package main
 
 import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
-
+	"mplab/internal/cmdline"
 	"mplab/mpflex/cli"
 )
 
@@ -17,11 +13,5 @@ var version = "unknown"
 
 func main() {
 	cli.Version = version
-	// A reader of standard output that goes away must not end the program.
-	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if code := cli.Execute(ctx, os.Args[1:]); code != 0 {
-		os.Exit(code)
-	}
+	cmdline.Main(cli.Execute)
 }

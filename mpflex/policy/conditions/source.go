@@ -1,5 +1,3 @@
-// Package conditions finds out the state of the phone that policy rules ask
-// for: the time, the battery, the data plan, the throughput of WiFi.
 package conditions
 
 import (

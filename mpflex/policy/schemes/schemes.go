@@ -1,12 +1,11 @@
-// Package schemes makes the schemes of a rule file into those of a session.
 package schemes
 
 import (
 	"sync"
 
+	"mplab/mpflex/internal/transport/sched"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/policy"
-	"mplab/mpflex/sched"
-	"mplab/mpflex/session"
 )
 
 // Set are the schemes of one side of one session, made when a stream needs

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"mplab/mpflex/internal/transport/sched"
+	"mplab/mpflex/internal/transport/session"
 	"mplab/mpflex/policy"
-	"mplab/mpflex/sched"
-	"mplab/mpflex/session"
 )
 
 func schemeOf(t *testing.T, text string) *policy.Policy {

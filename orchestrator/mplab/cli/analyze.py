@@ -10,8 +10,8 @@ from rich.text import Text
 
 from mplab.analysis.crosscheck.check import check, require
 from mplab.analysis.crosscheck.model import Report
-from mplab.analysis.decode import RETENTION, captures
-from mplab.analysis.run import read_run
+from mplab.analysis.record.decode import RETENTION, captures
+from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, find_run
 from mplab.cli.output import err, out, print_json, table

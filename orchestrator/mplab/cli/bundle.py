@@ -11,7 +11,7 @@ from mplab.analysis.bundle.archive import SUFFIX
 from mplab.analysis.bundle.checksums import digest
 from mplab.analysis.bundle.crate import Author, Publication
 from mplab.analysis.bundle.write import Options, write_bundle
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import check_folder, err, out, print_json, writing

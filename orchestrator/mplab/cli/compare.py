@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.compare import Change, ComparedRuns
-from mplab.analysis.compare import compare as compare_runs
-from mplab.analysis.effects import Interval
-from mplab.analysis.frames import Results, load, started
-from mplab.analysis.gate import Check, change_text, checks, name_of
-from mplab.analysis.run import Run, read_run
-from mplab.analysis.trend import History, histories
-from mplab.analysis.trendpage import Shift, shifts
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.report.trendpage import Shift, shifts
+from mplab.analysis.results.frames import Results, load, started
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.verdicts.compare import Change, ComparedRuns
+from mplab.analysis.verdicts.compare import compare as compare_runs
+from mplab.analysis.verdicts.gate import Check, change_text, checks, name_of
+from mplab.analysis.verdicts.trend import History, histories
 from mplab.base.errors import GateError, InputError
 from mplab.base.files import replace
 from mplab.campaign.judge import NOTHING_BEFORE

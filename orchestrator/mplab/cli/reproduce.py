@@ -13,9 +13,9 @@ import typer
 from mplab.analysis.bundle.agree import OF_CHANGE, Agreed, ContrastPair, agree, told
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
 from mplab.analysis.bundle.remake import Remade, remake
-from mplab.analysis.gate import change_text, name_of
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
+from mplab.analysis.verdicts.gate import change_text, name_of
 from mplab.base.errors import GateError, InputError, MplabError
 from mplab.cli.compare import change_content
 from mplab.cli.options import (

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.columns import RESULT_TABLES
-from mplab.analysis.index import NAME, TRACES, Updated, update
-from mplab.analysis.index import export as write
-from mplab.analysis.index import query as ask
-from mplab.analysis.schema import TABLES
+from mplab.analysis.record.schema import TABLES
+from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.index import NAME, TRACES, Updated, update
+from mplab.analysis.results.index import export as write
+from mplab.analysis.results.index import query as ask
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, RunsOption, check_name
 from mplab.cli.output import check_folder, err, escaped, out, print_json, table

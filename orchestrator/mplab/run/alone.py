@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mplab.analysis.pipeline import score_run
-from mplab.analysis.plugins import load
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.plugins import load
 from mplab.base.errors import InputError
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run import ready

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mplab.analysis.pipeline import Listener
 from mplab.analysis.pipeline import analyze as analyze_run
-from mplab.analysis.reported import read_summary
-from mplab.analysis.summary import SummaryRow, summary_rows
+from mplab.analysis.report.summary import SummaryRow, summary_rows
+from mplab.analysis.results.reported import read_summary
 from mplab.base.errors import MplabError
 from mplab.run.junit import Case
 

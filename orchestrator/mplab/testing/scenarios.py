@@ -9,8 +9,8 @@ from typing import TypedDict, cast
 from pydantic import BaseModel
 
 from mplab.analysis.metric import Observation, Value
-from mplab.analysis.plugins import load
-from mplab.analysis.scores import checked_values
+from mplab.analysis.scores.plugins import load
+from mplab.analysis.scores.scoring import checked_values
 from mplab.base.errors import InputError
 from mplab.base.machine import CommandResult
 from mplab.base.programs import Program

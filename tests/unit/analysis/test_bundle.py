@@ -20,7 +20,7 @@ from mplab.analysis.bundle.remake import remake
 from mplab.analysis.bundle.write import Options, Written, write_bundle
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic
 

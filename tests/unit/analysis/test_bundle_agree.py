@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mplab.analysis.bundle.agree import Agreed, ContrastKey, ContrastPair, Found, agree
-from mplab.analysis.effects import Interval
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import Run, read_run
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.statistics.effects import Interval
 from tests.unit.analysis.synthetic import Synthetic
 
 Night = Callable[..., Run]

@@ -22,10 +22,10 @@ from mplab.analysis.bundle.frames import ETHERNET, RAW, Frames
 from mplab.analysis.bundle.read import open_bundle
 from mplab.analysis.bundle.remake import remake
 from mplab.analysis.bundle.write import Options, write_bundle
-from mplab.analysis.decode import find_mptrace
 from mplab.analysis.errors import BundleError, ProgramMissingError
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import read_run
+from mplab.analysis.record.decode import find_mptrace
+from mplab.analysis.record.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
 TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"

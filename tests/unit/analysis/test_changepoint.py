@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mplab.analysis.changepoint import LEVEL, change_points
+from mplab.analysis.statistics.changepoint import LEVEL, change_points
 
 # Annual flow of the Nile at Aswan, 10⁸ m³, 1871 to 1970: Cobb 1978, Biometrika 65, 243-251; R's dataset Nile.
 NILE = """

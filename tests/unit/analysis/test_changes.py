@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from pydantic import TypeAdapter
 
-from mplab.analysis.changes import METRICS, Change, handovers, read_changes, score
+from mplab.analysis.figures.run_traces import traces_of
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import read_run
-from mplab.analysis.schema import SCHEMAS
-from mplab.analysis.scores import read_cell_scores
-from mplab.analysis.tables import FOLDER, LOOPBACK
-from mplab.analysis.traces import traces_of
+from mplab.analysis.record.run import read_run
+from mplab.analysis.record.schema import SCHEMAS
+from mplab.analysis.record.tables import FOLDER, LOOPBACK
+from mplab.analysis.scores.changes import METRICS, Change, handovers, read_changes, score
+from mplab.analysis.scores.scoring import read_cell_scores
 from mplab.format.link import LinkCondition
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.claims import Outcome, judge, outcomes
-from mplab.analysis.effects import Interval
 from mplab.analysis.metric import Metric, Value
 from mplab.analysis.pipeline import summary_json
-from mplab.analysis.result import Analysis
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import CellScores
-from mplab.analysis.statistics import summarise
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.scoring import CellScores
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.verdicts.claims import Outcome, judge, outcomes
 from tests.unit.analysis.synthetic import Synthetic
 
 TIME = Metric("time", "Download time", "s", "lower", headline=True)

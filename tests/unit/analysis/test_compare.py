@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.compare import Change, ComparedRuns, compare, usual_range
 from mplab.analysis.errors import BudgetError, NotAnalysedError
-from mplab.analysis.frames import Results, load
-from mplab.analysis.gate import Check, change_text, checks
 from mplab.analysis.pipeline import analyze, summary_json
-from mplab.analysis.run import Run, read_run
-from mplab.analysis.trend import experiments, histories
-from mplab.analysis.trendpage import shifts, trend_page
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.report.trendpage import shifts, trend_page
+from mplab.analysis.results.frames import Results, load
+from mplab.analysis.verdicts.compare import Change, ComparedRuns, compare, usual_range
+from mplab.analysis.verdicts.gate import Check, change_text, checks
+from mplab.analysis.verdicts.trend import experiments, histories
 from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
 from tests.unit.analysis.test_report import Page
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mplab.analysis.contrast import BCA, SIGNED_RANK, contrast, corrected
-from mplab.analysis.correction import benjamini_hochberg, holm
-from mplab.analysis.distribution import QUANTILES, kolmogorov_smirnov, quantile_shifts
 from mplab.analysis.metric import Metric, Value
-from mplab.analysis.power import needed_each, needed_for, needed_pairs
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import CellScores
-from mplab.analysis.statistics import summarise
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.scoring import CellScores
+from mplab.analysis.statistics.contrast import BCA, SIGNED_RANK, contrast, corrected
+from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+from mplab.analysis.statistics.distribution import QUANTILES, kolmogorov_smirnov, quantile_shifts
+from mplab.analysis.statistics.power import needed_each, needed_for, needed_pairs
+from mplab.analysis.statistics.summaries import summarise
 from tests.unit.analysis.synthetic import MPTCP, Synthetic
 
 # Benjamini & Hochberg 1995, §4: 15 hypotheses on thrombolytic treatments.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis.decode import find_mptrace, jobs, make_tables
 from mplab.analysis.errors import ProgramMissingError
-from mplab.analysis.run import Run, read_run
-from mplab.analysis.schema import SCHEMAS
-from mplab.analysis.tables import read_tables
+from mplab.analysis.record.decode import find_mptrace, jobs, make_tables
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.record.schema import SCHEMAS
+from mplab.analysis.record.tables import read_tables
 from tests.unit.analysis.synthetic import MPTCP, Synthetic
 
 TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"

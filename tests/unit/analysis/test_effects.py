@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mplab.analysis import effects
-from mplab.analysis.effects import Interval
+from mplab.analysis.statistics import effects
+from mplab.analysis.statistics.effects import Interval
 
 numbers = st.floats(0.01, 1e6, allow_nan=False)
 samples = st.lists(numbers, min_size=1, max_size=12)

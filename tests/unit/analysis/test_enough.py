@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mplab.analysis.effects import Interval
 from mplab.analysis.enough import DIFFERENCES, MEDIANS, _width, check_rule, look
 from mplab.analysis.metric import Metric
-from mplab.analysis.paired import differences, hodges_lehmann, signed_rank_interval
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import read_cell_scores
-from mplab.analysis.statistics import CellValue, Series
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.scoring import read_cell_scores
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.paired import differences, hodges_lehmann, signed_rank_interval
+from mplab.analysis.statistics.summaries import CellValue, Series
 from mplab.format.experiment import IntervalRule, Transport
 from tests.unit.analysis.synthetic import Synthetic
 

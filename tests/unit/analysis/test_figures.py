@@ -11,12 +11,12 @@ import pytest
 
 from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing, inline
-from mplab.analysis.plugins import load
-from mplab.analysis.result import Analysis
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import score_cell
-from mplab.analysis.shares import interface_shares
-from mplab.analysis.statistics import summarise
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.plugins import load
+from mplab.analysis.scores.scoring import score_cell
+from mplab.analysis.scores.shares import interface_shares
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, SIZES, WIFI, Synthetic
 
 Drawn = Callable[[str], list[Drawing]]

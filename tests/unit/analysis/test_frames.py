@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 from mplab import analysis
-from mplab.analysis.columns import RESULT_TABLES, markdown
 from mplab.analysis.errors import NotARunError, QueryError, TablesError
-from mplab.analysis.frames import Results
-from mplab.analysis.index import NAME, TRACES, export, query, update
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.schema import SCHEMAS
+from mplab.analysis.record.schema import SCHEMAS
+from mplab.analysis.results.columns import RESULT_TABLES, markdown
+from mplab.analysis.results.frames import Results
+from mplab.analysis.results.index import NAME, TRACES, export, query, update
 from tests.unit.analysis.synthetic import Synthetic
 
 ROOT = Path(__file__).parents[3]

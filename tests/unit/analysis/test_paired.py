@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mplab.analysis import paired
-from mplab.analysis.effects import Interval, Sample, cliffs_delta
+from mplab.analysis.statistics import paired
+from mplab.analysis.statistics.effects import Interval, Sample, cliffs_delta
 
 few = settings(max_examples=40, deadline=None)
 some_differences = st.lists(st.integers(-50, 50).map(lambda n: n / 4), min_size=1, max_size=12).map(np.asarray)

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mplab.analysis import phonelog
+from mplab.analysis.record import phonelog
 
 RUN = "0123456789abcdef"
 _ROUTE = {"family": 4, "table": 254, "metric": 0, "type": "unicast"}

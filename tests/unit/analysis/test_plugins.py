@@ -7,9 +7,9 @@ import pytest
 
 from mplab.analysis.errors import ScenarioMissingError
 from mplab.analysis.pipeline import analyze, summary_json
-from mplab.analysis.plugins import load
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import read_scores, score_cell
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.plugins import load
+from mplab.analysis.scores.scoring import read_scores, score_cell
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic
 

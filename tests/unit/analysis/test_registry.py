@@ -9,8 +9,8 @@ import pytest
 from mplab.analysis.errors import MetricConflictError
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.plugins import Plugin
-from mplab.analysis.registry import register
+from mplab.analysis.scores.plugins import Plugin
+from mplab.analysis.scores.registry import register
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis import conclusions
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
+from mplab.analysis.report import conclusions
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import NotARunError
-from mplab.analysis.links import tolerance_of
-from mplab.analysis.run import read_run
+from mplab.analysis.record.links import tolerance_of
+from mplab.analysis.record.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
 Builder = Callable[..., Synthetic]

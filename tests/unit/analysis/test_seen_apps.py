@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from mplab.analysis import pages, playback, sound, upload
-from mplab.analysis.tables import Tables
+from mplab.analysis.record.tables import Tables
+from mplab.analysis.scores import pages, playback, sound, upload
 
 NOTHING = Tables(None)
 

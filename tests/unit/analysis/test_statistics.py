@@ -7,10 +7,10 @@ import pytest
 
 from mplab.analysis.metric import Metric, Value
 from mplab.analysis.order import label_sort_key
-from mplab.analysis.run import Run, read_run
-from mplab.analysis.scores import CellScores
-from mplab.analysis.shares import interface_shares
-from mplab.analysis.statistics import Group, summarise
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.scores.scoring import CellScores
+from mplab.analysis.scores.shares import interface_shares
+from mplab.analysis.statistics.summaries import Group, summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 TIME = Metric("time", "Time", "s", "lower", headline=True)

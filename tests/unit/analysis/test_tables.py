@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from mplab.analysis.errors import TablesError
-from mplab.analysis.run import read_run
-from mplab.analysis.schema import SCHEMA_FILE, SCHEMAS, VERSION_KEY, parse_schema
-from mplab.analysis.tables import Tables, read_tables
+from mplab.analysis.record.run import read_run
+from mplab.analysis.record.schema import SCHEMA_FILE, SCHEMAS, VERSION_KEY, parse_schema
+from mplab.analysis.record.tables import Tables, read_tables
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.traces import Trace, frame
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mplab.analysis import unpaired
-from mplab.analysis.effects import Sample
-from mplab.analysis.quantities import in_unit, units_like
+from mplab.analysis.scores.quantities import in_unit, units_like
+from mplab.analysis.statistics import unpaired
+from mplab.analysis.statistics.effects import Sample
 
 few = settings(max_examples=40, deadline=None)
 small = st.lists(st.integers(0, 6).map(float), min_size=3, max_size=6).map(np.asarray)

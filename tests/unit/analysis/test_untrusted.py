@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from mplab.analysis.bundle.write import Options, write_bundle
-from mplab.analysis.columns import RESULT_TABLES
-from mplab.analysis.compare import compare
 from mplab.analysis.errors import AnalysisError, NotARunError, TablesError
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.files import csv_text, inside, parse_json
-from mplab.analysis.frames import Results, load
-from mplab.analysis.index import NAME, query, update
 from mplab.analysis.pipeline import analyze, summary, summary_json
-from mplab.analysis.run import Run, read_run
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.frames import Results, load
+from mplab.analysis.results.index import NAME, query, update
+from mplab.analysis.verdicts.compare import compare
 from tests.unit.analysis.synthetic import Synthetic
 
 Builder = Callable[..., Synthetic]

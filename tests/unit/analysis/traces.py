@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from mplab.analysis.schema import SCHEMAS, VERSION, VERSION_KEY
+from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
 
 START_NS = 1_790_000_000_000_000_000
 MS = 1_000_000

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mplab.analysis.decode import captures, find_mptrace, make_tables
 from mplab.analysis.errors import ProgramMissingError
-from mplab.analysis.run import read_run
-from mplab.analysis.tables import read_tables
+from mplab.analysis.record.decode import captures, find_mptrace, make_tables
+from mplab.analysis.record.run import read_run
+from mplab.analysis.record.tables import read_tables
 from mplab.base.lock import resource_lock
 from mplab.campaign.retention import ASIDE, LOG, Action, RetentionFile, apply_retention, plan_retention
 from mplab.format.events import EventLog

@@ -137,7 +137,7 @@ def test_a_time_with_a_zone_is_explained(runs: str) -> None:
 
 INTERRUPTED = """
 import os, sys, threading
-from mplab.analysis import index
+from mplab.analysis.results import index
 from mplab.cli.main import main
 
 ask, number = index._interruptible, int(sys.argv[1])

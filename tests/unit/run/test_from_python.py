@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import mplab.run
-from mplab.analysis import reported
+from mplab.analysis.results import reported
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError, StepError
 from mplab.format.events import Event
 from mplab.format.manifest import GitRecord

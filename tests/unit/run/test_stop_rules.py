@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
 from mplab.base.errors import MplabError, StepError
 from tests.fakes.bench import RunBench
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.plugins import load
+from mplab.analysis.scores.plugins import load
 from mplab.base.errors import StepError
 from mplab.base.machine import CommandResult
 from mplab.lab.catalog import load_scenario

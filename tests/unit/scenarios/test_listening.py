@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.plugins import load
+from mplab.analysis.scores.plugins import load
 from mplab.base.errors import StepError
 from mplab.drivers.phone.sound import Recorded
 from mplab.drivers.services import load_service

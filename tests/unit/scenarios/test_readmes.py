@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.plugins import load
+from mplab.analysis.scores.plugins import load
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT
 from mplab.lab.catalog import catalog, load_scenario, scenario_names

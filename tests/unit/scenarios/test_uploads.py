@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mplab.analysis.schema import SCHEMAS
-from mplab.analysis.upload import window_goodput_mbps
+from mplab.analysis.record.schema import SCHEMAS
+from mplab.analysis.scores.upload import window_goodput_mbps
 from mplab.base.errors import StepError
 from mplab.format.selector import Selector
 from mplab.scenarios.base.upload import arrivals

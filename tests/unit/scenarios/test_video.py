@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.playback import clips_of
+from mplab.analysis.scores.playback import clips_of
 from mplab.base.errors import StepError
 from mplab.format.selector import Selector
 from mplab.lab.catalog import load_scenario

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from mplab.analysis.compare import Change, ComparedRuns, Verdict, compare
-from mplab.analysis.effects import Interval
-from mplab.analysis.frames import SEPARATOR, Results
-from mplab.analysis.power import LEVEL
-from mplab.analysis.run import Run
-from mplab.analysis.tables import Row
+from mplab.analysis.record.run import Run
+from mplab.analysis.record.tables import Row
+from mplab.analysis.results.frames import SEPARATOR, Results
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.power import LEVEL
 from mplab.analysis.text import signed, spread
+from mplab.analysis.verdicts.compare import Change, ComparedRuns, Verdict, compare
 
 Agreement: TypeAlias = Literal["agrees", "differs", "cannot be told"]
 
@@ -23,7 +23,7 @@ OF_CHANGE: Mapping[Verdict, Agreement] = {
     "too few": "cannot be told",
     "new": "cannot be told",
 }
-"""What a verdict of `mplab.analysis.compare` means for a run that should have the same results."""
+"""What a verdict of `mplab.analysis.verdicts.compare` means for a run that should have the same results."""
 
 PAIRS = 6
 """From so many on, intervals are those of signed ranks; bootstrap intervals of fewer are too narrow to judge by."""

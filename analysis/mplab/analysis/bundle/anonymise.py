@@ -17,9 +17,9 @@ from mplab.analysis.bundle.blocks import rewrite
 from mplab.analysis.bundle.contents import ANONYMISED, contents
 from mplab.analysis.bundle.frames import Frames
 from mplab.analysis.bundle.words import Words, label, named, words_in
-from mplab.analysis.decode import COMPRESSED, SUFFIX, TLS_KEYS
 from mplab.analysis.errors import BundleError
-from mplab.analysis.run import Run, read_lines, read_run
+from mplab.analysis.record.decode import COMPRESSED, SUFFIX, TLS_KEYS
+from mplab.analysis.record.run import Run, read_lines, read_run
 
 TEXT = frozenset({".json", ".jsonl", ".yaml", ".yml", ".log", ".har", ".txt", ".html", ".xml", ".csv"})
 SOUND = ".wav"

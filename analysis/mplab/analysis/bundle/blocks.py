@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from mplab.analysis.bundle.frames import Frames
-from mplab.analysis.decode import COMPRESSED
 from mplab.analysis.errors import BundleError
+from mplab.analysis.record.decode import COMPRESSED
 
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
 _BEFORE_FRAME = {_OLD_PACKET: 20, _PACKET: 20, _SIMPLE: 4}

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mplab.analysis.decode import captures
 from mplab.analysis.errors import BundleError
-from mplab.analysis.run import Cell, Run
-from mplab.analysis.tables import FOLDER
+from mplab.analysis.record.decode import captures
+from mplab.analysis.record.run import Cell, Run
+from mplab.analysis.record.tables import FOLDER
 
 CRATE, SUMS, DERIVED_SUMS, ENVIRONMENT = "ro-crate-metadata.json", "SHA256SUMS", "derived.sha256", "environment"
 """What a bundle has beside the run: metadata, checksums of its files and of what analysis made, locked versions."""

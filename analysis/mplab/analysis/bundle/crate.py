@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from mplab.analysis.bundle.contents import ANONYMISED, CRATE
 from mplab.analysis.files import Json
-from mplab.analysis.run import Run
+from mplab.analysis.record.run import Run
 from mplab.analysis.text import listed, plural
 from mplab.format.manifest import Manifest
 

@@ -9,7 +9,7 @@ from mplab.analysis.bundle.archive import MAX_BYTES, unpack
 from mplab.analysis.bundle.checksums import Broken
 from mplab.analysis.bundle.contents import DERIVED_SUMS, SUMS, may_be_derived
 from mplab.analysis.errors import BundleError, NotARunError
-from mplab.analysis.run import Run, read_run
+from mplab.analysis.record.run import Run, read_run
 
 _MOST_NAMED = 20
 

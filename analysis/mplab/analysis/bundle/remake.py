@@ -14,7 +14,7 @@ from mplab.analysis.bundle.contents import contents
 from mplab.analysis.bundle.read import Bundle
 from mplab.analysis.files import Json
 from mplab.analysis.pipeline import Listener, analyze
-from mplab.analysis.run import read_run
+from mplab.analysis.record.run import read_run
 
 Deviation: TypeAlias = Literal["differs", "not made", "new"]
 _MOST_CHARACTERS = 60

@@ -16,7 +16,7 @@ from mplab.analysis.bundle.contents import CRATE, DERIVED_SUMS, ENVIRONMENT, REP
 from mplab.analysis.bundle.crate import Part, Publication, metadata
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import Run, read_run
+from mplab.analysis.record.run import Run, read_run
 
 VERSIONS = f"{ENVIRONMENT}/versions.json"
 _PRIVATE_KEY = b"PRIVATE KEY-----"

@@ -3,7 +3,7 @@
 import queue
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -204,10 +204,11 @@ class Drive:
 
     def _look(self) -> None:
         """See who is there."""
-        if self._client.status != "running":
+        if self._client.status != "running" or self._client.scheduler is None:
             raise self._gone()
         try:
-            known: Mapping[str, object] = self._client.scheduler_info(n_workers=-1)["workers"]
+            # Not `scheduler_info`: when the scheduler does not answer, that returns an old answer without workers.
+            known = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         except OSError as error:
             raise self._gone() from error
         self._workers = len(known)

@@ -10,8 +10,8 @@ from pathlib import Path
 import mplab.analysis
 import mplab.base
 import mplab.format
-from mplab.analysis.decode import find_mptrace
 from mplab.analysis.errors import ProgramMissingError
+from mplab.analysis.record.decode import find_mptrace
 from mplab.base.plugins import FIGURES, SCENARIOS
 
 PACKAGES = (

@@ -16,11 +16,11 @@ from distributed import get_worker
 from mplab.analysis.cluster.publish import publish
 from mplab.analysis.cluster.same import differences, fingerprint
 from mplab.analysis.cluster.store import MANIFEST, Entry, Store
-from mplab.analysis.decode import LOOPBACK_CAPTURE
 from mplab.analysis.errors import AnalysisError, ClusterError, NotARunError
 from mplab.analysis.pipeline import CellResult, analyze_cell, analyze_rest
-from mplab.analysis.run import read_run
-from mplab.analysis.tables import FOLDER
+from mplab.analysis.record.decode import LOOPBACK_CAPTURE
+from mplab.analysis.record.run import read_run
+from mplab.analysis.record.tables import FOLDER
 
 REPORT = "report"
 CAPTURE = ".pcapng"

@@ -12,9 +12,9 @@ from mplab.analysis.crosscheck.compare import compare
 from mplab.analysis.crosscheck.model import Definition, Record, Report
 from mplab.analysis.crosscheck.ours import connection_records, subflow_records
 from mplab.analysis.crosscheck.program import find_program, run_program
-from mplab.analysis.decode import find_mptrace
 from mplab.analysis.errors import CaptureError
-from mplab.analysis.tables import Tables
+from mplab.analysis.record.decode import find_mptrace
+from mplab.analysis.record.tables import Tables
 from mplab.analysis.text import plural
 
 Check = Callable[[Sequence[Path], Mapping[str, pl.DataFrame], Path, Report], None]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from mplab.analysis.crosscheck.model import Endpoint, Record, Sides
-from mplab.analysis.tables import Row
+from mplab.analysis.record.tables import Row
 
 NS = 1e9
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from mplab.analysis.decode import Problem
 from mplab.analysis.errors import FigureError
 from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
+from mplab.analysis.figures.run_traces import Traces, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.result import Analysis
+from mplab.analysis.record.decode import Problem
+from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.text import did_you_mean
-from mplab.analysis.traces import Traces, traces_of
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import FIGURES
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from mplab.analysis.traces import Trace
+from mplab.analysis.figures.run_traces import Trace
 
 BYTES = (pl.col("bytes_up") + pl.col("bytes_down")).alias("bytes")
 LONG_BYTES = 1_000_000

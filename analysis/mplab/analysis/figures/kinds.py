@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.result import Analysis
-from mplab.analysis.traces import Traces
+from mplab.analysis.statistics.result import Analysis
 
 
 class Shape(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import polars as pl
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import NoDataError
-from mplab.analysis.traces import Traces
 from mplab.format.experiment import Transport
 
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet/file"
 
-	"mplab/analysis/mptrace/cmd/mptrace-bench/flood"
 	"mplab/analysis/mptrace/tables"
+	"mplab/bench/mptrace/flood"
 )
 
 // TestMemoryUnderFloods runs the program on floods through standard input: it

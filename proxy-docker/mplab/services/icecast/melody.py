@@ -49,7 +49,7 @@ class Melody:
         return len(self.notes) * NOTE_S
 
     def describe(self) -> dict[str, object]:
-        """For `mplab.analysis.sound`, which finds its way in a recording by it."""
+        """For `mplab.analysis.scores.sound`, which finds its way in a recording by it."""
         return {"note_s": NOTE_S, "tones_hz": list(TONES_HZ), "notes": self.notes}
 
     def samples(self) -> NDArray[np.int16]:

@@ -10,8 +10,8 @@ import pytest
 from mplab.analysis.crosscheck import mptcptrace
 from mplab.analysis.crosscheck.captures import as_pcap, link_type
 from mplab.analysis.crosscheck.check import TOOLS, check, require
-from mplab.analysis.decode import find_mptrace
 from mplab.analysis.errors import CaptureError, ProgramMissingError, ToolMissingError
+from mplab.analysis.record.decode import find_mptrace
 
 CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 TWO_PATHS = [CAPTURES / "two-paths-wlan0.pcapng", CAPTURES / "two-paths-rmnet0.pcapng"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.draw import write_figures
 from mplab.analysis.figures.catalog import LeftOut, draw, figures
+from mplab.analysis.figures.draw import write_figures
+from mplab.analysis.figures.run_traces import Traces, traces_of
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.run import Cell, read_run
-from mplab.analysis.traces import Traces, traces_of
+from mplab.analysis.record.run import Cell, read_run
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 

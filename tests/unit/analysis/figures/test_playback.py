@@ -9,11 +9,11 @@ import pytest
 
 from mplab.analysis.figures.report import playback
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.plugins import load
-from mplab.analysis.result import Analysis
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import score_cell
-from mplab.analysis.statistics import summarise
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.plugins import load
+from mplab.analysis.scores.scoring import score_cell
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import summarise
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.test_playback import SMOOTH, stalled
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mplab.analysis.decode import find_mptrace
-from mplab.analysis.draw import load, write_figures
 from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
 from mplab.analysis.figures.catalog import LeftOut, draw, figures
+from mplab.analysis.figures.draw import load, write_figures
+from mplab.analysis.figures.run_traces import Trace, Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.connection import Connection
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.figures.traces.ack_sizes import values as ack_sizes
@@ -24,10 +24,10 @@ from mplab.analysis.figures.traces.positions import values as positions
 from mplab.analysis.figures.traces.waterfall import shares
 from mplab.analysis.figures.traces.wifi_and_cellular import values as wifi_and_cellular
 from mplab.analysis.figures.traces.window import windows
-from mplab.analysis.run import read_run
-from mplab.analysis.schema import SCHEMAS, VERSION, VERSION_KEY
-from mplab.analysis.tables import LOOPBACK, PROXY, Tables
-from mplab.analysis.traces import Trace, Traces, traces_in, traces_of
+from mplab.analysis.record.decode import find_mptrace
+from mplab.analysis.record.run import read_run
+from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
+from mplab.analysis.record.tables import LOOPBACK, PROXY, Tables
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.synthetic import MPTCP, WIFI, Synthetic
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from mplab.analysis.figures.report.waveform import COLUMNS, draw, envelope
-from mplab.analysis.result import Analysis
-from mplab.analysis.run import read_run
-from mplab.analysis.sound import Melody, playback
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.sound import Melody, playback
+from mplab.analysis.statistics.result import Analysis
 from tests.unit.analysis import traces as made_up
 from tests.unit.analysis.sound.conftest import Heard, described, heard, source, station, write_wav
 from tests.unit.analysis.synthetic import LTE, WIFI, Synthetic

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mplab.analysis.sound import Recording
+from mplab.analysis.scores.sound import Recording
 from mplab.drivers.services import load_service
 
 RATE_HZ = 16_000

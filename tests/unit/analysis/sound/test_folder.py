@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from mplab.analysis.plugins import load
-from mplab.analysis.run import read_run
-from mplab.analysis.scores import score_cell
+from mplab.analysis.record.run import read_run
+from mplab.analysis.scores.plugins import load
+from mplab.analysis.scores.scoring import score_cell
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import Synthetic
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mplab.analysis.sound import METRICS, Melody, Recording, listen, playback, read_wav, values, waits
-from mplab.analysis.sound.silence import THRESHOLD_DB
+from mplab.analysis.scores.sound import METRICS, Melody, Recording, listen, playback, read_wav, values, waits
+from mplab.analysis.scores.sound.silence import THRESHOLD_DB
 from tests.unit.analysis.sound.conftest import RATE_HZ, Heard, metrics, write_wav
 
 

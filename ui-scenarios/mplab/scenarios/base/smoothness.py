@@ -9,7 +9,10 @@ MAX_DROPPED_PERCENT = 5.0
 MAX_CLOCK_GAP_S = 1.0
 """Longer between two samples, which the page takes every 250 ms: the page itself stood still, and its times with it."""
 MIN_BUFFER_S = 1.0
-"""A player that waits with so much in its buffer waits for the host (`mplab.analysis.playback`: ``host_stalls``)."""
+"""A player that waits with this much in its buffer waits for the host.
+
+See ``host_stalls`` in `mplab.analysis.scores.playback`.
+"""
 
 Record = Mapping[str, Any]
 

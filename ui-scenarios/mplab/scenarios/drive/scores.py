@@ -1,5 +1,5 @@
 """How well uploads went."""
 
-from mplab.analysis.upload import METRICS, score
+from mplab.analysis.scores.upload import METRICS, score
 
 __all__ = ["METRICS", "score"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from mplab.analysis import pages
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
+from mplab.analysis.scores import pages
 
 METRICS: tuple[Metric, ...] = (
     *pages.METRICS,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mplab.analysis import sound
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value
+from mplab.analysis.scores import sound
 
 METRICS: tuple[Metric, ...] = (
     *sound.METRICS,

@@ -3,10 +3,10 @@
 import polars as pl
 
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.scored import by_label, compares
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.traces import Traces
 
 METRIC = "page_load_time"
 

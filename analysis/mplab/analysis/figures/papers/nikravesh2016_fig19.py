@@ -3,10 +3,10 @@
 import polars as pl
 
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.scored import compares
 from mplab.analysis.figures.shapes.classes import Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
-from mplab.analysis.traces import Traces
 from mplab.format.link import LinkCondition
 
 METRICS = ("download_time", "bundle_time")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Scored, Traces
 from mplab.analysis.figures.scored import needs
 from mplab.analysis.figures.shapes.classes import COLUMNS, Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.traces import Scored, Traces
 from mplab.format.experiment import Transport
 
 METRIC = "download_time"

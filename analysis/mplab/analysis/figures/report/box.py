@@ -20,8 +20,8 @@ from mplab.analysis.figures.style import (
     name_rows,
     panel_title,
 )
-from mplab.analysis.result import Analysis
-from mplab.analysis.statistics import Group
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Group
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 

@@ -9,8 +9,8 @@ from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawing, panel_title
-from mplab.analysis.playback import METRICS, Clip, clips_of
-from mplab.analysis.result import Analysis
+from mplab.analysis.scores.playback import METRICS, Clip, clips_of
+from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 

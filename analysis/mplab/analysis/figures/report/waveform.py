@@ -15,16 +15,16 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from mplab.analysis.figures.kinds import RunFigure
+from mplab.analysis.figures.run_traces import traces_of
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.style import QUIET, Canvas, Drawing
 from mplab.analysis.figures.traces import bytes_over_time
 from mplab.analysis.figures.traces.bytes_over_time import Story, colours_of, story_of
 from mplab.analysis.files import inside
-from mplab.analysis.result import Analysis
-from mplab.analysis.run import Cell, Run
-from mplab.analysis.sound import Playback, listen
+from mplab.analysis.record.run import Cell, Run
+from mplab.analysis.scores.sound import Playback, listen
+from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.text import slug
-from mplab.analysis.traces import traces_of
 from mplab.format.experiment import Transport
 
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")

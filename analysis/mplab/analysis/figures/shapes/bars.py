@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import NoDataError
 from mplab.analysis.figures.style import QUARTERS, Canvas, Drawing, name_rows
 from mplab.analysis.text import percent, slug
-from mplab.analysis.traces import Traces
 
 COLUMNS = ("scenario", "link", "transport", "part", "amount", "share")
 LABEL_FROM = 0.08

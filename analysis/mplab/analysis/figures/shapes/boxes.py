@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, Panel, Series, pages
 from mplab.analysis.figures.style import FACET_COLUMNS, Canvas, Drawing, facet_rows, name_rows
-from mplab.analysis.traces import Traces
 
 COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "value")
 

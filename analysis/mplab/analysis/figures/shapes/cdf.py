@@ -9,6 +9,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import (
     Axis,
     Panel,
@@ -20,7 +21,6 @@ from mplab.analysis.figures.shapes.common import (
     variants,
 )
 from mplab.analysis.figures.style import LINE_WIDTH, Canvas, Drawing, facet_rows, share_axis
-from mplab.analysis.traces import Traces
 
 Floats: TypeAlias = NDArray[np.float64]
 MAX_STEPS = 400

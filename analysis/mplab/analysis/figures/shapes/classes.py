@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
 from mplab.analysis.figures.style import (
     FACET_COLUMNS,
@@ -21,7 +22,6 @@ from mplab.analysis.figures.style import (
     facet_rows,
     name_rows,
 )
-from mplab.analysis.traces import Traces
 from mplab.format.experiment import Transport
 
 COLUMNS = ("facet", "class", "transport", "cell", "value")

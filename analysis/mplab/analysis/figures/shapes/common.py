@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.style import INK, LINE_WIDTH, MAX_FACETS, Canvas
 from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
-from mplab.analysis.traces import Traces
 from mplab.format.experiment import Transport
 
 Facet = TypeVar("Facet")

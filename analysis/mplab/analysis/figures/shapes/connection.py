@@ -7,10 +7,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from mplab.analysis.figures.run_traces import Trace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing
 from mplab.analysis.text import slug
-from mplab.analysis.traces import Trace, Traces
 
 NS = 1e9
 MAX_POINTS = 2500

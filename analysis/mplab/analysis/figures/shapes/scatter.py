@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, Panel, handle, pages, series_of, thinned, title_below
 from mplab.analysis.figures.style import Canvas, Drawing, facet_rows
-from mplab.analysis.traces import Traces
 
 MAX_POINTS = 1500
 COLUMNS = ("scenario", "link", "transport", "cell", "connection_id", "x", "y")

@@ -7,9 +7,9 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
 from mplab.analysis.figures.style import FACET_COLUMNS, INK, Canvas, Drawing, facet_rows, name_rows
-from mplab.analysis.traces import Traces
 
 COLUMNS = ("facet", "transport", "part", "cell", "value")
 ROOM = 1.95

@@ -10,15 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from mplab.analysis.changes import Handover, handovers
 from mplab.analysis.figures.connections import with_network
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Trace, Traces
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
 from mplab.analysis.figures.style import INK, LINE_WIDTH, QUIET, Canvas, Drawing, facet_rows
-from mplab.analysis.tables import PROXY, Tables
-from mplab.analysis.traces import Trace, Traces
+from mplab.analysis.record.tables import PROXY, Tables
+from mplab.analysis.scores.changes import Handover, handovers
 
 COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s", "bytes")
 NS = 1e9

@@ -4,9 +4,9 @@ import polars as pl
 
 from mplab.analysis.figures.connections import MPTCP
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import CELLULAR, Traces
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.scatter import Scatter
-from mplab.analysis.traces import CELLULAR, Traces
 
 
 def values(traces: Traces) -> pl.DataFrame:

@@ -4,9 +4,9 @@ import polars as pl
 
 from mplab.analysis.figures.connections import MPTCP, SEVERAL
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Trace, Traces
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.traces import Trace, Traces
 
 
 def values(traces: Traces) -> pl.DataFrame:

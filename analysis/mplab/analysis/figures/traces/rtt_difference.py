@@ -3,9 +3,9 @@
 import polars as pl
 
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.traces import Traces
 
 ENOUGH_SAMPLES = 3
 """A mean of fewer says little (the scripts behind the paper ask for as many)."""

@@ -4,9 +4,9 @@ import polars as pl
 
 from mplab.analysis.figures.connections import LONG_BYTES, as_a_whole
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.traces import Traces
 
 
 def values(traces: Traces) -> pl.DataFrame:

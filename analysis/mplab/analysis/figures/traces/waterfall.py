@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Trace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
-from mplab.analysis.tables import Row
+from mplab.analysis.record.tables import Row
 from mplab.analysis.text import data, percent, slug
-from mplab.analysis.traces import Trace, Traces
 
 COLUMNS = (
     "cell",

@@ -4,9 +4,9 @@ import polars as pl
 
 from mplab.analysis.figures.connections import BYTES
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.traces import Traces
 
 CLASSES = ((10_000, "below 10 kB"), (100_000, "10–100 kB"), (1_000_000, "100 kB–1 MB"), (10_000_000, "1–10 MB"))
 ABOVE = "10 MB or more"

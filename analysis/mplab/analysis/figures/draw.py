@@ -1,0 +1,43 @@
+"""Figures of a run into a folder: SVG and data, with the same bytes each time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mplab.analysis.figures.catalog import LeftOut, catalog, draw, figures
+from mplab.analysis.figures.run_traces import Traces, traces_in, traces_of
+from mplab.analysis.figures.style import Drawing
+from mplab.analysis.files import csv_text, write_text
+from mplab.analysis.record.run import read_run
+
+
+def load(path: Path, cells: Sequence[str] = ()) -> Traces:
+    """The traces of a run directory, or of a folder of tables as ``mptrace FILE… -o FOLDER`` writes it.
+
+    Raises:
+        NotARunError: it is neither.
+        FigureError: no ok cell of the run is called as one of ``cells``.
+    """
+    if (path / "connections.parquet").is_file():
+        return traces_in(path)
+    return traces_of(read_run(path), cells)
+
+
+def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
+    """Draw the figures of these names, or all; the SVG files, and what was left out.
+
+    Raises:
+        FigureError: there is no such figure, or it cannot be used.
+    """
+    written: list[Path] = []
+    left_out: list[LeftOut] = []
+    if not names:
+        left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
+    for made in draw(traces, figures(names)):
+        if isinstance(made, Drawing):
+            path = folder / f"{made.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
+            write_text(path, made.svg)
+            write_text(path.with_suffix(".csv"), csv_text(made.columns, made.rows))
+            written.append(path)
+        else:
+            left_out.append(made)
+    return written, left_out

@@ -1,0 +1,211 @@
+"""The traces of a run: the tables of its ok cells, pooled or one by one, for figures."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from mplab.analysis.errors import FigureError
+from mplab.analysis.order import label_sort_key
+from mplab.analysis.record.run import Cell, Run
+from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
+from mplab.analysis.scores.changes import Change, read_changes
+from mplab.analysis.scores.scoring import read_cell_scores
+from mplab.analysis.text import did_you_mean
+from mplab.format.cell import CellRecord
+from mplab.format.experiment import Transport
+from mplab.format.link import LinkCondition
+from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
+
+_MOST_NAMED = 12
+"""Cells that a message lists."""
+
+LABELS = ("cell", "scenario", "link", "transport")
+"""Columns that each pooled frame begins with."""
+
+BIG = frozenset({"rtt", "points", "bursts", "events", "retransmissions", "reinjections", "acks", "throughput"})
+"""Tables that are read anew each time rather than kept: a run has many cells."""
+
+CELLULAR, WIFI = "cellular", "wifi"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The tables of one cell, or of one folder.
+
+    With a ``session`` the connections that were captured on the phone's interfaces are its paths, not those of
+    applications.
+    """
+
+    name: str
+    scenario: str
+    link: str
+    transport: str
+    tables: Tables
+    session: bool = False
+    changes: tuple[Change, ...] = ()
+    """What was made to happen to the paths meanwhile."""
+
+    @cached_property
+    def applications(self) -> "Trace":
+        """The trace whose connections are those of applications: with a session that of the phone's loopback."""
+        folder = self.tables.folder
+        return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
+
+    def read(self, table: str) -> pl.DataFrame:
+        """A table; big ones are not kept in memory."""
+        return Tables(self.tables.folder)[table] if table in BIG else self.tables[table]
+
+
+SCORES: dict[str, type[pl.DataType]] = dict.fromkeys((*LABELS, "metric", "label"), pl.String) | {"value": pl.Float64}
+"""Columns of `Traces.scores`; ``label`` is all labels of a value, as in ``1 MB · down``."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An ok cell, for what was scored of it and what is in its record."""
+
+    name: str
+    scenario: str
+    link: str
+    transport: str
+    directory: Path
+    record: CellRecord | None
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What figures of a run are drawn from: the tables of its ok cells, and their scores."""
+
+    traces: tuple[Trace, ...]
+    transports: tuple[Transport, ...]
+    links: tuple[LinkCondition, ...] = ()
+    scored: tuple[Scored, ...] = ()
+    """In the order of the experiment."""
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """Every value of every cell, with the columns of `SCORES`; labels in their order within a metric."""
+        rows = []
+        for cell in self.scored:
+            values = read_cell_scores(cell.directory)
+            for value in sorted(values, key=lambda v: (v.metric, label_sort_key(tuple(sorted(v.labels.items()))))):
+                text = " · ".join(value.labels[name] for name in sorted(value.labels))
+                place = (cell.name, cell.scenario, cell.link, cell.transport)
+                rows.append((*place, value.metric, text, float(value.value)))
+        return pl.DataFrame(rows, schema=SCORES, orient="row")
+
+    def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
+        """Rows of all cells below each other, with `LABELS`; each cell is filtered and cut to ``columns`` at once."""
+        return self.each(lambda trace: _cut(trace.read(table), columns, where))
+
+    def each(self, frame: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
+        """What ``frame`` makes of each trace, below each other, with `LABELS`."""
+        found = [
+            made.select(
+                pl.lit(trace.name).alias("cell"),
+                pl.lit(trace.scenario).alias("scenario"),
+                pl.lit(trace.link).alias("link"),
+                pl.lit(trace.transport).alias("transport"),
+                pl.all(),
+            )
+            for trace in self.traces
+            if not (made := frame(trace)).is_empty()
+        ]
+        return pl.concat(found) if found else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
+
+    @cached_property
+    def applications(self) -> "Traces":
+        """The traces whose connections are those of applications, where sessions carried them, too."""
+        return replace(self, traces=tuple(trace.applications for trace in self.traces))
+
+    @cached_property
+    def largest_mptcp(self) -> tuple[Trace, int] | None:
+        """Trace and connection_id of the MPTCP connection with two subflows or more that carried most bytes."""
+        best: tuple[int, Trace, int] | None = None
+        for trace in self.traces:
+            frame = trace.tables["connections"].filter((pl.col("kind") == "mptcp") & (pl.col("subflows") > 1))
+            size = pl.col("bytes_up") + pl.col("bytes_down")
+            for number, total in frame.select("connection_id", size).iter_rows():
+                if best is None or total > best[0]:
+                    best = total, trace, number
+        return best[1:] if best else None
+
+    def one_per_transport(self) -> list[Trace]:
+        """The first cell of each scenario, link and transport: an example of each."""
+        found: dict[tuple[str, str, str], Trace] = {}
+        for trace in self.traces:
+            found.setdefault((trace.scenario, trace.link, trace.transport), trace)
+        return list(found.values())
+
+
+def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
+    """The traces of a run's ok cells, of those that are named when any are.
+
+    Raises:
+        FigureError: no ok cell is called so.
+    """
+    usable = [cell for cell in run.cells if cell.ok and cell.spec is not None and cell.directory is not None]
+    known = {cell.id: cell for cell in usable}
+    for name in cells:
+        if name not in known:
+            shown = [*list(known)[:_MOST_NAMED], "…"] if len(known) > _MOST_NAMED else list(known)
+            raise FigureError(
+                f"{run.directory}: no ok cell is called {name!r}.{did_you_mean(name, known)} "
+                f"Ok cells ({len(known)}): {', '.join(shown) or 'none'}"
+            )
+    sessions = {transport.label for transport in run.transports if transport.sessions}
+    wanted = [cell for cell in usable if not cells or cell.id in cells]
+    chosen = [trace for cell in wanted if (trace := _trace(cell, sessions)) is not None]
+    scored = [
+        Scored(cell.id, spec.scenario, spec.link, spec.transport, cell.directory, cell.record)
+        for cell in wanted
+        if (spec := cell.spec) is not None and cell.directory is not None
+    ]
+    order = _order(run)
+    return Traces(
+        tuple(sorted(chosen, key=order)),
+        run.transports,
+        run.manifest.experiment.links,
+        tuple(sorted(scored, key=order)),
+    )
+
+
+def traces_in(folder: Path) -> Traces:
+    """The traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
+    name = folder.resolve().name
+    looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS_OF_FIGURES[0])
+    return Traces((Trace(name, "", "", name, Tables(folder)),), (looks,))
+
+
+def _order(run: Run) -> Callable[[Trace | Scored], tuple[int, ...]]:
+    """Scenarios, links and transports in the order of the experiment, for the plan shuffles them."""
+    experiment = run.manifest.experiment
+    scenarios = [scenario.label for scenario in experiment.scenarios]
+    links = [link.name for link in experiment.links]
+    transports = [transport.label for transport in experiment.transports]
+
+    def key(trace: Trace | Scored) -> tuple[int, ...]:
+        named = ((scenarios, trace.scenario), (links, trace.link), (transports, trace.transport))
+        return tuple(known.index(name) if name in known else len(known) for known, name in named)
+
+    return key
+
+
+def _trace(cell: Cell, sessions: Collection[str]) -> Trace | None:
+    if cell.spec is None or cell.directory is None:
+        return None
+    tables = Tables(cell.directory / FOLDER)
+    spec = cell.spec
+    if not tables.exist:
+        return None
+    changes = read_changes(cell.observations())
+    return Trace(
+        cell.id, spec.scenario, spec.link, spec.transport, tables, session=spec.transport in sessions, changes=changes
+    )
+
+
+def _cut(frame: pl.DataFrame, columns: Sequence[str | pl.Expr], where: pl.Expr | None) -> pl.DataFrame:
+    return (frame if where is None else frame.filter(where)).select(*columns)

@@ -1,0 +1,188 @@
+"""Captures → tables: runs ``mptrace`` over each cell."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.analysis.errors import ProgramMissingError
+from mplab.analysis.record.run import Cell
+from mplab.analysis.record.tables import ENDS, FOLDER, LOOPBACK, PROXY
+
+TIMEOUT_S = 1800.0
+MAX_MESSAGE_CHARACTERS = 300
+LOOPBACK_CAPTURE, PROXY_CAPTURE = "phone-lo.pcapng", "proxy.pcapng"
+SUFFIX, COMPRESSED = ".pcapng", ".gz"
+RETENTION = "retention.jsonl"
+"""In a run directory: what was removed of it, because its owner wanted it so."""
+AGENT_LOG, TLS_KEYS = Path("logs/agent.jsonl"), Path("logs/tls-keys.txt")
+NETWORKS = {"wlan0": "wifi", "rmnet0": "cellular"}
+"""What the lab calls its interfaces."""
+
+NEEDED = ("connections", "subflows")
+"""The tables without which a folder is not whole."""
+
+SENT_AGAIN = (*NEEDED, "retransmissions", "reinjections")
+"""Tables of the proxy's capture: what it sends again is not all seen at the phone, which may never get one of the
+two. baerts2015 §6.2.2 counts retransmissions at the server, too."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What kept the tables of a cell from being whole; the report lists it."""
+
+    cell: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of mptrace: its arguments in a cell's folder, and where the tables go to."""
+
+    name: str
+    arguments: tuple[str, ...]
+    target: Path
+
+    def command(self, program: Path, fresh: Path) -> list[str]:
+        """The command line; files are named relative to the cell's folder."""
+        return [str(program), *self.arguments, "-o", str(fresh)]
+
+
+def find_mptrace(given: Path | None = None) -> Path:
+    """Where ``mptrace`` is: as given, in the folder $MPLAB_BIN, or in ``build/bin`` of the checkout."""
+    if given is not None:
+        candidates = [given]
+    else:
+        folder = os.environ.get("MPLAB_BIN")
+        candidates = [Path(folder) / "mptrace"] if folder else []
+        candidates.append(Path(__file__).resolve().parents[4] / "build" / "bin" / "mptrace")
+    for candidate in candidates:
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate.resolve()
+    looked = ", ".join(str(candidate) for candidate in candidates)
+    raise ProgramMissingError(f"mptrace: no such program (looked at {looked}); `make setup` builds it")
+
+
+def captures(cell: Cell) -> list[Path]:
+    """The captures of the phone's own interfaces, loopback excluded, in order of name."""
+    folder = cell.directory
+    if folder is None or _removed_in_part(cell, folder):
+        return []
+    names = {path.name.removesuffix(COMPRESSED) for path in folder.glob(f"phone-*{SUFFIX}*")}
+    stored_as = (stored(folder, name) for name in sorted(names) if name.endswith(SUFFIX) and name != LOOPBACK_CAPTURE)
+    return [path for path in stored_as if path is not None]
+
+
+def stored(folder: Path, name: str) -> Path | None:
+    """The capture of that name in a cell's folder, as it is or compressed; None: there is none, or nothing in it."""
+    return next((path for path in (folder / name, folder / f"{name}{COMPRESSED}") if _has_content(path)), None)
+
+
+def _removed_in_part(cell: Cell, folder: Path) -> bool:
+    """Whether the removal of old captures was cut off in this cell: tables of what is left would be of another cell."""
+    if cell.record is None or not (folder.parent.parent / RETENTION).is_file():
+        return False
+    return any(stored(folder, Path(capture.file).name) is None for capture in cell.record.captures if capture.packets)
+
+
+def options(folder: Path) -> tuple[str, ...]:
+    """What mptrace is told beside the captures: the lab's networks, the agent's log and the TLS keys of the cell."""
+    networks = tuple(word for name, network in NETWORKS.items() for word in ("--network", f"{name}={network}"))
+    log = ("--proxy-log", str(AGENT_LOG)) if _has_content(folder / AGENT_LOG) else ()
+    keys = ("--keys", str(TLS_KEYS)) if _has_content(folder / TLS_KEYS) else ()
+    return (*networks, *log, *keys)
+
+
+def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[Job]:
+    """The phone's interfaces first, and alone needed; then loopback and the two ends, where they were captured.
+
+    On loopback, the redirect to the agent shows each connection in two halves, which mptrace joins. What the proxy
+    alone saw is for figures with times of both sides, and so made with one clock only.
+
+    Args:
+        same_clock: phone and proxy were captured by one clock, as in the virtual lab.
+    """
+    target = folder / FOLDER
+    names = tuple(path.name for path in files)
+    made = [Job("captures", (*names, *options(folder)), target)]
+    if loopback := stored(folder, LOOPBACK_CAPTURE):
+        made.append(Job("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
+    if proxy := stored(folder, PROXY_CAPTURE):
+        phone = tuple(word for name in names for word in ("--phone", name))
+        clock = ("--same-clock",) if same_clock else ()
+        if same_clock:
+            made.append(Job("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
+        made.append(Job("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
+    return made
+
+
+def make_tables(
+    cells: Iterable[Cell],
+    mptrace: Path | None = None,
+    *,
+    same_clock: bool = False,
+    done: Callable[[Cell], None] | None = None,
+) -> list[Problem]:
+    """Write ``tables/`` of each cell that has captures, in parallel; cells without keep what they have.
+
+    Args:
+        same_clock: phone and proxy were captured by one clock.
+
+    Raises:
+        ProgramMissingError: there are captures and no ``mptrace``.
+    """
+    work = [(cell, files) for cell in cells if cell.record is not None and (files := captures(cell))]
+    if not work:
+        return []
+    program = find_mptrace(mptrace)
+    problems = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        running = [(cell, pool.submit(_decode_cell, program, files, same_clock)) for cell, files in work]
+        for cell, future in running:
+            problems += [Problem(cell.id, message) for message in future.result()]
+            if done is not None:
+                done(cell)
+    return problems
+
+
+def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list[str]:
+    """Run all jobs of a cell; what went wrong. Without the first one's tables the others are not made."""
+    folder = files[0].parent
+    messages = []
+    first, *others = jobs(folder, files, same_clock=same_clock)
+    if message := _decode(program, folder, first):
+        messages.append(message)
+    if first.target.is_dir():
+        messages += [f"{job.name}: {message}" for job in others if (message := _decode(program, folder, job))]
+    return messages
+
+
+def _decode(program: Path, folder: Path, job: Job) -> str:
+    """Run mptrace into a folder beside the target and put it there; returns what went wrong, if anything."""
+    fresh = folder / "tables.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(job.target, ignore_errors=True)
+    command = job.command(program, Path(fresh.name))
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        shutil.rmtree(fresh, ignore_errors=True)
+        return f"mptrace did not end within {TIMEOUT_S:.0f} s"
+    words = " ".join(done.stderr.split())[:MAX_MESSAGE_CHARACTERS]
+    written = any(fresh.glob("*.parquet")) if job.name == "both ends" else _whole(fresh)
+    if done.returncode not in {0, 1} or not written:
+        shutil.rmtree(fresh, ignore_errors=True)
+        return f"mptrace ended with exit code {done.returncode} and no tables: {words or 'it said nothing'}"
+    fresh.rename(job.target)
+    return f"the captures are readable in part only: {words}" if done.returncode == 1 else ""
+
+
+def _whole(folder: Path) -> bool:
+    return all((folder / f"{name}.parquet").is_file() for name in NEEDED)
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0

@@ -1,0 +1,75 @@
+"""The links that were asked for and those that were measured before each cell."""
+
+from dataclasses import dataclass
+
+from mplab.analysis.record.run import Run
+from mplab.format.cell import LinkProof
+
+QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip time", "rtt"))
+"""Title, tolerance that applies."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One quantity of one interface in one cell. ``deviation`` is (measured - asked) / asked."""
+
+    cell: str
+    outcome: str
+    link: str
+    interface: str
+    quantity: str
+    kind: str
+    asked: float
+    measured: float
+    where: str
+
+    @property
+    def deviation(self) -> float:
+        """As a fraction of what was asked."""
+        return (self.measured - self.asked) / self.asked
+
+
+def measurements(run: Run) -> list[Measurement]:
+    """In the order of link, interface, quantity, cell; a quantity asked as 0 (unlimited) is left out."""
+    found = []
+    for cell in run.cells:
+        if cell.record is None or cell.spec is None:
+            continue
+        for interface, sides in cell.record.links.items():
+            for title, kind, wanted, got in _quantities(sides):
+                if wanted and wanted > 0 and got is not None:
+                    found.append(
+                        Measurement(
+                            cell.id, cell.outcome, cell.spec.link, interface, title, kind, wanted, got, sides.where
+                        )
+                    )
+    links = [link.name for link in run.manifest.experiment.links]
+    titles = [title for title, _ in QUANTITIES]
+    return sorted(
+        found,
+        key=lambda m: (
+            links.index(m.link) if m.link in links else len(links),
+            m.link,
+            not m.interface.startswith("wlan"),
+            m.interface,
+            titles.index(m.quantity),
+            m.cell,
+        ),
+    )
+
+
+def tolerance_of(run: Run, kind: str) -> float:
+    """The accepted deviation of ``rtt`` or ``rate`` as a fraction. Raises KeyError."""
+    tolerance = run.manifest.experiment.tolerance
+    return {"rtt": tolerance.rtt_percent, "rate": tolerance.rate_percent}[kind] / 100
+
+
+def _quantities(sides: LinkProof) -> list[tuple[str, str, float | None, float | None]]:
+    """Title, tolerance, requested and measured value of each of `QUANTITIES`."""
+    asked, measured = sides.asked, sides.measured
+    values = (
+        (asked.down_kbps, measured.down_kbps),
+        (asked.up_kbps, measured.up_kbps),
+        (asked.rtt_ms, measured.rtt_ms_median),
+    )
+    return [(*quantity, *pair) for quantity, pair in zip(QUANTITIES, values, strict=True)]

@@ -1,0 +1,100 @@
+"""The tables of a cell or of a folder, as polars frames: each is read when it is first asked for."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from mplab.analysis.errors import TablesError
+from mplab.analysis.record.run import Cell
+from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
+from mplab.analysis.record.upgrade import FIRST, conform, upgrade
+
+FOLDER, LOOPBACK, ENDS, PROXY = "tables", "lo", "ends", "proxy"
+"""A cell's folder of tables; within it those of the loopback capture, of both ends matched, and of the proxy's side."""
+
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row of a table by columns, whose types `mplab.analysis.record.schema` and `mplab.analysis.results.columns` say."""
+
+
+class Tables(Mapping[str, pl.DataFrame]):
+    """All tables that `mplab.analysis.record.schema.SCHEMAS` names, sorted by connection.
+
+    A table without a file is empty and has its columns. Rows of one connection keep the order of the file: that
+    of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.upgrade`).
+
+    Args:
+        folder: where the Parquet files are; None: all tables are empty.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._read: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        """The whole table.
+
+        Raises:
+            KeyError: there is no table of this name.
+            TablesError: the file is damaged, or from an mptrace that is newer than this.
+        """
+        if name not in self._read:
+            self._read[name] = self._load(name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all tables."""
+        return iter(SCHEMAS)
+
+    def __len__(self) -> int:
+        """How many tables there are, empty ones included."""
+        return len(SCHEMAS)
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are any files."""
+        return self._path("connections") is not None
+
+    def _path(self, name: str) -> Path | None:
+        path = self.folder / f"{name}.parquet" if self.folder else None
+        return path if path is not None and path.is_file() else None
+
+    def _load(self, name: str) -> pl.DataFrame:
+        empty = pl.DataFrame(schema=SCHEMAS[name])
+        if self._version() < VERSION:
+            return upgrade(name, self._parquet).sort("connection_id", maintain_order=True)
+        if self._path(name) is None:
+            return empty
+        return conform(name, self._parquet(name)).sort("connection_id", maintain_order=True)
+
+    def _version(self) -> int:
+        path = self._path("connections")
+        if path is None:
+            return VERSION
+        try:
+            found = int(pl.read_parquet_metadata(path).get(VERSION_KEY, FIRST))
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            raise _damaged(path, error) from error
+        if found > VERSION:
+            raise TablesError(f"{path}: schema {found}; this mplab reads up to {VERSION}: make the tables again")
+        return found
+
+    def _parquet(self, name: str) -> pl.DataFrame:
+        path = self._path(name)
+        if path is None:
+            raise TablesError(f"{self.folder}: {name}.parquet is missing: make the tables again")
+        try:
+            return pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise _damaged(path, error) from error
+
+
+def read_tables(cell: Cell) -> Tables:
+    """The tables of a cell; all empty when it has none."""
+    return Tables(cell.directory / FOLDER if cell.directory else None)
+
+
+def _damaged(path: Path, error: Exception) -> TablesError:
+    return TablesError(f"{path}: cannot be read ({error}); `mplab analyze` makes the tables again from the captures")

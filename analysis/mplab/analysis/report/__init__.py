@@ -1,0 +1,1 @@
+"""Write the report of a run: page, data files, ``summary.json``, and the trend page."""

@@ -1,0 +1,170 @@
+"""``report/summary.json``: the statistics for programs, and their short form for a terminal."""
+
+from dataclasses import asdict, dataclass
+
+from mplab.analysis.report.conclusions import Conclusions
+from mplab.analysis.report.contrast_rows import contrast_content
+from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Comparison, Group, Series
+from mplab.analysis.text import number, percent
+from mplab.analysis.verdicts.budgets import Kept
+from mplab.analysis.verdicts.claims import Outcome
+from mplab.format.record import json_of
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One line of ``mplab report``: texts are ready to print, ``best`` marks the best median."""
+
+    scenario: str
+    link: str
+    metric: str
+    labels: str
+    unit: str
+    transport: str
+    n: int
+    median: str
+    interval: str
+    gain: str
+    headline: bool
+    best: bool
+
+
+def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]:
+    """What ``summary.json`` holds; see docs/report.md."""
+    run = analysis.run
+    return {
+        "format": FORMAT,
+        "run_id": run.manifest.run_id,
+        "title": run.manifest.experiment.title or run.manifest.experiment.name,
+        "finished": run.finished,
+        "complete": run.complete,
+        "cells": run.counts,
+        "warnings": found.warnings,
+        "answers": [
+            {
+                "scenario": answer.scenario,
+                "link": answer.link,
+                "metric": answer.metric,
+                "labels": verdict.label,
+                "winner": verdict.winner.label if verdict.winner else None,
+                "sentence": verdict.sentence,
+            }
+            for answer in found.answers
+            for verdict in answer.verdicts
+        ],
+        "claims": [_claim(outcome) for outcome in found.claims],
+        "budgets": [_kept(kept) for kept in found.budgets],
+        "metrics": [_group(group) for group in analysis.groups],
+        "interfaces": [asdict(share) for share in analysis.shares],
+        "not_ok": [
+            {"cell": cell.id, "outcome": cell.outcome, "reasons": list(cell.reasons)}
+            for cell in run.cells
+            if not cell.ok
+        ],
+        "skipped": [{"transport": transport, "reason": reason} for transport, reason in run.skipped],
+        "problems": [asdict(problem) for problem in analysis.problems],
+    }
+
+
+def _kept(kept: Kept) -> dict[str, object]:
+    return {
+        "metric": kept.budget.metric,
+        "about": kept.about,
+        "statistic": kept.budget.statistic,
+        "verdict": kept.verdict,
+        "certain": kept.certain,
+        "found": kept.found,
+        "limit": kept.limit,
+        "unit": kept.unit,
+        "text": kept.text,
+    }
+
+
+def summary_rows(summary: Summary) -> list[SummaryRow]:
+    """Return the rows of every metric, headlines first."""
+    groups = sorted(summary.metrics, key=lambda group: not group.headline)
+    return [_row(group, series) for group in groups for series in group.transports if series.n]
+
+
+def _claim(outcome: Outcome) -> dict[str, object]:
+    return {
+        **json_of(outcome.claim),
+        "found": [
+            {
+                "scenario": finding.group.scenario,
+                "link": finding.group.link,
+                "labels": dict(finding.group.labels),
+                "against": finding.baseline.transport.label,
+                "gain": finding.gain,
+                "gain_interval": [finding.interval.low, finding.interval.high] if finding.interval else None,
+                "verdict": finding.verdict,
+                "certain": finding.certain,
+            }
+            for finding in outcome.findings
+        ],
+    }
+
+
+def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
+    interval, compared = series.interval, series.comparison
+    return SummaryRow(
+        scenario=group.scenario,
+        link=group.link,
+        metric=group.title,
+        labels=" · ".join(group.labels.values()),
+        unit=group.unit,
+        transport=series.transport,
+        n=series.n,
+        median=number(series.median),
+        interval=f"{number(interval[0])} … {number(interval[1])}" if interval else "",
+        gain=percent(compared.gain, sign=True) if compared and compared.gain is not None else "",
+        headline=group.headline,
+        best=group.best == series.transport,
+    )
+
+
+def _group(group: Group) -> dict[str, object]:
+    return {
+        "scenario": group.scenario,
+        "link": group.link,
+        "metric": group.metric.name,
+        "title": group.metric.title,
+        "unit": group.metric.unit,
+        "better": group.metric.better,
+        "limits": list(group.metric.limits),
+        "source": group.metric.source,
+        "headline": group.metric.headline,
+        "labels": dict(group.labels),
+        "best": group.best,
+        "baseline": group.baseline,
+        "transports": [_series(series) for series in group.series],
+        "contrasts": [contrast_content(one) for one in group.contrasts],
+    }
+
+
+def _series(series: Series) -> dict[str, object]:
+    start = {"transport": series.transport.label, "cells": series.cells, "n": len(series.values)}
+    d = series.description
+    if d is None:
+        return start
+    return {
+        **start,
+        "median": d.median,
+        "q1": d.q1,
+        "q3": d.q3,
+        "mean": d.mean,
+        "sd": d.sd,
+        "min": d.minimum,
+        "max": d.maximum,
+        "interval": [d.interval.low, d.interval.high] if d.interval else None,
+        "comparison": _comparison(series.comparison) if series.comparison else None,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, object]:
+    content = asdict(comparison)
+    interval = comparison.gain_interval
+    content["gain_interval"] = [interval.low, interval.high] if interval else None
+    return content

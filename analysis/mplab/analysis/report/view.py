@@ -1,0 +1,392 @@
+"""What the report's template shows, as plain texts: tables of metrics, links, cells and the run's circumstances."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from mplab.analysis.metric import describe_limits
+from mplab.analysis.record.links import Measurement, measurements, tolerance_of
+from mplab.analysis.record.run import Cell, Run
+from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows, p_text
+from mplab.analysis.report.headline import signed_g
+from mplab.analysis.statistics.contrast import Contrast
+from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Comparison, Group, Series
+from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
+from mplab.analysis.verdicts.claims import Finding, Outcome
+from mplab.format.experiment import Transport
+from mplab.format.link import interface_title
+from mplab.format.runevents import CellRetried
+
+MAX_COMMIT = 12
+BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither": ""}
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One transport's line in a scenario's table."""
+
+    label: str
+    rows_of_label: int
+    """How many rows the label's cell spans; 0 in all but the first of them."""
+    transport: Transport
+    best: bool
+    n: str
+    median: str
+    quartiles: str
+    interval: str
+    difference: str
+    gain: str
+    effect: str
+    p: str
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """The table of one metric; ``labelled`` says whether it has a column of labels."""
+
+    scenario: str
+    link: str
+    metric: str
+    title: str
+    unit: str
+    better: str
+    limits: str
+    source: str
+    headline: bool
+    labelled: bool
+    label_name: str
+    rows: tuple[MetricRow, ...]
+    contrasts: tuple[ContrastRow, ...]
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """Asked and measured of one quantity, over the cells."""
+
+    link: str
+    interface: str
+    quantity: str
+    asked: str
+    median: str
+    extremes: str
+    within: str
+    good: bool
+
+
+def metric_tables(analysis: Analysis) -> list[MetricTable]:
+    """One per scenario, link and metric."""
+    return [_metric_table(panel) for panel in analysis.panels()]
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One value of a claim; ``of`` says which."""
+
+    of: str
+    transport: Transport
+    baseline: Transport
+    n: str
+    gain: str
+    interval: str
+    verdict: str
+    certain: bool
+
+
+@dataclass(frozen=True)
+class ClaimTable:
+    """A claim beside what was found."""
+
+    text: str
+    source: str
+    metric: str
+    claimed: str
+    found: str
+    rows: tuple[ClaimRow, ...]
+
+
+def claim_tables(analysis: Analysis, outcomes: Sequence[Outcome]) -> list[ClaimTable]:
+    """Return a table for each claim of the experiment."""
+    return [_claim_table(analysis, outcome) for outcome in outcomes]
+
+
+def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
+    claim, spread = outcome.claim, outcome.spread
+    first = outcome.findings[0].group if outcome.findings else None
+    return ClaimTable(
+        text=claim.text,
+        source=claim.source,
+        metric=first.metric.title if first else claim.metric,
+        claimed=_range(outcome.claimed),
+        found=_range(spread) if spread else "not measured",
+        rows=tuple(_claim_row(analysis, outcome, finding) for finding in outcome.findings),
+    )
+
+
+def _claim_row(analysis: Analysis, outcome: Outcome, finding: Finding) -> ClaimRow:
+    group = finding.group
+    mine = group.of(outcome.claim.transport)
+    scenarios = {finding.group.scenario for finding in outcome.findings}
+    link, elsewhere = group.link if analysis.several_links else "", outcome.claim.against_link
+    if elsewhere:
+        link = f"{group.link}, against {elsewhere}"
+    parts = [group.scenario if len(scenarios) > 1 else "", link]
+    sizes = sorted({len(series.values) for series in (mine, finding.baseline) if series is not None})
+    return ClaimRow(
+        of=" · ".join(part for part in (*parts, group.label_text) if part) or group.scenario,
+        transport=mine.transport if mine else finding.baseline.transport,
+        baseline=finding.baseline.transport,
+        n=" to ".join(str(size) for size in sizes),
+        gain=percent(finding.gain),
+        interval=_range(finding.interval) if finding.interval else f"n < {MIN_FOR_INTERVAL}",
+        verdict=finding.verdict,
+        certain=finding.certain,
+    )
+
+
+def _range(interval: Interval) -> str:
+    return f"{percent(interval.low)} … {percent(interval.high)}"
+
+
+def link_rows(run: Run) -> list[LinkRow]:
+    """One per link, interface and quantity; empty when nothing was probed."""
+
+    def key(m: Measurement) -> tuple[str, str, str]:
+        return (m.link, m.interface, m.quantity)
+
+    return [_link_row(run, list(found)) for _, found in groupby(measurements(run), key=key)]
+
+
+def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Tables of name and value: the run, the host, the versions."""
+    manifest, experiment = run.manifest, run.manifest.experiment
+    commit = (manifest.git.commit or "unknown")[:MAX_COMMIT]
+    the_run = [
+        ("Run", manifest.run_id),
+        ("Experiment", experiment.name),
+        ("Started", manifest.started),
+        ("Duration", duration(run.duration_s)),
+        ("Estimated", duration(manifest.plan.estimate_s or None)),
+        ("Seed", str(experiment.seed)),
+        ("Repetitions", str(experiment.repetitions)),
+        ("Congestion control", ", ".join(_controls(run)) or experiment.congestion_control),
+        ("Capture", experiment.capture),
+        ("Retries", str(experiment.retries)),
+        ("Tolerance", _tolerances(run)),
+        ("Source", commit + (" with local changes" if manifest.git.dirty else "")),
+    ]
+    host = [*_flat(manifest.lab.content(), "lab"), *_flat(manifest.host.content())]
+    return [("The run", the_run), ("The host", host), ("Versions", list(_flat(manifest.versions)))]
+
+
+def scenario_lines(run: Run) -> list[tuple[str, str]]:
+    """Label and parameters of each scenario."""
+    return [
+        (s.label, "; ".join(f"{name} {value}" for name, value in _flat(s.parameters)) or "no parameters")
+        for s in run.manifest.experiment.scenarios
+    ]
+
+
+def transport_lines(run: Run) -> list[tuple[Transport, str]]:
+    """Each transport with its options, "" without any."""
+    return [(t, "; ".join(f"{name} {value}" for name, value in _flat(t.options))) for t in run.transports]
+
+
+def cells_not_ok(run: Run) -> list[Cell]:
+    """Invalid, failed, partial and missing cells; the missing ones last."""
+    order = {"failed": 0, "invalid": 1, "partial": 2, "missing": 3}
+    return sorted((cell for cell in run.cells if not cell.ok), key=lambda cell: order.get(cell.outcome, 0))
+
+
+def retries(run: Run) -> list[tuple[str, int, str]]:
+    """(cell, attempt, reason) of every attempt that was not the last."""
+    found = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
+    for cell in run.cells:
+        if cell.record is not None:
+            last = cell.record.attempt
+            found += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
+    unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in found}
+    return [unique[key] for key in sorted(unique)]
+
+
+def cell_warnings(run: Run) -> list[tuple[str, str]]:
+    """(cell, warning) of everything that disturbed a cell without making it invalid."""
+    return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
+
+
+def _without_root(run: Run) -> list[str]:
+    """What was not controlled on a phone that was used without root, in one sentence."""
+    phones = [cell.record.phone for cell in run.cells if cell.record is not None]
+    lacking = [(str(phone.get("name", "")), phone.get("uncontrolled")) for phone in phones]
+    seen = {name: [str(one) for one in what] for name, what in lacking if isinstance(what, list) and what}
+    return [f"{name} was used without root. Not controlled: {'; '.join(what)}." for name, what in seen.items()]
+
+
+def warnings(analysis: Analysis) -> list[str]:
+    """What the reader has to know before the numbers."""
+    run, counts = analysis.run, analysis.run.counts
+    planned = len(run.cells)
+    found = []
+    if (cut := run.cut) is not None:
+        left_out = plural(len(cut.cells), "cell")
+        found.append(f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.reason}.")
+    elif counts["missing"] or counts["partial"]:
+        state = "This run has not finished" if not run.finished else "This run is not complete"
+        left = [plural(counts[o], f"{o} cell") for o in ("missing", "partial") if counts[o]]
+        found.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")
+    if not counts["ok"]:
+        found.append("No cell is ok: there is nothing to average.")
+    bad = [f"{counts[o]} {o}" for o in ("invalid", "failed") if counts[o]]
+    if bad:
+        share = (counts["invalid"] + counts["failed"]) / planned
+        found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
+    found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
+    found += _without_root(run)
+    found += _other_controls(run)
+    overloaded = sum(bool(cell.record and cell.record.host.overloaded) for cell in run.cells if cell.ok)
+    if overloaded:
+        found.append(
+            f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, counted all the same: "
+            "see Flagged, under Cells."
+        )
+    if analysis.problems:
+        found.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
+    return found
+
+
+def _metric_table(panel: Sequence[Group]) -> MetricTable:
+    first = panel[0]
+    rows = []
+    for group in panel:
+        for position, series in enumerate(group.series):
+            rows.append(_metric_row(group, series, len(group.series) if position == 0 else 0))
+    return MetricTable(
+        scenario=first.scenario,
+        link=first.link,
+        metric=first.metric.name,
+        title=first.metric.title,
+        unit=first.metric.unit,
+        better=BETTER_WORDS[first.metric.better],
+        limits=describe_limits(first.metric),
+        source=first.metric.source,
+        headline=first.metric.headline,
+        labelled=any(group.labels for group in panel),
+        label_name=", ".join(name for name, _ in first.labels),
+        rows=tuple(rows),
+        contrasts=contrast_rows(panel),
+    )
+
+
+def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
+    d, compared = series.description, series.comparison
+    contrast = group.against_baseline(series.transport.label)
+    lacking = len(series.values) < series.cells
+    return MetricRow(
+        label=group.label_text,
+        rows_of_label=rows_of_label,
+        transport=series.transport,
+        best=series.transport.label == group.best,
+        n=f"{len(series.values)} of {series.cells}" if lacking else str(len(series.values)),
+        median=number(d.median if d else None),
+        quartiles=_limits(Interval(d.q1, d.q3)) if d else DASH,
+        interval=_limits(d.interval) if d else DASH,
+        difference=_shift(contrast) if contrast else _reference(group, series),
+        gain=_gain(compared) if compared else "",
+        effect=_effect(compared) if compared else "",
+        p=p_text(contrast.p_holm) if contrast else "",
+    )
+
+
+def _reference(group: Group, series: Series) -> str:
+    return "reference" if series.transport.label == group.baseline else DASH
+
+
+def _limits(interval: Interval | None) -> str:
+    if interval is None:
+        return f"n < {MIN_FOR_INTERVAL}"
+    return f"{number(interval.low)} … {number(interval.high)}"
+
+
+def _gain(compared: Comparison) -> str:
+    if compared.gain is None:
+        return DASH
+    interval = compared.gain_interval
+    limits = f" [{signed_g(interval.low)}, {signed_g(interval.high)}]" if interval else ""
+    return signed_g(compared.gain) + limits
+
+
+def _shift(contrast: Contrast) -> str:
+    interval = contrast.interval
+    return signed(contrast.shift) + (f" [{number(interval.low)}, {number(interval.high)}]" if interval else "")
+
+
+def _effect(compared: Comparison) -> str:
+    return f"{signed_g(compared.cliffs_delta)} {compared.magnitude}"
+
+
+def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
+    first = found[0]
+    unit = "ms" if first.kind == "rtt" else "kbit/s"
+    values = [m.measured for m in found]
+    tolerance = tolerance_of(run, first.kind)
+    inside = sum(abs(m.deviation) <= tolerance for m in found)
+    return LinkRow(
+        link=first.link,
+        interface=interface_title(first.interface),
+        quantity=f"{first.quantity} ({unit})",
+        asked=number(first.asked),
+        median=number(float(np.median(values))),
+        extremes=f"{number(min(values))} … {number(max(values))}",
+        within=f"{inside} of {len(found)}",
+        good=inside == len(found),
+    )
+
+
+def _controls(run: Run) -> list[str]:
+    found: dict[str, set[str]] = {}
+    for cell in run.cells:
+        if cell.record is not None:
+            for node, name in cell.record.congestion_control.known().items():
+                found.setdefault(node, set()).add(name)
+    names = sorted({name for values in found.values() for name in values})
+    if len(names) == 1:
+        return [f"{names[0]} ({listed(list(found))})"]
+    return [f"{node}: {'/'.join(sorted(values))}" for node, values in found.items()]
+
+
+def _other_controls(run: Run) -> list[str]:
+    """Return a warning for each node whose sockets did not use the requested congestion control."""
+    requested = run.manifest.experiment.congestion_control
+    counts: Counter[tuple[str, str]] = Counter()
+    for cell in run.cells:
+        if cell.ok and cell.record is not None:
+            counts.update(cell.record.congestion_control.known().items())
+    return [
+        f"The {node} used {name} congestion control in {plural(count, 'ok cell')}; {requested} was requested."
+        for (node, name), count in sorted(counts.items())
+        if name and name != requested
+    ]
+
+
+def _tolerances(run: Run) -> str:
+    return f"RTT ±{percent(tolerance_of(run, 'rtt'))}, rate ±{percent(tolerance_of(run, 'rate'))}"
+
+
+def _flat(content: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
+    """Nested mappings as lines; units of the known fields in words."""
+    for key, value in content.items():
+        name = f"{before} {key}".strip().replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        elif isinstance(value, list | tuple):
+            yield name, ", ".join(str(item) for item in value) or "none"
+        elif isinstance(value, bool):
+            yield name, "yes" if value else "no"
+        elif key.endswith("_bytes") and isinstance(value, int | float):
+            yield name.removesuffix(" bytes"), f"{value / 2**30:.1f}{THIN_SPACE}GiB"
+        elif value is not None and value != "":
+            yield name, str(value)

@@ -1,0 +1,131 @@
+"""Writes ``report/``: one page, figures, data and a summary for programs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from mplab.analysis.figures.style import Drawing, inline
+from mplab.analysis.files import csv_text, write_json, write_text
+from mplab.analysis.metric import describe_limits
+from mplab.analysis.report import data, view
+from mplab.analysis.report.conclusions import Conclusions, conclude
+from mplab.analysis.report.glossary import STATISTICS
+from mplab.analysis.report.htmlpage import page_css, page_environment
+from mplab.analysis.report.summary import summary_content
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.text import duration, plural
+
+OUTCOME_WORDS = {
+    "ok": "counted",
+    "invalid": "the link or the transport was not what was asked",
+    "failed": "could not be completed",
+    "partial": "cut off",
+    "missing": "not run yet",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One scenario under one link condition: its tables and figures."""
+
+    anchor: str
+    scenario: str
+    link: str
+    tables: tuple[view.MetricTable, ...]
+    figures: tuple[Drawing, ...]
+
+    def parts(self, *, headline: bool) -> list[tuple[view.MetricTable, list[Drawing]]]:
+        """Each table of this kind with the figures of its metric."""
+        return [
+            (table, [figure for figure in self.figures if figure.metric == table.metric])
+            for table in self.tables
+            if table.headline is headline
+        ]
+
+
+def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
+    """Replace the report of the run by this one; files that it no longer has are removed."""
+    folder, found = analysis.run.directory / "report", conclude(analysis)
+    for drawing in drawings:
+        write_text(folder / "figures" / f"{drawing.stem}.svg", drawing.svg)
+        write_text(folder / "data" / f"{drawing.stem}.csv", csv_text(drawing.columns, drawing.rows))
+    for stem, (columns, rows) in data.tables(analysis, found.claims).items():
+        write_text(folder / "data" / f"{stem}.csv", csv_text(columns, rows))
+    stems = {drawing.stem for drawing in drawings}
+    _remove_others(folder / "figures", {f"{stem}.svg" for stem in stems})
+    _remove_others(folder / "data", {f"{stem}.csv" for stem in stems | set(data.STEMS)})
+    write_json(folder / "summary.json", summary_content(analysis, found))
+    write_text(folder / "index.html", render(analysis, found, drawings))
+
+
+def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) -> str:
+    """The page, whole: styles and figures are inside it."""
+    environment = page_environment()
+    environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
+    environment.filters["plural"] = plural
+    run = analysis.run
+    counts = run.counts
+    return environment.get_template("report.html.j2").render(
+        css=page_css(),
+        run=run,
+        experiment=run.manifest.experiment,
+        title=run.manifest.experiment.title or run.manifest.experiment.name,
+        counts=[(o, n, OUTCOME_WORDS.get(o, "")) for o, n in counts.items() if n],
+        planned=len(run.cells),
+        duration=duration(run.duration_s),
+        warnings=found.warnings,
+        answers=found.answers,
+        claims=view.claim_tables(analysis, found.claims),
+        budgets=found.budgets,
+        several_links=analysis.several_links,
+        sections=list(_sections(analysis, drawings)),
+        figures={
+            name: [drawing for drawing in drawings if drawing.section == name]
+            for name in ("gain", "share", "traces", "links", "timeline", "paper")
+        },
+        circumstances=view.circumstances(run),
+        scenarios=view.scenario_lines(run),
+        transports=view.transport_lines(run),
+        link_rows=view.link_rows(run),
+        not_ok=view.cells_not_ok(run),
+        retries=view.retries(run),
+        cell_warnings=view.cell_warnings(run),
+        problems=analysis.problems,
+        data_stems=data.STEMS,
+        statistics=STATISTICS,
+        metrics=_glossary(analysis),
+    )
+
+
+def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:
+    tables = view.metric_tables(analysis)
+    for place, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
+        yield Section(
+            anchor=f"scenario-{place}",
+            scenario=scenario,
+            link=link,
+            tables=tuple(t for t in tables if (t.scenario, t.link) == (scenario, link)),
+            figures=tuple(
+                d for d in drawings if d.section == "distribution" and (d.scenario, d.link) == (scenario, link)
+            ),
+        )
+
+
+def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
+    """(scenario, title, unit, which way is better, limits, source) of each metric, once."""
+    rows = {}
+    for group in analysis.groups:
+        metric = group.metric
+        better = {"lower": "less", "higher": "more", "neither": "neither"}[metric.better]
+        facts = (metric.title, metric.unit, better, describe_limits(metric), metric.source)
+        rows[group.scenario, metric.name] = (group.scenario, *facts)
+    return list(rows.values())
+
+
+def _remove_others(folder: Path, keep: set[str]) -> None:
+    if folder.is_dir():
+        for path in folder.iterdir():
+            if path.name not in keep:
+                path.unlink()

@@ -1,0 +1,1 @@
+"""Load many runs as polars frames and as one DuckDB file."""

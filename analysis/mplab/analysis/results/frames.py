@@ -1,0 +1,299 @@
+"""Runs as polars frames: everything that is known of one run, or of all runs in a folder."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from mplab.analysis.errors import NotAnalysedError, NotARunError, TablesError
+from mplab.analysis.record.links import measurements
+from mplab.analysis.record.run import Cell, Run, read_run
+from mplab.analysis.record.schema import SCHEMAS, Schema
+from mplab.analysis.record.tables import read_tables
+from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.reported import SummaryComparison, SummaryGroup, read_summary
+from mplab.analysis.scores.scoring import read_cell_values
+
+Row = dict[str, object]
+SEPARATOR = " · "
+"""Between the values of several labels."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Some runs, oldest first.
+
+    Each attribute is a frame with the columns of `mplab.analysis.results.columns.RESULT_TABLES`.
+
+    A frame is read when it is first asked for: nothing but the records, scores and reports of the runs; `traces` reads
+    what mptrace made of the captures.
+    """
+
+    records: tuple[Run, ...]
+    unread: list[str] = field(default_factory=list)
+    """Folders that hold no readable run; and, of several runs, damaged files, whose rows a frame lacks."""
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per run."""
+        return self._frame("runs", lambda run: (run_row(run),))
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """One row per planned cell."""
+        return self._frame("cells", cell_rows)
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """One row per value of an ok cell; none of runs that were not analysed."""
+        return self._frame("values", value_rows)
+
+    @cached_property
+    def statistics(self) -> pl.DataFrame:
+        """One row per transport's series in a report."""
+        return self._frame("statistics", statistics_rows)
+
+    @cached_property
+    def contrasts(self) -> pl.DataFrame:
+        """One row per transport against another in a report."""
+        return self._frame("contrasts", contrast_rows)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per quantity of a link that was probed."""
+        return self._frame("links", link_rows)
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """One row per step of a cell."""
+        return self._frame("steps", step_rows)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One of the frames by its name; raises KeyError."""
+        if name not in RESULT_TABLES:
+            raise KeyError(name)
+        frame: pl.DataFrame = getattr(self, name)
+        return frame
+
+    def _frame(self, name: str, rows_of: Callable[[Run], Iterable[Row]]) -> pl.DataFrame:
+        """The rows of all runs. Raises TablesError when a file of the only run is damaged."""
+        rows: list[Row] = []
+        for run in self.records:
+            try:
+                rows += list(rows_of(run))
+            except TablesError as error:
+                if len(self.records) == 1:
+                    raise
+                self.unread.append(str(error))
+        return pl.DataFrame(rows, schema=RESULT_TABLES[name].schema, orient="row")
+
+    def traces(self, name: str) -> pl.DataFrame:
+        """A table of mptrace over all ok cells, with ``run_id`` and ``cell`` in front (docs/trace-tables.md).
+
+        Tables of an older mptrace are upgraded.
+
+        Raises:
+            KeyError: there is no such table.
+            TablesError: a file is damaged, or from a newer mptrace.
+        """
+        return trace_frame(self.records, name)
+
+
+def load(path: Path | str) -> Results:
+    """A run directory, or a folder of runs.
+
+    Raises:
+        NotARunError: it is neither, or the only run cannot be read.
+    """
+    path = Path(path)
+    if (path / "manifest.json").is_file():
+        return Results((read_run(path),))
+    found = sorted(file.parent for file in path.glob("*/manifest.json")) if path.is_dir() else []
+    if not found:
+        raise NotARunError(path, "no manifest.json in it, nor in the folders in it")
+    runs, unread = [], []
+    for directory in found:
+        try:
+            runs.append(read_run(directory))
+        except NotARunError as error:
+            unread.append(str(error))
+    return Results(tuple(sorted(runs, key=started)), unread)
+
+
+def started(run: Run) -> tuple[str, str]:
+    """What runs are ordered by: when they began, then their names."""
+    return (run.manifest.started, run.manifest.run_id)
+
+
+def run_row(run: Run) -> Row:
+    """The row of ``runs``."""
+    manifest, counts = run.manifest, run.counts
+    return {
+        "run_id": manifest.run_id,
+        "path": str(run.directory),
+        "experiment": manifest.experiment.name,
+        "title": manifest.experiment.title or manifest.experiment.name,
+        "started": _time(manifest.started),
+        "duration_s": run.duration_s,
+        "seed": manifest.experiment.seed,
+        "repetitions": manifest.experiment.repetitions,
+        "lab": manifest.lab.kind or None,
+        "mplab": _text(manifest.versions.get("mplab")),
+        "kernel": manifest.host.kernel or None,
+        "commit": manifest.git.commit,
+        "dirty": manifest.git.dirty,
+        "finished": run.finished,
+        "complete": run.complete,
+        **{outcome: counts[outcome] for outcome in ("ok", "invalid", "failed", "partial", "missing")},
+        "analysed": (run.directory / "report" / "summary.json").is_file(),
+    }
+
+
+def cell_rows(run: Run) -> Iterator[Row]:
+    """Rows of ``cells``."""
+    for cell in run.cells:
+        record = cell.record
+        yield {
+            **_of_cell(run, cell),
+            "index": cell.spec.index if cell.spec else None,
+            "seed": cell.spec.seed if cell.spec else None,
+            "outcome": cell.outcome,
+            "reasons": "; ".join(cell.reasons),
+            "warnings": "; ".join(record.warnings) if record else "",
+            "attempt": record.attempt if record else None,
+            "started": _time(record.started) if record else None,
+            "duration_s": sum(record.timings_s.values()) if record else None,
+            "overloaded": record.host.overloaded if record else None,
+        }
+
+
+def value_rows(run: Run) -> Iterator[Row]:
+    """Rows of ``values``."""
+    for cell in run.cells:
+        if cell.ok and cell.directory is not None:
+            for row in read_cell_values(cell.directory):
+                yield {
+                    **_of_cell(run, cell),
+                    "metric": row.metric,
+                    "unit": row.unit,
+                    "labels": SEPARATOR.join(row.labels.values()),
+                    "value": row.value,
+                }
+
+
+def statistics_rows(run: Run) -> Iterator[Row]:
+    """Rows of ``statistics``."""
+    for group in _groups(run):
+        for series in group.transports:
+            if not series.n:
+                continue
+            compared = series.comparison or SummaryComparison()
+            low, high = series.interval or (None, None)
+            gain_low, gain_high = compared.gain_interval or (None, None)
+            yield {
+                **_of_group(run, group),
+                "title": group.title,
+                "better": group.better,
+                "headline": group.headline,
+                **series.model_dump(include=_DESCRIBED),
+                "low": low,
+                "high": high,
+                "baseline": compared.baseline,
+                "gain": compared.gain,
+                "gain_low": gain_low,
+                "gain_high": gain_high,
+                "best": group.best == series.transport,
+            }
+
+
+_DESCRIBED = {"transport", "cells", "n", "median", "q1", "q3", "mean", "sd", "min", "max"}
+_CONTRASTED = {"transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh", "dominance", "cliffs_delta", "needed"}
+
+
+def contrast_rows(run: Run) -> Iterator[Row]:
+    """Rows of ``contrasts``."""
+    for group in _groups(run):
+        for one in group.contrasts:
+            low, high = one.interval or (None, None)
+            yield {**_of_group(run, group), **one.model_dump(include=_CONTRASTED), "low": low, "high": high}
+
+
+def link_rows(run: Run) -> Iterator[Row]:
+    """Rows of ``links``."""
+    for found in measurements(run):
+        yield {
+            "run_id": run.manifest.run_id,
+            "cell": found.cell,
+            "link": found.link,
+            "interface": found.interface,
+            "quantity": found.quantity,
+            "asked": found.asked,
+            "measured": found.measured,
+            "deviation": found.deviation,
+        }
+
+
+def step_rows(run: Run) -> Iterator[Row]:
+    """Rows of ``steps``."""
+    for cell in run.cells:
+        if cell.record is not None:
+            for step, seconds in cell.record.timings_s.items():
+                yield {"run_id": run.manifest.run_id, "cell": cell.id, "step": step, "seconds": seconds}
+
+
+def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
+    """See `Results.traces`."""
+    schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
+    frames = [pl.DataFrame(schema=schema)]
+    for run in runs:
+        for cell in run.cells:
+            tables = read_tables(cell)
+            if cell.ok and tables.exist:
+                own = [pl.lit(run.manifest.run_id).alias("run_id"), pl.lit(cell.id).alias("cell")]
+                frames.append(tables[name].select(*own, pl.all()))
+    return pl.concat(frames)
+
+
+def _groups(run: Run) -> tuple[SummaryGroup, ...]:
+    """Return the metrics of the run's report; none when it has no report."""
+    try:
+        return read_summary(run.directory).metrics
+    except NotAnalysedError:
+        return ()
+
+
+def _of_cell(run: Run, cell: Cell) -> Row:
+    spec = cell.spec
+    return {
+        "run_id": run.manifest.run_id,
+        "cell": cell.id,
+        "scenario": spec.scenario if spec else None,
+        "transport": spec.transport if spec else None,
+        "link": spec.link if spec else None,
+        "block": (spec.block or spec.repetition) if spec else None,
+        "repetition": spec.repetition if spec else None,
+    }
+
+
+def _of_group(run: Run, group: SummaryGroup) -> Row:
+    known = {"scenario": group.scenario, "link": group.link, "metric": group.metric, "unit": group.unit}
+    return {"run_id": run.manifest.run_id, **known, "labels": SEPARATOR.join(group.labels.values())}
+
+
+def _text(found: object) -> str | None:
+    return None if found is None or found == "" else str(found)
+
+
+def _truth(found: object) -> bool | None:
+    return found if isinstance(found, bool) else None
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,307 @@
+"""An index over all runs of a folder: the tables of `mplab.analysis.results.columns` in one DuckDB file.
+
+The run directories stay the truth: the index holds nothing that is not in them, is brought up to date run by run, and
+can be made again at any time.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+import polars as pl
+
+from mplab.analysis.errors import AnalysisError, NotARunError, QueryError
+from mplab.analysis.files import FORMULA
+from mplab.analysis.record.run import read_run
+from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.frames import Results
+
+NAME = "results.duckdb"
+TRACES = ("connections", "subflows", "directions")
+"""Tables of mptrace that are in the index, too; the others are many times as large: `Results.traces` reads them."""
+
+VERSION = 1
+_AT_ONCE = 20
+_INTERRUPT_AGAIN_S = 0.05
+_ANSWERING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
+"""MULTI is PIVOT."""
+
+_NO_ZONES = "pytz"
+T = TypeVar("T")
+_FILES = ("manifest.json", "events.jsonl", "report/summary.json")
+"""What changes when a run goes on, or is analysed again."""
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What an update did, by numbers of runs; ``problems`` says which could not be read, and why."""
+
+    read: int
+    kept: int
+    removed: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of a query."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+    def records(self) -> list[dict[str, object]]:
+        """Each row as a mapping."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
+    """Bring an index up to date with the runs of a folder; made when missing, damaged or of another version.
+
+    Raises:
+        NotARunError: there is no such folder.
+        QueryError: another process has the index open for writing, or it cannot be written.
+    """
+    if not folder.is_dir():
+        raise NotARunError(folder, "there is no such folder")
+    if rebuild or not _usable(file):
+        _remove(file)
+    with _open(file) as connection:
+        if not _tables(connection):
+            _create(connection)
+        known = dict(connection.execute("SELECT path, fingerprint FROM indexed").fetchall())
+        found = {path.parent.name: path.parent for path in sorted(folder.glob("*/manifest.json"))}
+        prints = {name: _fingerprint(path) for name, path in found.items()}
+        gone = [name for name in known if name not in prints]
+        changed = [name for name, value in prints.items() if known.get(name) != value]
+        problems: list[str] = []
+        for names in (gone, [name for name in changed if name in known]):
+            _forget(connection, names)
+        read = 0
+        for first in range(0, len(changed), _AT_ONCE):
+            some = {name: found[name] for name in changed[first : first + _AT_ONCE]}
+            read += _add(connection, some, prints, problems)
+    return Updated(read, len(found) - len(changed), len(gone), tuple(problems))
+
+
+def query(file: Path, sql: str) -> Answer:
+    """Run one statement; it can change nothing, and read only the index.
+
+    Raises:
+        QueryError: the statement is wrong, or there is no index.
+        KeyboardInterrupt: a signal handler has raised it; the statement was interrupted.
+    """
+    with _open(file, read_only=True) as connection, _explained(connection):
+        _check_one(connection, sql, _ANSWERING)
+        _confine(connection)
+
+        def ask() -> Answer:
+            cursor = connection.execute(sql)
+            return Answer(tuple(column[0] for column in cursor.description or ()), tuple(cursor.fetchall()))
+
+        return _interruptible(connection, ask)
+
+
+def export(file: Path, sql: str, output: Path, form: str) -> None:
+    """Write what a statement answers to a file: ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects).
+
+    In CSV, a text that a spreadsheet would calculate begins with a ``'`` (`mplab.analysis.files.csv_text`).
+
+    Raises:
+        QueryError: as `query`, or the file cannot be written.
+        KeyboardInterrupt: as `query`.
+    """
+    options = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet", "json": "FORMAT json, ARRAY true"}[form]
+    target = str(output).replace("'", "''")
+    with _open(file, read_only=True) as connection, _explained(connection):
+        _check_one(connection, sql, (duckdb.StatementType.SELECT,))
+        _confine(connection, output)
+        source = f"({sql.strip().rstrip(';')}\n)"
+        if form == "csv":
+            source = f"(SELECT {_without_formulas(connection, source)} FROM {source})"  # noqa: S608 - one SELECT
+        _interruptible(connection, lambda: connection.execute(f"COPY {source} TO '{target}' ({options})"))
+
+
+def _check_one(connection: duckdb.DuckDBPyConnection, sql: str, kinds: Sequence[duckdb.StatementType]) -> None:
+    """Raise QueryError for anything but one statement that answers."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type not in kinds:
+        found = ", ".join(statement.type.name for statement in statements) or "none"
+        raise QueryError(f"{sql.strip()}: one SELECT is needed: found {found}")
+
+
+def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
+    """Let statements reach no file but the index and ``output``, no network, and no settings."""
+    allowed = "" if output is None else "'{}'".format(str(output).replace("'", "''"))
+    connection.execute(f"SET allowed_paths = [{allowed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str:
+    """The columns of a query, texts as `mplab.analysis.files.csv_text` writes them."""
+    columns = connection.execute(f"DESCRIBE {source}").fetchall()
+    quoted = [('"{}"'.format(name.replace('"', '""')), kind) for name, kind, *_ in columns]
+    return ", ".join(
+        f"CASE WHEN regexp_matches({name}, '^{FORMULA.pattern}') THEN '''' || {name} ELSE {name} END AS {name}"
+        if kind == "VARCHAR"
+        else name
+        for name, kind in quoted
+    )
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Do ``work`` in a thread: Python runs no signal handler while DuckDB calculates in the main thread.
+
+    Wait in short pieces: polars makes SIGINT restart system calls, so that a wait without an end is not interrupted.
+    """
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        running = pool.submit(work)
+        try:
+            while not running.done():
+                wait([running], timeout=_INTERRUPT_AGAIN_S)
+            return running.result()
+        finally:
+            while not running.done():
+                connection.interrupt()
+                wait([running], timeout=_INTERRUPT_AGAIN_S)
+
+
+def _create(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE indexed (path VARCHAR PRIMARY KEY, run_id VARCHAR, fingerprint VARCHAR)")
+    connection.execute(f"CREATE TABLE index_version AS SELECT {VERSION} AS version")
+    for name, frame in _frames(Results(())):
+        with _parquet(frame) as path:
+            connection.execute(f'CREATE TABLE "{name}" AS SELECT * FROM read_parquet(?)', [path])  # noqa: S608 - as below
+
+
+def _add(
+    connection: duckdb.DuckDBPyConnection, runs: dict[str, Path], prints: dict[str, str], problems: list[str]
+) -> int:
+    """Read some runs into the index, in one transaction; those that cannot be read become problems."""
+    frames: dict[str, list[pl.DataFrame]] = {}
+    good: list[tuple[str, str, str]] = []
+    present = {run_id for (run_id,) in connection.execute("SELECT run_id FROM indexed").fetchall()}
+    for name, path in runs.items():
+        try:
+            run = read_run(path)
+            own = list(_frames(Results((run,))))
+        except AnalysisError as error:
+            problems.append(str(error))
+            continue
+        if run.manifest.run_id in present:
+            problems.append(f"{path}: another folder has the same run {run.manifest.run_id}: this one is left out")
+            continue
+        present.add(run.manifest.run_id)
+        good.append((name, run.manifest.run_id, prints[name]))
+        for table, frame in own:
+            frames.setdefault(table, []).append(frame)
+    connection.execute("BEGIN")
+    for table, parts in frames.items():
+        with _parquet(pl.concat(parts)) as file:
+            connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM read_parquet(?)', [file])  # noqa: S608 - as below
+    for row in good:
+        connection.execute("INSERT INTO indexed VALUES (?, ?, ?)", row)
+    connection.execute("COMMIT")
+    return len(good)
+
+
+def _forget(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """Remove runs from the index."""
+    connection.execute("BEGIN")
+    for name in names:
+        for table in (*RESULT_TABLES, *TRACES):
+            where = "run_id IN (SELECT run_id FROM indexed WHERE path = ?)"
+            connection.execute(f'DELETE FROM "{table}" WHERE {where}', [name])  # noqa: S608 - names of our tables
+        connection.execute("DELETE FROM indexed WHERE path = ?", [name])
+    connection.execute("COMMIT")
+
+
+def _frames(results: Results) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Every table of the index; times without zone, in UTC."""
+    for name in RESULT_TABLES:
+        times = pl.selectors.datetime(time_zone="*").dt.replace_time_zone(None)
+        yield name, results.table(name).with_columns(times)
+    for name in TRACES:
+        yield name, results.traces(name)
+
+
+def _fingerprint(run: Path) -> str:
+    parts = []
+    for name in _FILES:
+        try:
+            status = (run / name).stat()
+        except FileNotFoundError:
+            parts.append("-")
+        else:
+            parts.append(f"{status.st_size}.{status.st_mtime_ns}")
+    return " ".join(parts)
+
+
+def _usable(file: Path) -> bool:
+    """Whether the file is an index of this version; a file that is in use is."""
+    if not file.exists():
+        return False
+    try:
+        with duckdb.connect(str(file), read_only=True) as connection:
+            (version,) = connection.execute("SELECT version FROM index_version").fetchone() or (None,)
+            return bool(version == VERSION and set(_tables(connection)) >= {*RESULT_TABLES, *TRACES})
+    except duckdb.Error as error:
+        return "lock" in str(error)
+
+
+def _remove(file: Path) -> None:
+    for path in (file, file.with_name(f"{file.name}.wal")):
+        path.unlink(missing_ok=True)
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    rows: Iterable[tuple[str]] = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    return sorted(name for (name,) in rows)
+
+
+@contextmanager
+def _open(file: Path, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    if read_only and not file.exists():
+        raise QueryError(f"{file}: there is no index; `mplab results index` makes it")
+    # Extensions are never fetched: everything that is needed is built in.
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    try:
+        connection = duckdb.connect(str(file), read_only=read_only, config=config)
+    except duckdb.Error as error:
+        raise QueryError(f"{file}: the index cannot be opened: {_first_line(error)}") from error
+    with connection:
+        yield connection
+
+
+@contextmanager
+def _explained(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.CatalogException as error:
+        known = ", ".join(name for name in _tables(connection) if name in {*RESULT_TABLES, *TRACES})
+        raise QueryError(f"{_first_line(error)}; tables: {known} (mplab results tables)") from error
+    except duckdb.Error as error:
+        if _NO_ZONES in str(error):
+            raise QueryError("a column is a TIMESTAMP WITH TIME ZONE: cast it: COLUMN::TIMESTAMP") from error
+        raise QueryError(str(error).strip()) from error
+
+
+@contextmanager
+def _parquet(frame: pl.DataFrame) -> Iterator[str]:
+    """A frame as a file that lives as long as the block: DuckDB reads polars by itself with pyarrow alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "frame.parquet"
+        frame.write_parquet(path)
+        yield str(path)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,121 @@
+"""Reads ``report/summary.json`` and checks it: another user may have made the run."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from mplab.analysis.errors import NotAnalysedError, TablesError
+from mplab.analysis.files import parse_json
+from mplab.analysis.record.run import first_problem
+from mplab.format.record import Record, RecordName, Whole
+
+FORMAT = 1
+Ends = tuple[float, float] | None
+
+
+class _Part(Record):
+    """Keeps unknown fields: other programs may need them."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class SummaryComparison(_Part):
+    """One transport against the best single path."""
+
+    baseline: str | None = None
+    gain: float | None = None
+    gain_interval: Ends = None
+
+
+class SummarySeries(_Part):
+    """What one transport reached."""
+
+    transport: RecordName
+    cells: Whole = 0
+    n: Whole
+    median: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+    mean: float | None = None
+    sd: float | None = None
+    min: float | None = None
+    max: float | None = None
+    interval: Ends = None
+    comparison: SummaryComparison | None = None
+
+
+class SummaryContrast(_Part):
+    """One transport against another."""
+
+    transport: str
+    reference: str
+    pairs: Whole
+    shift: float
+    interval: Ends = None
+    p: float | None = None
+    p_holm: float | None = None
+    p_bh: float | None = None
+    dominance: float | None = None
+    cliffs_delta: float | None = None
+    needed: Whole | None = None
+
+
+class SummaryGroup(_Part):
+    """One metric with its labels, in one scenario under one link condition."""
+
+    scenario: RecordName
+    link: RecordName
+    metric: str
+    unit: str
+    title: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+    headline: bool = False
+    labels: dict[str, str] = Field(default_factory=dict)
+    best: str | None = None
+    transports: tuple[SummarySeries, ...] = ()
+    contrasts: tuple[SummaryContrast, ...] = ()
+
+
+class SummaryAnswer(_Part):
+    """An answer in one sentence."""
+
+    sentence: str
+
+
+class SummaryBudget(_Part):
+    """A limit of a budget, kept or broken."""
+
+    about: str
+    text: str
+    verdict: str
+
+
+class Summary(_Part):
+    """``report/summary.json``, as far as mplab reads it."""
+
+    format: int = FORMAT
+    metrics: tuple[SummaryGroup, ...] = ()
+    answers: tuple[SummaryAnswer, ...] = ()
+    warnings: tuple[str, ...] = ()
+    budgets: tuple[SummaryBudget, ...] = ()
+
+
+def read_summary(run_dir: Path) -> Summary:
+    """Read and check ``report/summary.json`` of a run.
+
+    Raises:
+        NotAnalysedError: the run has no report.
+        TablesError: it is damaged, or from a newer mplab.
+    """
+    path = run_dir / "report" / "summary.json"
+    try:
+        found = Summary.model_validate(parse_json(path.read_bytes()))
+    except FileNotFoundError as error:
+        raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
+    except (OSError, ValueError) as error:
+        reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
+    if found.format > FORMAT:
+        raise TablesError(f"{path}: format {found.format}; this mplab reads up to {FORMAT}: make the report again")
+    return found

@@ -1,0 +1,176 @@
+"""What was made to happen to the paths during a cell, and how long nothing came because of it.
+
+The changes are observations of the cell (``change`` in scenario.jsonl, docs/experiment-files.md).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
+from mplab.analysis.record.decode import NETWORKS
+from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
+from mplab.analysis.scores.plugins import Plugin
+
+MOMENT_S = 5.0
+"""A hand-over that takes no path away (another default route) is looked at for so long."""
+
+BEFORE_S = 0.5
+"""A silence that begins so little before an outage belongs to it: with low rates packets are far apart."""
+
+METRICS = (
+    Metric(
+        "longest_handover_gap",
+        "Longest silence at a hand-over",
+        "s",
+        "lower",
+        headline=True,
+        source="baerts2015 ch. 6",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "handover_gap",
+        "Silence at a hand-over",
+        "s",
+        "lower",
+        ("outage",),
+        source="baerts2015 ch. 6",
+        limits=NOT_NEGATIVE,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change that happened."""
+
+    time_s: float
+    """When it began, unix seconds."""
+    at_s: float
+    """When it was to begin, since the scenario began."""
+    interface: str
+    what: str
+    outage: str = ""
+    """``begins`` or ``ends``."""
+    no_effect: bool = False
+
+    @property
+    def network(self) -> str:
+        """``wifi`` or ``cellular``."""
+        return NETWORKS.get(self.interface, self.interface)
+
+    @property
+    def title(self) -> str:
+        """``15 s wifi interface down``."""
+        return f"{self.at_s:g} s {self.network} {self.what}"
+
+
+@dataclass(frozen=True)
+class Handover:
+    """A time in which connections had to leave a path, or the path was not there at all; unix seconds."""
+
+    change: Change
+    end_s: float
+    gone: bool
+    """The path could not be used; without, another one was to be used."""
+
+
+def read_changes(observations: Iterable[Observation]) -> tuple[Change, ...]:
+    """The changes of a cell that were made, first one first."""
+    return tuple(sorted(_changes(observations), key=lambda change: change.time_s))
+
+
+def _changes(observations: Iterable[Observation]) -> Iterator[Change]:
+    for item in observations:
+        if item.get("event") == "change" and "begun" in item:
+            yield Change(
+                time_s=float(item["begun"]),
+                at_s=float(item["at_s"]),
+                interface=str(item["interface"]),
+                what=str(item["what"]),
+                outage=str(item.get("outage", "")),
+                no_effect="no_effect" in item,
+            )
+
+
+def handovers(changes: Sequence[Change], end_s: float) -> list[Handover]:
+    """Outages until their ends (the last ones until `end_s`), and what else moves connections for `MOMENT_S`."""
+    found = []
+    for place, change in enumerate(changes):
+        if change.outage == "begins":
+            ends = (later.time_s for later in changes[place:] if _ends(later, change))
+            found.append(Handover(change, next(ends, end_s), gone=True))
+        elif _moves(change):
+            found.append(Handover(change, min(change.time_s + MOMENT_S, end_s), gone=False))
+    return found
+
+
+def _ends(later: Change, begun: Change) -> bool:
+    return later.outage == "ends" and later.interface == begun.interface
+
+
+def _moves(change: Change) -> bool:
+    moving = ("default route", "multipath off", "multipath backup")
+    return not change.no_effect and any(word in change.what for word in moving)
+
+
+def score(
+    observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], used: Collection[str]
+) -> list[Value]:
+    """The silences of a cell at each of its hand-overs; none where nothing was being received.
+
+    Args:
+        observations: of the cell.
+        tables: those of the phone's loopback, where the application gets and gives its payload.
+        used: interfaces that carried payload: an outage of another one is no hand-over.
+    """
+    changes = read_changes(observations)
+    if not changes:
+        return []
+    end_s = max(float(item["t"]) for item in observations)
+    times = payload_times(tables)
+    own = [handover for handover in handovers(changes, end_s) if handover.change.interface in used or not handover.gone]
+    found = {handover.change.title: gap_s(times, handover, end_s) for handover in own}
+    known = {title: value for title, value in found.items() if value is not None}
+    values = [Value("handover_gap", value, {"outage": title}) for title, value in known.items()]
+    return [*values, Value("longest_handover_gap", max(known.values()))] if known else []
+
+
+def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
+    """When payload passed, in the direction that carried more of it; unix seconds, sorted."""
+    points = tables["points"].filter(pl.col("kind") == "data")
+    if points.is_empty():
+        return np.empty(0)
+    totals = points.group_by("direction").agg(pl.col("bytes").sum()).sort("bytes", "direction")
+    main = points.filter(pl.col("direction") == totals["direction"][-1])
+    return np.sort(main["time_ns"].to_numpy().astype(np.float64) / 1e9)
+
+
+def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float | None:
+    """The longest time without payload that begins with a hand-over or during it, and lasts until the next payload.
+
+    None: nothing had come before, or all silence of that time had begun long before.
+    """
+    begin_s = handover.change.time_s - BEFORE_S
+    last, following = times, np.append(times[1:], max(end_s, times[-1])) if times.size else times
+    begun = (last >= begin_s) & (last <= handover.end_s) & (following >= handover.change.time_s)
+    return float((following - last)[begun].max()) if begun.any() else None
+
+
+def _used(tables: Mapping[str, pl.DataFrame]) -> set[str]:
+    """The interfaces that carried payload."""
+    return set(tables["subflows"].filter(pl.col("used"))["interface"])
+
+
+def extended(plugin: Plugin) -> Plugin:
+    """A scenario's plug-in that scores the hand-overs of its cells, too."""
+
+    def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
+        loopback = Tables(cell / FOLDER / LOOPBACK)
+        return [*plugin.score(observations, tables, cell), *score(observations, loopback, _used(tables))]
+
+    return Plugin(plugin.name, (*plugin.metrics, *METRICS), both)

@@ -1,0 +1,351 @@
+"""What was seen of a video player: clips with segments, stalls and buffer; and the scores of scenarios with video.
+
+Observations are those of the scenarios `youtube` and `dailymotion`; each has the clip's place in the test
+(``visit``), its name (``clip``) and the time of the event (``at``, unix seconds).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "startup_delay",
+        "Startup delay, mean over clips",
+        "s",
+        "lower",
+        headline=True,
+        source="nikravesh2016 §3.2",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "rebuffering_ratio",
+        "Time without motion after the first picture",
+        "%",
+        "lower",
+        headline=True,
+        source="nikravesh2016 §3.2",
+        limits=(0.0, 100.0),
+    ),
+    Metric(
+        "mean_bitrate",
+        "Bitrate of the video shown",
+        "kbit/s",
+        "higher",
+        headline=True,
+        source="nikravesh2016 §3.2",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric("rebuffering_count", "Stalls per clip", "", "lower", source="nikravesh2016 §3.2", limits=NOT_NEGATIVE),
+    Metric(
+        "rebuffering_time", "Time in stalls per clip", "s", "lower", source="nikravesh2016 §3.2", limits=NOT_NEGATIVE
+    ),
+    Metric(
+        "quality_switches", "Changes of quality per clip", "", "lower", source="nikravesh2016 §3.2", limits=NOT_NEGATIVE
+    ),
+    Metric(
+        "quality_time",
+        "Share of the time shown in a quality",
+        "%",
+        "neither",
+        ("quality",),
+        source="nikravesh2016 §3.2",
+        limits=(0.0, 100.0),
+    ),
+    Metric(
+        "segment_bitrate",
+        "Bitrate of a clip's segments, mean over clips",
+        "kbit/s",
+        "higher",
+        ("segment",),
+        source="nikravesh2016 §3.2",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "clip_startup_delay", "Startup delay", "s", "lower", ("clip",), source="nikravesh2016 §3.2", limits=NOT_NEGATIVE
+    ),
+    Metric(
+        "buffer_level",
+        "Video in the buffer, mean over time",
+        "s",
+        "higher",
+        source="nikravesh2016 §3.2",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "dropped_frames",
+        "Frames dropped (check of the host)",
+        "%",
+        "lower",
+        source="W3C Media Playback Quality: droppedVideoFrames",
+        limits=(0.0, 100.0),
+    ),
+    Metric(
+        "host_stalls",
+        "Stalls with video in the buffer, per clip (check of the host)",
+        "",
+        "lower",
+        source="analysis/mplab/analysis/scores/playback.py",
+        limits=NOT_NEGATIVE,
+    ),
+    LOOK_RESOLUTION,
+)
+
+_END_S = 0.1
+"""So close to a clip's end, what the player waits for is the end."""
+_HOST_BUFFER_S = 1.0
+"""With so much in the buffer, what the player waits for is the host: the network's stalls begin below 0.3 s."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of video as it was loaded.
+
+    Attributes:
+        number: its place in the clip, from 0.
+        height: its quality, lines.
+        rate_kbps: what the manifest says that its quality needs.
+        start_s: where it begins in the clip.
+        done: when all of it had come, unix seconds.
+    """
+
+    number: int
+    height: int
+    rate_kbps: float
+    start_s: float
+    duration_s: float
+    done: float
+
+    def shown_s(self, until_s: float) -> float:
+        """How much of it is before the place `until_s` of the clip."""
+        return min(max(until_s - self.start_s, 0.0), self.duration_s)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The player at one moment.
+
+    Attributes:
+        at: unix seconds.
+        media_s: place in the clip.
+        buffer_s: what is there to be played without the network.
+        frames: shown or dropped so far.
+        dropped: of these, those that came too late for the screen.
+    """
+
+    at: float
+    media_s: float
+    buffer_s: float
+    frames: int
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A clip from the tap on it to the way back to the list; times are unix seconds.
+
+    Attributes:
+        playing: when the picture began to move.
+        end: when the user left it, or it was over.
+        shown_s: how much of it was played.
+        stalls: begin and end of each that an empty buffer made; all of them, where the player tells of no buffer.
+        host_stalls: number of those with a full one; None where the player tells of no buffer.
+        segments: those of the video, in the order of the clip, each as it was loaded last.
+        heights: the qualities offered, lines, the least first.
+    """
+
+    name: str
+    tapped: float
+    playing: float
+    end: float
+    shown_s: float
+    stalls: tuple[tuple[float, float], ...]
+    host_stalls: int | None
+    segments: tuple[Segment, ...]
+    samples: tuple[Sample, ...]
+    heights: tuple[int, ...]
+
+    @property
+    def startup_delay_s(self) -> float:
+        """From the tap to motion."""
+        return self.playing - self.tapped
+
+    @property
+    def stalled_s(self) -> float:
+        """Time in stalls."""
+        return sum(end - begin for begin, end in self.stalls)
+
+    @property
+    def watched_s(self) -> float:
+        """From the first motion to the end, stalls included."""
+        return self.end - self.playing
+
+    @property
+    def shown(self) -> list[tuple[Segment, float]]:
+        """Segments that were played, with how much of each."""
+        found = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
+        return [(segment, seconds) for segment, seconds in found if seconds > 0]
+
+    @property
+    def switches(self) -> int:
+        """Changes of quality from one segment shown to the next."""
+        heights = [segment.height for segment, _ in self.shown]
+        return sum(one != other for one, other in pairwise(heights))
+
+
+def clips_of(observations: Iterable[Observation]) -> list[Clip]:
+    """The clips of a test that began to play, in their order."""
+    visits: dict[int, list[Observation]] = defaultdict(list)
+    for observation in observations:
+        if "visit" in observation and "at" in observation:
+            visits[int(observation["visit"])].append(observation)
+    found = [_clip(sorted(visits[visit], key=lambda record: float(record["at"]))) for visit in sorted(visits)]
+    return [clip for clip in found if clip is not None]
+
+
+def _clip(records: Sequence[Observation]) -> Clip | None:
+    tapped = _first(records, "tapped")
+    playing = _first(records, "playing")
+    over = _first(records, "ended") or _first(records, "left")
+    if tapped is None or playing is None or over is None:
+        return None
+    begin, end = float(playing["at"]), float(over["at"])
+    stalls = list(_stalls(records, begin, over))
+    told = bool(_first(records, "segment"))
+    offered = _first(records, "qualities")
+    heights = sorted({int(one["height"]) for one in offered["qualities"]}) if offered else []
+    return Clip(
+        name=str(tapped["clip"]),
+        tapped=float(tapped["at"]),
+        playing=begin,
+        end=end,
+        shown_s=float(over["media_s"]),
+        stalls=tuple((since, until) for since, until, buffer_s in stalls if buffer_s < _HOST_BUFFER_S),
+        host_stalls=sum(buffer_s >= _HOST_BUFFER_S for _, _, buffer_s in stalls) if told else None,
+        segments=tuple(_segments(records)),
+        samples=tuple(_samples(records)),
+        heights=tuple(heights),
+    )
+
+
+def _first(records: Sequence[Observation], event: str) -> Observation | None:
+    return next((record for record in records if record["event"] == event), None)
+
+
+def _stalls(records: Sequence[Observation], begin: float, over: Observation) -> Iterable[tuple[float, float, float]]:
+    """Begin, end, and seconds in the buffer at the begin: from each ``waiting`` to the next ``playing``, or the end."""
+    end = float(over["at"])
+    since: tuple[float, float] | None = None
+    for record in records:
+        at = float(record["at"])
+        if not begin < at < end:
+            continue
+        if record["event"] == "waiting" and since is None and not _is_end(record, over):
+            since = at, float(record["buffer_s"] or 0.0)
+        elif record["event"] == "playing" and since is not None:
+            yield since[0], at, since[1]
+            since = None
+    if since is not None:
+        yield since[0], end, since[1]
+
+
+def _is_end(record: Observation, over: Observation) -> bool:
+    return over["event"] == "ended" and float(record["media_s"] or 0.0) > float(over["media_s"]) - _END_S
+
+
+def _segments(records: Sequence[Observation]) -> list[Segment]:
+    last: dict[int, Segment] = {}
+    for record in records:
+        if record["event"] == "segment" and record["kind"] == "video":
+            segment = Segment(
+                number=int(record["number"]),
+                height=int(record["height"]),
+                rate_kbps=float(record["rate_kbps"]),
+                start_s=float(record["start_s"]),
+                duration_s=float(record["duration_s"]),
+                done=float(record["done"]),
+            )
+            last[segment.number] = segment
+    return [last[number] for number in sorted(last)]
+
+
+def _samples(records: Sequence[Observation]) -> Iterable[Sample]:
+    for record in records:
+        if record["event"] == "sample":
+            yield Sample(
+                at=float(record["at"]),
+                media_s=float(record["media_s"]),
+                buffer_s=float(record["buffer_s"]),
+                frames=int(record["frames"]),
+                dropped=int(record["dropped"]),
+            )
+
+
+def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
+    """Values of `METRICS`; none when no clip began to play.
+
+    - Startup delay: tap → first ``playing`` of the media element.
+    - A stall is ``waiting`` → ``playing`` after that, or → the end, with next to nothing in the buffer; the ratio is
+      the time in stalls to the time from the first motion to the end.
+    - Bitrates are those that the manifest states, weighted by the time that each segment was shown.
+    - A player that is seen from outside (Android) tells of no segments and no buffer: bitrates, qualities and the check
+      of the host have no values.
+    """
+    clips = clips_of(observations)
+    if not clips:
+        return []
+    watched = sum(clip.watched_s for clip in clips)
+    values = [
+        Value("startup_delay", _mean([clip.startup_delay_s for clip in clips])),
+        Value("rebuffering_count", _mean([len(clip.stalls) for clip in clips])),
+        Value("rebuffering_time", _mean([clip.stalled_s for clip in clips])),
+        *(Value("clip_startup_delay", clip.startup_delay_s, {"clip": clip.name}) for clip in clips),
+    ]
+    if watched > 0:
+        values.append(Value("rebuffering_ratio", 100 * sum(clip.stalled_s for clip in clips) / watched))
+    if segmented := [clip for clip in clips if clip.segments]:
+        values.append(Value("quality_switches", _mean([clip.switches for clip in segmented])))
+    if host := [clip.host_stalls for clip in clips if clip.host_stalls is not None]:
+        values.append(Value("host_stalls", _mean(host)))
+    values += look_resolution(observations)
+    return [*values, *_quality(clips), *_segment_bitrates(clips), *_from_samples(clips)]
+
+
+def _quality(clips: Sequence[Clip]) -> Iterable[Value]:
+    """Mean bitrate, and the share of each quality; one that was offered and not shown has 0 %."""
+    shown = [pair for clip in clips for pair in clip.shown]
+    seconds = sum(part for _, part in shown)
+    if seconds == 0:
+        return
+    yield Value("mean_bitrate", sum(segment.rate_kbps * part for segment, part in shown) / seconds)
+    by_height: dict[int, float] = dict.fromkeys(sorted({height for clip in clips for height in clip.heights}), 0.0)
+    for segment, part in shown:
+        by_height[segment.height] = by_height.get(segment.height, 0.0) + part
+    for height, part in sorted(by_height.items()):
+        yield Value("quality_time", min(100.0, 100 * part / seconds), {"quality": f"{height}p"})
+
+
+def _segment_bitrates(clips: Sequence[Clip]) -> Iterable[Value]:
+    rates: Mapping[int, list[float]] = defaultdict(list)
+    for clip in clips:
+        for segment, _ in clip.shown:
+            rates[segment.number].append(segment.rate_kbps)
+    for number in sorted(rates):
+        yield Value("segment_bitrate", _mean(rates[number]), {"segment": f"{number + 1:02}"})
+
+
+def _from_samples(clips: Sequence[Clip]) -> Iterable[Value]:
+    levels = [sample.buffer_s for clip in clips for sample in clip.samples if clip.playing <= sample.at <= clip.end]
+    if levels:
+        yield Value("buffer_level", _mean(levels))
+    last = [clip.samples[-1] for clip in clips if clip.samples]
+    frames = sum(sample.frames for sample in last)
+    if frames:
+        yield Value("dropped_frames", 100 * sum(sample.dropped for sample in last) / frames)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,164 @@
+"""Observations and tables → ``scores.json`` of a cell."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from pydantic import Field, ValidationError
+
+from mplab.analysis.errors import TablesError
+from mplab.analysis.files import parse_json, rounded_float, write_json
+from mplab.analysis.metric import Observation, Value, describe_limits
+from mplab.analysis.record.decode import Problem
+from mplab.analysis.record.run import Cell, first_problem
+from mplab.analysis.record.tables import read_tables
+from mplab.analysis.scores.plugins import Plugin
+from mplab.format.record import Record
+
+FORMAT = 1
+_FILE = "scores.json"
+_MOST = 1e15
+"""Size of a value, in any unit: figures and statistics of larger ones overflow."""
+
+
+class ScoreRow(Record):
+    """One value in a ``scores.json``, with its unit."""
+
+    metric: str
+    value: float
+    unit: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class _Scores(Record):
+    format: int = FORMAT
+    values: tuple[ScoreRow, ...]
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """The values of one cell, and what kept it from having them."""
+
+    cell: str
+    values: tuple[Value, ...] = ()
+    problem: Problem | None = None
+
+
+def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
+    """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes a `Problem`."""
+    values: list[Value] = []
+    problem = ""
+    try:
+        values = checked_values(plugin, cell.observations(), read_tables(cell), _folder(cell))
+    except WrongValueError as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001, RUF100 - one scenario's mistake must not hide the other cells
+        problem = f"{type(error).__name__}: {error}".replace(f"{_folder(cell)}{os.sep}", "")
+    if problem:
+        _scores_path(cell).unlink(missing_ok=True)
+        return CellScores(cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}"))
+    ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
+    units = {metric.name: metric.unit for metric in plugin.metrics}
+    rows = [_row(value, units) for value in ordered]
+    write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": [row.model_dump() for row in rows]})
+    return CellScores(cell.id, tuple(_value(row) for row in rows))
+
+
+class WrongValueError(ValueError):
+    """A value that a scenario's ``METRICS`` does not allow."""
+
+
+def checked_values(
+    plugin: Plugin, observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path
+) -> list[Value]:
+    """Return the values of one cell, by a scenario's ``score``.
+
+    Args:
+        plugin: the scenario.
+        observations: lines of ``scenario.jsonl``.
+        tables: of the cell's traces, by name.
+        folder: of the cell.
+
+    Raises:
+        WrongValueError: a value has no metric, other labels than its metric, or a number that cannot be.
+        Exception: whatever `score` raises.
+    """
+    values = plugin.score(observations, tables, folder)
+    for value in values:
+        if problem := _wrong(value, plugin):
+            raise WrongValueError(problem)
+    return values
+
+
+def read_scores(path: Path) -> list[Value]:
+    """The values in a ``scores.json``."""
+    return [_value(row) for row in _rows(path)]
+
+
+def read_cell_scores(directory: Path) -> list[Value]:
+    """The values of the cell in a folder; none when it was not scored."""
+    path = directory / _FILE
+    return read_scores(path) if path.is_file() else []
+
+
+def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
+    """As `read_cell_scores`, with their units.
+
+    Raises:
+        TablesError: the file is damaged, or from a newer mplab.
+    """
+    path = directory / _FILE
+    return _rows(path) if path.is_file() else ()
+
+
+def has_scores(cell: Cell) -> bool:
+    """Whether a cell was scored."""
+    return cell.directory is not None and _scores_path(cell).is_file()
+
+
+def _rows(path: Path) -> tuple[ScoreRow, ...]:
+    try:
+        scores = _Scores.model_validate(parse_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
+    if scores.format > FORMAT:
+        raise TablesError(f"{path}: format {scores.format}; this mplab reads up to {FORMAT}: make it again")
+    return scores.values
+
+
+def _folder(cell: Cell) -> Path:
+    if cell.directory is None:
+        raise ValueError(f"cell {cell.id} has no directory")
+    return cell.directory
+
+
+def _scores_path(cell: Cell) -> Path:
+    return _folder(cell) / _FILE
+
+
+def _row(value: Value, units: dict[str, str]) -> ScoreRow:
+    labels = {name: str(value.labels[name]) for name in sorted(value.labels)}
+    return ScoreRow(metric=value.metric, value=rounded_float(value.value), unit=units[value.metric], labels=labels)
+
+
+def _value(row: ScoreRow) -> Value:
+    return Value(row.metric, row.value, row.labels)
+
+
+def _wrong(value: Value, plugin: Plugin) -> str:
+    metric = next((metric for metric in plugin.metrics if metric.name == value.metric), None)
+    if metric is None:
+        return f"the value of {value.metric} belongs to no metric in METRICS"
+    if set(value.labels) != set(metric.labels):
+        found, declared = sorted(value.labels), sorted(metric.labels)
+        return f"a value of {value.metric} has the labels {found}, METRICS says {declared}"
+    if not math.isfinite(value.value) or abs(value.value) > _MOST:
+        return f"a value of {value.metric} is {value.value}"
+    least, most = metric.limits
+    if (least is not None and value.value < least) or (most is not None and value.value > most):
+        return f"a value of {value.metric} is {value.value:g} {metric.unit}: possible are {describe_limits(metric)}"
+    return ""

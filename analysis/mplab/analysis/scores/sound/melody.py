@@ -1,0 +1,222 @@
+"""Finds out which part of what was sent is heard, and so where playback has jumped.
+
+What is sent is a melody: notes of equal length, each one of a few tones, in an order of which a second is found once
+only. A scenario observes it as ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``, a hexadecimal digit per note.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mplab.analysis.metric import Observation
+from mplab.analysis.scores.sound.recording import FRAME_S, Recording
+from mplab.analysis.scores.sound.silence import Pause
+
+SKIP_S = 0.1
+"""A jump of the source time by less than this is not told from a pause's inexact ends."""
+
+_WINDOW_FRAMES = 100
+"""8.3 notes of 0.12 s: the same eight of sixteen tones are not found again in minutes."""
+_LEAST_FRAMES = 40
+_STEP_FRAMES = 10
+_SPECTRUM_S = 0.04
+_PURITY = 0.4
+"""Least share of a frame's energy that its tone has; what has less is no note of a melody."""
+_MATCH = 0.75
+"""Least share of a window's frames that have the tone they should: it is 1/16 where they have nothing in common."""
+_CERTAIN = 0.9
+"""A window that fits so well where it is expected is not looked for elsewhere. A note has twelve frames: a place
+that is off by two fits less."""
+_NEAR = (0, 1, -1, 2, -2)
+_COARSE = 4
+_TIE = 0.05
+_NO_TONE = 255
+
+
+@dataclass(frozen=True)
+class Melody:
+    """Notes that are played again and again."""
+
+    note_s: float
+    tones_hz: tuple[float, ...]
+    notes: str
+
+    @classmethod
+    def from_observation(cls, described: Observation) -> "Melody":
+        """As a scenario has observed it."""
+        return cls(float(described["note_s"]), tuple(described["tones_hz"]), str(described["notes"]))
+
+    def then(self, other: "Melody") -> "Melody":
+        """This one, followed by another of the same kind."""
+        return Melody(self.note_s, self.tones_hz, self.notes + other.notes)
+
+    def frames(self) -> NDArray[np.uint8]:
+        """The tone of each frame of one round."""
+        tones = np.array([int(note, 16) for note in self.notes], dtype=np.uint8)
+        count = round(len(tones) * self.note_s / FRAME_S)
+        return np.asarray(tones[(np.arange(count) * FRAME_S / self.note_s + 1e-9).astype(int)])
+
+
+@dataclass(frozen=True)
+class Position:
+    """What is heard at a time: both in seconds, `source_s` from the melody's start, within one round."""
+
+    at_s: float
+    source_s: float
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A jump of the source time that no pause explains.
+
+    Attributes:
+        at_s: when, from the recording's start.
+        jump_s: how much of the source was left out; negative: was played again.
+    """
+
+    at_s: float
+    jump_s: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Where in the source the recording is.
+
+    Attributes:
+        positions: over time, wherever it is certain.
+        skips: the jumps between them.
+        recognised: share of the sounding time in which the melody was found, 0 … 1.
+    """
+
+    positions: tuple[Position, ...]
+    skips: tuple[Skip, ...]
+    recognised: float
+
+
+def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alignment:
+    """Compare a recording with what was sent.
+
+    Args:
+        recording: what was heard.
+        melody: what was sent; it is taken as endless.
+        silent: the recording's pauses, `mplab.analysis.scores.sound.silence.pauses` of all lengths.
+    """
+    heard = _tones(recording, melody.tones_hz)
+    sent = melody.frames()
+    positions: list[Position] = []
+    recognised = np.zeros(len(heard), dtype=bool)
+    sounding = 0
+    for first, last in _between(silent, len(heard)):
+        sounding += last - first
+        for start, end in _windows(first, last):
+            at_s = (start + end) / 2 * FRAME_S
+            expected = _expected(positions, at_s, silent, melody) if positions else None
+            offset = _best_offset(heard[start:end], sent, None if expected is None else expected - (end - start) // 2)
+            if offset is not None:
+                source = (offset + (end - start) / 2) % len(sent)
+                positions.append(Position(at_s, source * FRAME_S))
+                recognised[start:end] = True
+    skips = tuple(_skips(positions, silent, len(sent) * FRAME_S))
+    return Alignment(tuple(positions), skips, float(recognised.sum() / sounding) if sounding else 0.0)
+
+
+def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]:
+    """The tone of each frame, an index; `_NO_TONE` where there is none."""
+    size, hop = round(_SPECTRUM_S * recording.rate_hz), recording.frame_samples
+    count = len(recording.samples) // hop
+    # Each spectrum is of the samples around its frame's middle.
+    margin = (size - hop) // 2
+    padded = np.pad(recording.samples, (margin, size))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[: count * hop : hop] * np.hanning(size)
+    times = np.arange(size) / recording.rate_hz
+    waves = np.exp(-2j * np.pi * np.outer(times, np.array(tones_hz)))
+    power = np.abs(frames @ waves) ** 2
+    # A pure tone has this much energy for its peak: what a Hann window makes of it.
+    total = np.sum(frames**2, axis=1) * size / 3
+    best = np.argmax(power, axis=1).astype(np.uint8)
+    pure = power.max(axis=1, initial=0.0) >= _PURITY * np.maximum(total, 1e-12)
+    return np.asarray(np.where(pure, best, _NO_TONE), dtype=np.uint8)
+
+
+def _between(silent: Sequence[Pause], count: int) -> Iterator[tuple[int, int]]:
+    """Frames from, to: the parts without a pause."""
+    first = 0
+    for pause in silent:
+        start, end = round(pause.start_s / FRAME_S), round(pause.end_s / FRAME_S)
+        if start > first:
+            yield first, min(start, count)
+        first = end
+    if first < count:
+        yield first, count
+
+
+def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
+    length = min(_WINDOW_FRAMES, last - first)
+    if length < _LEAST_FRAMES:
+        return
+    for start in range(first, last - length, _STEP_FRAMES):
+        yield start, start + length
+    yield last - length, last
+
+
+def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: int | None) -> int | None:
+    """Where in the source a window begins, frames; None: nowhere. Of places that are as good, the expected one."""
+    doubled = np.concatenate([sent, sent])
+
+    def share(place: int) -> float:
+        return float(np.mean(doubled[place : place + len(heard)] == heard))
+
+    if expected is not None:
+        near = {place: share(place) for place in ((expected + shift) % len(sent) for shift in _NEAR)}
+        place = max(near, key=lambda place: near[place])
+        if near[place] >= _CERTAIN:
+            return place
+    exact = {int(place): share(int(place)) for place in _candidates(heard, sent, doubled)}
+    best = max(exact.values(), default=0.0)
+    if best < _MATCH:
+        return None
+    good = [place for place in exact if exact[place] >= best - _TIE]
+    if expected is None:
+        return good[len(good) // 2]
+    return min(good, key=lambda place: abs(_wrapped(place - expected, len(sent))))
+
+
+def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Places at which about as many frames fit as anywhere, by one frame in `_COARSE`; none where few fit."""
+    looked_at = range(0, len(heard), _COARSE)
+    picked = [place for place in looked_at if heard[place] != _NO_TONE]
+    matches = np.zeros(len(sent), dtype=np.int16)
+    for place in picked:
+        matches += doubled[place : place + len(sent)] == heard[place]
+    least = max(matches.max() - _TIE * len(looked_at) - 1, _MATCH * len(looked_at) * 0.8)
+    return np.flatnonzero(matches >= least)
+
+
+def _expected(positions: Sequence[Position], at_s: float, silent: Sequence[Pause], melody: Melody) -> int:
+    """The frame that is heard at `at_s` when nothing has been skipped since the last position."""
+    last = positions[-1]
+    played = at_s - last.at_s - _silent_between(silent, last.at_s, at_s)
+    return round((last.source_s + played) / FRAME_S) % round(len(melody.notes) * melody.note_s / FRAME_S)
+
+
+def _skips(positions: Sequence[Position], silent: Sequence[Pause], round_s: float) -> Iterator[Skip]:
+    for before, after in itertools.pairwise(positions):
+        played = after.at_s - before.at_s - _silent_between(silent, before.at_s, after.at_s)
+        jump = _wrapped_s(after.source_s - before.source_s - played, round_s)
+        if abs(jump) >= SKIP_S:
+            yield Skip((before.at_s + after.at_s) / 2, float(jump))
+
+
+def _silent_between(silent: Sequence[Pause], start_s: float, end_s: float) -> float:
+    return sum(max(0.0, min(pause.end_s, end_s) - max(pause.start_s, start_s)) for pause in silent)
+
+
+def _wrapped(distance: int, length: int) -> int:
+    return (distance + length // 2) % length - length // 2
+
+
+def _wrapped_s(distance: float, length: float) -> float:
+    return (distance + length / 2) % length - length / 2

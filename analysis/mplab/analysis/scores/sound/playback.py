@@ -1,0 +1,237 @@
+"""From a recording to what the listener noticed.
+
+A scenario observes one ``sound``::
+
+    {"event": "sound", "file": "sound.wav", "began": <unix s of its first sample>, "tapped": <unix s>,
+     "listened_s": 75.0, "melody": {"note_s": …, "tones_hz": […], "notes": "…"}}
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.analysis.files import inside
+from mplab.analysis.metric import (
+    LOOK_RESOLUTION,
+    NOT_NEGATIVE,
+    Metric,
+    Observation,
+    Value,
+    interface_bytes,
+    look_resolution,
+)
+from mplab.analysis.scores.sound.melody import Melody, Skip, align
+from mplab.analysis.scores.sound.recording import Recording, read_wav
+from mplab.analysis.scores.sound.silence import SILENCE_S, Pause, first_sound_s, pauses
+
+_NOTICE_S = 0.5
+"""A player notices that it has run out this long, at most, before that is heard: the sound card has a latency."""
+
+_BLANKS = "baerts2015 §6.2.2, figures 6.6, 6.7 and 6.12"
+_SKIPS = "baerts2015 §6.2.1"
+_SHARE = (0.0, 100.0)
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "time_to_first_sound",
+        "Time from the tap to the first sound",
+        "s",
+        "lower",
+        headline=True,
+        source="baerts2015 §4.3, figure 6.4",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "silence_time",
+        "Silence after the first sound, total",
+        "s",
+        "lower",
+        headline=True,
+        source=f"{_BLANKS}; level and length: docs/scenarios.md",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "silences",
+        "Silences of 0.1 s or longer after the first sound",
+        "",
+        "lower",
+        headline=True,
+        source=f"{_BLANKS}; level and length: docs/scenarios.md",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "silence_longest", "Longest silence after the first sound", "s", "lower", source=_BLANKS, limits=NOT_NEGATIVE
+    ),
+    Metric(
+        "silence_share",
+        "Share of the time after the first sound that is silent",
+        "%",
+        "lower",
+        source=_BLANKS,
+        limits=_SHARE,
+    ),
+    Metric("glitches", "Pauses of 0.02 to 0.1 s", "", "lower", source="baerts2015 §6.2.1", limits=NOT_NEGATIVE),
+    Metric("skips", "Jumps of the source time by 0.1 s or more", "", "lower", source=_SKIPS, limits=NOT_NEGATIVE),
+    Metric("skipped_time", "Sound that was left out", "s", "lower", source=_SKIPS, limits=NOT_NEGATIVE),
+    Metric("repeated_time", "Sound that was played again", "s", "lower", source=_SKIPS, limits=NOT_NEGATIVE),
+    Metric(
+        "stutter_time",
+        "Silence while the player had sound to play (check of the host)",
+        "s",
+        "lower",
+        source="docs/scenarios.md",
+        limits=NOT_NEGATIVE,
+    ),
+    Metric(
+        "recognised",
+        "Share of what is heard that was found in what was sent",
+        "%",
+        "higher",
+        source="docs/scenarios.md",
+        limits=_SHARE,
+    ),
+    LOOK_RESOLUTION,
+)
+"""The metrics of `values`."""
+
+
+@dataclass(frozen=True)
+class Playback:
+    """What was heard since the tap; all times in seconds from it.
+
+    Attributes:
+        recording: from the tap on.
+        first_sound_s: when the first sound came.
+        silences: of `SILENCE_S` or longer, after it; one that never ended lasts to the recording's end.
+        glitches: shorter pauses.
+        skips: jumps of the source.
+        recognised: share of the sounding time in which the source was found, 0 … 1.
+    """
+
+    recording: Recording
+    first_sound_s: float
+    silences: tuple[Pause, ...]
+    glitches: tuple[Pause, ...]
+    skips: tuple[Skip, ...]
+    recognised: float
+
+    @property
+    def silence_s(self) -> float:
+        """Length of all silences together."""
+        return sum(pause.duration_s for pause in self.silences)
+
+
+def playback(recording: Recording, melody: Melody) -> Playback:
+    """Listen to a recording that begins with the tap.
+
+    Raises:
+        ValueError: there is no sound in it.
+    """
+    first = first_sound_s(recording)
+    if first is None:
+        raise ValueError(f"the recording of {recording.duration_s:.1f} s has no sound")
+    after = pauses(recording, since_s=first)
+    before = [Pause(0.0, first)] if first else []
+    alignment = align(recording, melody, [*before, *after])
+    return Playback(
+        recording,
+        first,
+        tuple(pause for pause in after if pause.duration_s >= SILENCE_S - 1e-6),
+        tuple(pause for pause in after if pause.duration_s < SILENCE_S - 1e-6),
+        alignment.skips,
+        alignment.recognised,
+    )
+
+
+def listen(sound: Observation, file: Path) -> Playback:
+    """What was heard according to an observation ``sound``, from the tap on.
+
+    Args:
+        sound: the observation.
+        file: its recording.
+
+    Raises:
+        ValueError: there is no sound in the recording, or it ends before what was listened to.
+        FileNotFoundError: there is no recording.
+    """
+    start_s = sound["tapped"] - sound["began"]
+    recording = read_wav(file).between(start_s, start_s + sound["listened_s"])
+    if recording.duration_s < sound["listened_s"] - SILENCE_S:
+        heard, wanted = recording.duration_s, sound["listened_s"]
+        raise ValueError(f"{file.name} has {heard:.1f} s after the tap, {wanted:g} s were listened to")
+    return playback(recording, Melody.from_observation(sound["melody"]))
+
+
+def waits(observations: Sequence[Observation], sound: Observation) -> list[float]:
+    """When the player had nothing to play, by its own observations ``player``; seconds from the tap."""
+    players = [item for item in observations if item["event"] == "player"]
+    return [item["at"] - sound["tapped"] for item in players if item["what"] == "waiting"]
+
+
+def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
+    """One value of each of `METRICS`.
+
+    Args:
+        found: what was heard.
+        waits_s: when the player ran out of sound, s from the tap: a silence without such a time was not its doing.
+    """
+    stutters = [
+        pause.duration_s
+        for pause in found.silences
+        if not any(pause.start_s - _NOTICE_S <= wait <= pause.end_s for wait in waits_s)
+    ]
+    listened_s = found.recording.duration_s - found.first_sound_s
+    return [
+        Value("time_to_first_sound", found.first_sound_s),
+        Value("silence_time", found.silence_s),
+        Value("silences", float(len(found.silences))),
+        Value("silence_longest", max((pause.duration_s for pause in found.silences), default=0.0)),
+        Value("silence_share", 100 * found.silence_s / listened_s),
+        Value("glitches", float(len(found.glitches))),
+        Value("skips", float(len(found.skips))),
+        Value("skipped_time", sum(skip.jump_s for skip in found.skips if skip.jump_s > 0)),
+        Value("repeated_time", -sum(skip.jump_s for skip in found.skips if skip.jump_s < 0)),
+        Value("stutter_time", sum(stutters)),
+        Value("recognised", 100 * found.recognised),
+    ]
+
+
+def seen(listened: Observation) -> list[Value]:
+    """What can be said of an app that was seen and not heard (Android): when it played, by its own screen.
+
+    Of glitches, skips and what was recognised there is nothing; a silence that is shorter than the resolution may have
+    been missed.
+    """
+    startup_s = listened["startup_s"]
+    if startup_s is None:
+        return []
+    silences = [float(silence["duration_s"]) for silence in listened["silences"]]
+    played_s = listened["listened_s"] - startup_s
+    share = [Value("silence_share", min(100.0, 100 * sum(silences) / played_s))] if played_s > 0 else []
+    return [
+        Value("time_to_first_sound", startup_s),
+        Value("silence_time", sum(silences)),
+        Value("silences", float(len(silences))),
+        Value("silence_longest", max(silences, default=0.0)),
+        *share,
+    ]
+
+
+def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
+    """One value of each of `METRICS` and of `INTERFACE_BYTES`.
+
+    Args:
+        observations: of a cell, with one ``sound``, or one ``listened`` from an app of Android's.
+        folder: the cell's, where the recording is.
+
+    Raises:
+        ValueError: see `listen`.
+        FileNotFoundError: there is no recording.
+    """
+    found = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
+    for item in observations:
+        if item["event"] == "listened":
+            found += seen(item)
+        if item["event"] == "sound":
+            found += values(listen(item, inside(folder, item["file"])), waits(observations, item))
+    return found

@@ -1,0 +1,90 @@
+"""How long bytes waited at the receiver for bytes before them: the reordering delay of nikravesh2016 §3.3."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from mplab.analysis.record.run import Event
+from mplab.analysis.record.tables import ENDS, FOLDER
+
+Direction = Literal["up", "down"]
+DIRECTIONS: tuple[Direction, ...] = ("up", "down")
+
+_LOGS: Mapping[Direction, str] = {"down": "logs/agent.jsonl", "up": "logs/proxy.jsonl"}
+"""Who receives a direction, and has logged how long the bytes of a session's streams waited."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """From the arrival of a byte until all bytes before it had arrived, 0 for those that did not wait.
+
+    Attributes:
+        mean_ms: over all bytes.
+        p95_ms: 95 % quantile over all bytes, of several connections their mean by bytes; None where only means are
+            known.
+    """
+
+    mean_ms: float
+    p95_ms: float | None
+
+
+def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
+    """What the bytes between the phone and a port of the servers waited, at the phone (``down``) or the proxy (``up``).
+
+    TCP and MPTCP: by the captures of both ends (table ``reordering`` of ``mptrace ends``), at the level of MPTCP where
+    there is one. A session (mpflex): what bytes waited within the TCP of its paths, which carry all streams, and what
+    those of the port's streams then waited in the session for another path, by the log of who received them.
+
+    Args:
+        tables: ``connections`` of the phone's captures.
+        folder: the cell's.
+        port: of the destination behind the proxy.
+
+    Returns:
+        None when the captures or the log do not tell.
+    """
+    path = folder / FOLDER / ENDS / "reordering.parquet"
+    if not path.is_file():
+        return None
+    rows = pl.read_parquet(path).filter(pl.col("direction") == direction)
+    own = tables["connections"].filter(pl.col("destination_port") == port)["connection_id"].to_list()
+    if own:
+        return _weighted(rows.filter(pl.col("connection_id").is_in(own)))
+    within = _weighted(rows)
+    between = _in_session(folder / _LOGS[direction], direction, port)
+    return None if within is None or between is None else Wait(within.mean_ms + between, None)
+
+
+def _weighted(rows: pl.DataFrame) -> Wait | None:
+    """Over the bytes of several rows of which it is known how long they waited."""
+    rows = rows.drop_nulls("delay_mean_ms").with_columns(known=pl.col("bytes") - pl.col("unknown_bytes"))
+    known = int(rows["known"].sum())
+    if not known:
+        return None
+    mean, p95 = ((rows[name] * rows["known"]).sum() / known for name in ("delay_mean_ms", "delay_p95_ms"))
+    return Wait(float(mean), float(p95))
+
+
+def _in_session(log: Path, direction: Direction, port: int) -> float | None:
+    """Mean over the bytes of the streams to a port."""
+    streams = [record for record in _records(log) if str(record.get("dst", "")).endswith(f":{port}")]
+    weights = [
+        (float(record["waited_ms"]), record[f"bytes_{direction}"]) for record in streams if "waited_ms" in record
+    ]
+    size = sum(weight for _, weight in weights)
+    return sum(wait * weight for wait, weight in weights) / size if size else None
+
+
+def _records(log: Path) -> Iterator[Event]:
+    if log.is_file():
+        for line in log.read_text(encoding="utf-8").splitlines():
+            try:
+                record = json.loads(line)
+            except ValueError:  # a cut last line
+                continue
+            if record.get("event") == "connection":
+                yield record

@@ -1,7 +1,0 @@
-"""Recordings of what a phone played: silences in them, skips, the waveform."""
-
-from mplab.analysis.sound.melody import Melody
-from mplab.analysis.sound.playback import METRICS, Playback, listen, playback, score, values, waits
-from mplab.analysis.sound.recording import Recording, read_wav
-
-__all__ = ["METRICS", "Melody", "Playback", "Recording", "listen", "playback", "read_wav", "score", "values", "waits"]

@@ -1,0 +1,71 @@
+"""When the level of a series of runs changed, and whether it did at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mplab.analysis.statistics.effects import Sample
+
+LEVEL = 0.01
+"""Of each test: a trend page looks at many series every night."""
+
+FEWEST = 2
+"""Runs on each side of a change."""
+
+SHUFFLES = 1999
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """The level is another one from run number ``index`` (from 0) on; medians of the runs up to the next changes."""
+
+    index: int
+    before: float
+    after: float
+    p: float
+
+
+def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> list[ChangePoint]:
+    """Where the level changes, oldest first.
+
+    Binary segmentation (Vostrikova 1981) by the largest standardised difference of the means before and after, the
+    likelihood ratio statistic of Hinkley 1970. Its p is the share of `SHUFFLES` random orders of the same values
+    with a statistic as large: nothing is assumed of their distribution, only that without a change their order
+    means nothing. A drift looks like one or several changes.
+    """
+    sample = np.asarray(values, dtype=float)
+    found = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
+    edges = [0, *(index for index, _ in found), len(sample)]
+    return [
+        ChangePoint(index, float(np.median(sample[start:index])), float(np.median(sample[index:end])), p)
+        for start, (index, p), end in zip(edges, found, edges[2:], strict=False)
+    ]
+
+
+def _split(sample: Sample, start: int, end: int, rng: np.random.Generator, level: float) -> list[tuple[int, float]]:
+    part = sample[start:end]
+    if len(part) < 2 * FEWEST or np.ptp(part) == 0:
+        return []
+    scores = _scores(part[np.newaxis, :])[0]
+    best = int(scores.argmax())
+    shuffled = rng.permuted(np.tile(part, (SHUFFLES, 1)), axis=1)
+    as_large = int((_scores(shuffled).max(axis=1) >= scores[best] * (1 - 1e-9)).sum())
+    p = (1 + as_large) / (1 + SHUFFLES)
+    if p > level:
+        return []
+    index = start + FEWEST + best
+    return [
+        *_split(sample, start, index, rng, level),
+        (index, p),
+        *_split(sample, index, end, rng, level),
+    ]
+
+
+def _scores(rows: Sample) -> Sample:
+    """Of each row: the standardised difference at each place that leaves `FEWEST` values on both sides."""
+    n = rows.shape[1]
+    before = np.arange(FEWEST, n - FEWEST + 1)
+    sums = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, before - 1]
+    scores: Sample = np.abs(sums) * np.sqrt(n / (before * (n - before)))
+    return scores

@@ -1,0 +1,158 @@
+"""Statistics of paired differences: the shift, its interval and its test.
+
+Two transports of one block met the same losses and the same hour: what they share goes out in the difference of
+their values. All functions take these differences, one per block.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Interval, Sample, Statistic
+
+MOST_EXACT = 50
+"""Up to so many pairs without ties the null distribution of the signed ranks is counted out, as in scipy and R."""
+
+MOST_SIGN_FLIPS = 13
+"""Up to so many pairs with ties all 2ⁿ signs are tried."""
+
+BCA_RESAMPLES = 1999
+"""Of the averages of all pairs of differences: n² / 2 numbers each."""
+
+_KEPT_DIGITS = 9
+_BATCH = 250
+
+
+@dataclass(frozen=True)
+class Significance:
+    """A two-sided p-value; ``least_p`` is the smallest that so many values can give, whatever they are."""
+
+    p: float
+    name: str
+    least_p: float
+
+
+def differences(sample: Sequence[float], reference: Sequence[float]) -> Sample:
+    """``sample - reference``, pair by pair, without the rounding noise that would hide zeros and ties."""
+    first, second = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
+    scale = max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0))
+    digits = _KEPT_DIGITS - math.ceil(math.log10(scale)) if scale > 0 else 0
+    rounded: Sample = np.round(first - second, digits)
+    return rounded
+
+
+def hodges_lehmann(found: Sample) -> float:
+    """The median of the Walsh averages (d_i + d_j) / 2, i ≤ j (Hodges & Lehmann 1963)."""
+    return float(np.median(_averages(found)))
+
+
+def signed_rank_interval(found: Sample) -> Interval | None:
+    """The shifts that the signed-rank test does not reject at 5 % (Tukey 1949; Hollander & Wolfe 1999, §3.3).
+
+    It covers the true shift with at least 95 % wherever the differences are symmetric. None for fewer than six
+    pairs: not even the whole range of their averages does. Up to `MOST_EXACT` pairs exact, beyond by the normal
+    approximation.
+    """
+    rank = _rejected_ranks(len(found))
+    if rank < 1:
+        return None
+    walsh = np.sort(_averages(found))
+    return Interval(float(walsh[rank - 1]), float(walsh[-rank]))
+
+
+def bca_interval(found: Sample, seed: int) -> Interval | None:
+    """The bias-corrected and accelerated bootstrap interval of `hodges_lehmann` (Efron & Tibshirani 1993, §14.3).
+
+    None for fewer than three pairs, and for more than `MOST_EXACT`: there `signed_rank_interval` says the same.
+    Equal differences have an interval without width.
+    """
+    if not MIN_FOR_INTERVAL <= len(found) <= MOST_EXACT:
+        return None
+    return bootstrap_bca(found, _hodges_lehmann_of_rows, seed)
+
+
+def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: float = CONFIDENCE) -> Interval:
+    """BCa interval of a statistic that takes ``axis``; the percentile interval where the jackknife says nothing.
+
+    Two different resamples at least are needed to say anything: equal values give an interval without width.
+    """
+    if np.ptp(values) == 0:
+        value = float(statistic(values, axis=-1))
+        return Interval(value, value)
+    methods: tuple[Literal["BCa", "percentile"], ...] = ("BCa", "percentile")
+    for method in methods:
+        with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+            found = stats.bootstrap(
+                (values,),
+                statistic,
+                confidence_level=confidence,
+                n_resamples=BCA_RESAMPLES,
+                batch=_BATCH,
+                method=method,
+                vectorized=True,
+                rng=np.random.default_rng(seed),
+            ).confidence_interval
+        if math.isfinite(found.low) and math.isfinite(found.high):
+            break
+    return Interval(float(found.low), float(found.high))
+
+
+def signed_rank_test(found: Sample) -> Significance | None:
+    """Wilcoxon's signed-rank test, two-sided; None for fewer than three pairs.
+
+    Differences of zero are left out (Wilcoxon 1945); when there is nothing else, p is 1. Without ties the exact
+    distribution is used up to `MOST_EXACT` pairs, with ties all signs are tried up to `MOST_SIGN_FLIPS` pairs, and
+    beyond that the normal approximation with its correction for ties. ``name`` says which.
+    """
+    if len(found) < MIN_FOR_INTERVAL:
+        return None
+    left = found[found != 0]
+    if not len(left):
+        return Significance(1.0, "signed rank, all differences are zero", 1.0)
+    least_p = min(1.0, 2.0 ** (1 - len(left)))
+    if len(left) <= MOST_EXACT and len(np.unique(np.abs(left))) == len(left):
+        return Significance(float(stats.wilcoxon(left, method="exact").pvalue), "signed rank, exact", least_p)
+    if len(left) <= MOST_SIGN_FLIPS:
+        method = stats.PermutationMethod(n_resamples=2**MOST_SIGN_FLIPS + 1)
+        p = float(stats.wilcoxon(left, method=method).pvalue)
+        return Significance(min(1.0, p), "signed rank, all signs", least_p)
+    p = float(stats.wilcoxon(left, method="approx", correction=True).pvalue)
+    return Significance(min(1.0, p), "signed rank, normal approximation", least_p)
+
+
+def dominance(found: Sample) -> float:
+    """Of the pairs: the share above zero less the share below (Cliff 1993, d within): -1 … 1."""
+    return float(np.sign(found).mean())
+
+
+def _averages(found: Sample) -> Sample:
+    """The averages of all pairs i ≤ j along the last axis."""
+    first, second = np.triu_indices(found.shape[-1])
+    averages: Sample = (found[..., first] + found[..., second]) / 2
+    return averages
+
+
+def _hodges_lehmann_of_rows(found: Sample, axis: int = -1) -> Sample:
+    medians: Sample = np.median(_averages(np.moveaxis(found, axis, -1)), axis=-1)
+    return medians
+
+
+def _rejected_ranks(n: int) -> int:
+    """How many of the ordered Walsh averages lie outside the interval, at each end and its own included."""
+    tail = (1 - CONFIDENCE) / 2
+    if n > MOST_EXACT:
+        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return max(1, math.floor(n * (n + 1) / 4 + float(stats.norm.ppf(tail)) * spread))
+    probabilities = np.ones(1)
+    for rank in range(1, n + 1):
+        longer = np.zeros(len(probabilities) + rank)
+        longer[: len(probabilities)] += probabilities / 2
+        longer[rank:] += probabilities / 2
+        probabilities = longer
+    return int(np.searchsorted(np.cumsum(probabilities), tail * (1 + 1e-12), side="right"))

@@ -1,0 +1,285 @@
+"""Scores of cells → one summary per scenario, link, metric and labels, compared with the best single path."""
+
+import statistics as plain
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from typing import NamedTuple
+
+from mplab.analysis.metric import Metric
+from mplab.analysis.order import Labels, LabelsKey, label_sort_key
+from mplab.analysis.record.run import Run
+from mplab.analysis.scores.scoring import CellScores
+from mplab.analysis.statistics.contrast import Contrast, contrast, corrected
+from mplab.analysis.statistics.effects import (
+    Description,
+    Interval,
+    cliffs_delta,
+    describe,
+    gain,
+    gain_interval,
+    magnitude,
+    mann_whitney_p,
+    seed_of,
+)
+from mplab.format.experiment import Transport
+
+
+@dataclass(frozen=True)
+class CellValue:
+    """The one value that a cell contributes to a metric with its labels."""
+
+    cell: str
+    repetition: int
+    value: float
+    block: int = 0
+    """What it is paired by: in a block every transport runs once, under the same losses."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One transport against the best single path.
+
+    ``gain`` (G) is of transports that use more than one path; other fields are of every transport.
+    """
+
+    baseline: str
+    difference: float
+    gain: float | None
+    gain_interval: Interval | None
+    cliffs_delta: float
+    magnitude: str
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one transport reached.
+
+    ``cells`` counts its ok cells: more than there are values when some cells lack one.
+    """
+
+    transport: Transport
+    cells: int
+    values: tuple[CellValue, ...]
+    description: Description | None
+    comparison: Comparison | None = None
+
+    @property
+    def numbers(self) -> list[float]:
+        """The values alone."""
+        return [value.value for value in self.values]
+
+    @property
+    def by_block(self) -> dict[int, float]:
+        """The value of each block."""
+        return {value.block: value.value for value in self.values}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Every transport's series of one metric with its labels, in one scenario under one link condition."""
+
+    scenario: str
+    link: str
+    metric: Metric
+    labels: Labels
+    series: tuple[Series, ...]
+    best: str | None
+    """Label of the transport with the best median; None when the metric has no better side."""
+    baseline: str | None
+    """Label of the best single path."""
+    contrasts: tuple[Contrast, ...] = ()
+    """Every transport against the best single path, and the multipath transports among each other."""
+
+    @property
+    def label_text(self) -> str:
+        """``1 MB``; with several labels ``1 MB · down``; empty without."""
+        return " · ".join(value for _, value in self.labels)
+
+    @property
+    def measured(self) -> tuple[Series, ...]:
+        """The series that have values."""
+        return tuple(series for series in self.series if series.values)
+
+    @property
+    def smallest_n(self) -> int:
+        """The fewest values that a transport of it has."""
+        return min((len(series.values) for series in self.series), default=0)
+
+    @property
+    def smallest_measured(self) -> int:
+        """As `smallest_n`, of the transports that have values at all."""
+        return min((len(series.values) for series in self.measured), default=0)
+
+    def of(self, label: str | None) -> Series | None:
+        """The series of one transport, if it has values."""
+        return next((series for series in self.measured if series.transport.label == label), None)
+
+    def against_baseline(self, label: str) -> Contrast | None:
+        """The contrast of one transport with the best single path."""
+        return next((c for c in self.contrasts if (c.transport, c.reference) == (label, self.baseline)), None)
+
+
+class _Key(NamedTuple):
+    scenario: str
+    link: str
+    metric: str
+    labels: Labels
+
+
+def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterable[CellScores]) -> list[Group]:
+    """Summaries of the ok cells, in the order scenario, link, metric (headlines first), labels.
+
+    Args:
+        run: the run.
+        metrics: of each scenario label, the metrics of its plug-in.
+        scores: those of the ok cells; cells of other outcomes are left out whatever is given.
+    """
+    specs = {cell.id: cell.spec for cell in run.cells if cell.ok and cell.spec is not None}
+    ok_cells = Counter((spec.scenario, spec.link, spec.transport) for spec in specs.values())
+    found: dict[_Key, dict[str, list[CellValue]]] = defaultdict(lambda: defaultdict(list))
+    for cell_scores in scores:
+        spec = specs.get(cell_scores.cell)
+        if spec is None:
+            continue
+        for (metric_name, labels), value in _one_value_each(cell_scores).items():
+            key = _Key(spec.scenario, spec.link, metric_name, labels)
+            one = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
+            found[key][spec.transport].append(one)
+    order = _Order(run, metrics)
+    groups = []
+    for key in sorted((key for key in found if order.metric(key)), key=order.place):
+        series = [
+            _series(run, key, transport, ok_cells[key.scenario, key.link, transport.label], found[key])
+            for transport in run.transports
+            if ok_cells[key.scenario, key.link, transport.label]
+        ]
+        groups.append(_compared(run.manifest.experiment.seed, key, order.metrics[key[0], key[2]], series))
+    return _corrected(groups)
+
+
+class _Order:
+    """The order of the experiment file and of the plug-ins' METRICS; what they do not name comes last."""
+
+    def __init__(self, run: Run, metrics: Mapping[str, Sequence[Metric]]) -> None:
+        self.metrics = {
+            (scenario, metric.name): metric
+            for scenario, declared in metrics.items()
+            for metric in sorted(declared, key=lambda metric: not metric.headline)
+        }
+        self._names = list(self.metrics)
+        self._scenarios = [scenario.label for scenario in run.manifest.experiment.scenarios]
+        self._links = [link.name for link in run.manifest.experiment.links]
+
+    def metric(self, key: _Key) -> Metric | None:
+        return self.metrics.get((key.scenario, key.metric))
+
+    def place(self, key: _Key) -> tuple[tuple[int, str], tuple[int, str], int, LabelsKey]:
+        return (
+            _place(self._scenarios, key.scenario),
+            _place(self._links, key.link),
+            self._names.index((key.scenario, key.metric)),
+            label_sort_key(key.labels),
+        )
+
+
+def _place(known: Sequence[str], name: str) -> tuple[int, str]:
+    return (known.index(name), "") if name in known else (len(known), name)
+
+
+def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
+    several: dict[tuple[str, Labels], list[float]] = defaultdict(list)
+    for value in scores.values:
+        several[value.metric, tuple(sorted(value.labels.items()))].append(value.value)
+    return {key: plain.median(values) for key, values in several.items()}
+
+
+def _series(run: Run, key: _Key, transport: Transport, cells: int, found: Mapping[str, list[CellValue]]) -> Series:
+    values = tuple(sorted(found.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
+    if not values:
+        return Series(transport, cells, (), None)
+    seed = seed_of(run.manifest.experiment.seed, *key, transport.label)
+    return Series(transport, cells, values, describe([value.value for value in values], seed))
+
+
+def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Group:
+    singles = [s for s in series if s.values and s.transport.single_path]
+    best, base = _best(series, metric), _best(singles, metric)
+    if base is not None:
+        series = [
+            replace(
+                s,
+                comparison=_comparison(s, base, singles, metric, seed_of(seed, *key, s.transport.label, "G")),
+            )
+            if s.values and s is not base
+            else s
+            for s in series
+        ]
+    return Group(
+        scenario=key.scenario,
+        link=key.link,
+        metric=metric,
+        labels=key.labels,
+        series=tuple(series),
+        best=best.transport.label if best else None,
+        baseline=base.transport.label if base else None,
+        contrasts=tuple(_contrasts(seed, key, metric, series, base)),
+    )
+
+
+def _contrasts(
+    seed: int, key: _Key, metric: Metric, series: Sequence[Series], base: Series | None
+) -> Iterator[Contrast]:
+    """None of a metric without a better side: nobody asks who won."""
+    if metric.better == "neither":
+        return
+    measured = [s for s in series if s.values]
+    pairs = [(s, base) for s in measured if base is not None and s.transport.label != base.transport.label]
+    several = [s for s in measured if not s.transport.single_path]
+    pairs += [(later, earlier) for earlier, later in combinations(several, 2)]
+    for one, other in pairs:
+        labels = (one.transport.label, other.transport.label)
+        found = contrast(labels, one.by_block, other.by_block, seed_of(seed, *key, *labels, "contrast"))
+        if found is not None:
+            yield found
+
+
+def _corrected(groups: list[Group]) -> list[Group]:
+    """With p-values corrected in two families: the headline metrics, which answer, and the others, which explain."""
+    for headline in (True, False):
+        places = [place for place, group in enumerate(groups) if group.metric.headline is headline]
+        family = iter(corrected([one for place in places for one in groups[place].contrasts]))
+        for place in places:
+            own = tuple(islice(family, len(groups[place].contrasts)))
+            groups[place] = replace(groups[place], contrasts=own)
+    return groups
+
+
+def _best(series: Sequence[Series], metric: Metric) -> Series | None:
+    measured = [(s.description.median, s) for s in series if s.description is not None]
+    if metric.better == "neither" or not measured:
+        return None
+    pick = min if metric.better == "lower" else max
+    return pick(measured, key=lambda pair: pair[0])[1]
+
+
+def _comparison(series: Series, base: Series, singles: Sequence[Series], metric: Metric, seed: int) -> Comparison:
+    medians = [plain.median(single.numbers) for single in singles]
+    mine = plain.median(series.numbers)
+    value, interval = None, None
+    if not series.transport.single_path:
+        value = gain(medians, mine, metric.better)
+    if value is not None:
+        interval = gain_interval([s.numbers for s in singles], series.numbers, metric.better, seed)
+    delta = cliffs_delta(series.numbers, base.numbers)
+    return Comparison(
+        baseline=base.transport.label,
+        difference=mine - plain.median(base.numbers),
+        gain=value,
+        gain_interval=interval,
+        cliffs_delta=delta,
+        magnitude=magnitude(delta),
+        p=mann_whitney_p(series.numbers, base.numbers),
+    )

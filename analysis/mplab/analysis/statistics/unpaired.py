@@ -1,0 +1,80 @@
+"""Statistics of two independent samples: the values of one run beside those of others."""
+
+import math
+import warnings
+
+import numpy as np
+from scipy import stats
+
+from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Interval, Sample
+from mplab.analysis.statistics.paired import MOST_EXACT, Significance
+
+MOST_ARRANGEMENTS = 20_000
+"""With ties, up to so many ways to deal the values out are tried, all of them."""
+
+
+def shift(sample: Sample, reference: Sample) -> float:
+    """The median of all differences x - y (Hodges & Lehmann 1963)."""
+    return float(np.median(np.subtract.outer(sample, reference)))
+
+
+def shift_interval(sample: Sample, reference: Sample) -> Interval | None:
+    """The shifts that the Mann-Whitney test does not reject at 5 % (Hollander & Wolfe 1999, §4.3).
+
+    None when there are too few values for any such interval. Exact up to `MOST_EXACT` values on each side, beyond
+    by the normal approximation.
+    """
+    rank = _rejected_ranks(len(sample), len(reference))
+    if rank < 1:
+        return None
+    differences = np.sort(np.subtract.outer(sample, reference), axis=None)
+    return Interval(float(differences[rank - 1]), float(differences[-rank]))
+
+
+def rank_sum_test(sample: Sample, reference: Sample) -> Significance | None:
+    """Mann and Whitney's test, two-sided; None when a sample has fewer than three values.
+
+    Exact up to `MOST_EXACT` values on each side without ties, all arrangements with ties where they are few enough,
+    the normal approximation with corrections for ties and continuity elsewhere. ``name`` says which.
+    """
+    m, n = len(sample), len(reference)
+    if min(m, n) < MIN_FOR_INTERVAL:
+        return None
+    arrangements = math.comb(m + n, m)
+    least_p = 2 / arrangements
+    together = np.concatenate([sample, reference])
+    if np.ptp(together) == 0:
+        return Significance(1.0, "rank sum, all values are equal", 1.0)
+    if len(np.unique(together)) == m + n and max(m, n) <= MOST_EXACT:
+        p = float(stats.mannwhitneyu(sample, reference, method="exact").pvalue)
+        return Significance(p, "rank sum, exact", least_p)
+    if arrangements <= MOST_ARRANGEMENTS:
+        method = stats.PermutationMethod(n_resamples=MOST_ARRANGEMENTS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            p = float(stats.mannwhitneyu(sample, reference, method=method).pvalue)
+        return Significance(min(1.0, p), "rank sum, all arrangements", least_p)
+    p = float(stats.mannwhitneyu(sample, reference, method="asymptotic").pvalue)
+    return Significance(min(1.0, p), "rank sum, normal approximation", least_p)
+
+
+def _rejected_ranks(m: int, n: int) -> int:
+    """How many of the ordered differences lie outside the interval, at each end and its own included."""
+    tail = (1 - CONFIDENCE) / 2
+    if max(m, n) > MOST_EXACT:
+        spread = math.sqrt(m * n * (m + n + 1) / 12)
+        return math.floor(m * n / 2 + float(stats.norm.ppf(tail)) * spread)
+    share = np.cumsum(_arrangements(m, n)) / math.comb(m + n, m)
+    return int(np.searchsorted(share, tail * (1 + 1e-12), side="right"))
+
+
+def _arrangements(m: int, n: int) -> Sample:
+    """How many ways to deal m + n ranks out give each value of U: the Gaussian binomial coefficients."""
+    counts = np.zeros(m * n + 1)
+    counts[0] = 1
+    for k in range(1, m + 1):
+        for u in range(m * n, n + k - 1, -1):
+            counts[u] -= counts[u - n - k]
+        for u in range(k, m * n + 1):
+            counts[u] += counts[u - k]
+    return counts

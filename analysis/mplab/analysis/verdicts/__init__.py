@@ -1,0 +1,1 @@
+"""Judge results: claims of papers, budgets, comparison with a baseline, trend, regression gate."""

@@ -1,0 +1,146 @@
+"""What the experiment file demands of metrics, and whether it was kept."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from mplab.analysis.errors import BudgetError
+from mplab.analysis.metric import Metric
+from mplab.analysis.scores.quantities import in_unit, units_like
+from mplab.analysis.statistics.effects import Interval, median_interval, seed_of
+from mplab.analysis.statistics.summaries import Group
+from mplab.format.experiment import Budget, Limit
+
+Verdict: TypeAlias = Literal["kept", "broken", "not judged"]
+
+STATISTICS: Mapping[str, Callable[[Sequence[float], str], float]] = {
+    "median": lambda values, _: float(np.median(values)),
+    "mean": lambda values, _: float(np.mean(values)),
+    "p75": lambda values, _: float(np.quantile(values, 0.75)),
+    "p90": lambda values, _: float(np.quantile(values, 0.9)),
+    "p95": lambda values, _: float(np.quantile(values, 0.95)),
+    "worst": lambda values, better: min(values) if better == "higher" else max(values),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The values of one transport for one metric with its labels."""
+
+    scenario: str
+    link: str
+    transport: str
+    metric: Metric
+    labels: tuple[str, ...]
+    values: Sequence[float]
+
+    @property
+    def name(self) -> str:
+        """``web · mptcp · baseline · page_load_time · wiki``."""
+        return " · ".join((self.scenario, self.transport, self.link, self.metric.name, *self.labels))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One budget beside what was found of it. ``certain``: the whole interval is on the same side of the limit."""
+
+    budget: Budget
+    about: str
+    verdict: Verdict
+    text: str
+    """One sentence: asked and found, with units."""
+    found: float | None = None
+    limit: float | None = None
+    unit: str = ""
+    certain: bool = False
+
+
+def is_about(budget: Budget, measured: Measured) -> bool:
+    """Whether a budget says something of these values."""
+    return (
+        budget.metric == measured.metric.name
+        and budget.transport in {"", measured.transport}
+        and (not budget.scenarios or measured.scenario in budget.scenarios)
+        and (not budget.links or measured.link in budget.links)
+        and set(budget.labels.values()) <= set(measured.labels)
+    )
+
+
+def measured_in(groups: Iterable[Group]) -> list[Measured]:
+    """What a run measured, for budgets."""
+    return [
+        Measured(group.scenario, group.link, s.transport.label, group.metric, labels, s.numbers)
+        for group in groups
+        for labels in (tuple(value for _, value in group.labels),)
+        for s in group.measured
+    ]
+
+
+def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[Kept]:
+    """Every limit of every budget beside every series that it is about; those about nothing are broken.
+
+    Raises:
+        BudgetError: the unit of a limit is not one of the metric's.
+    """
+    found: list[Kept] = []
+    for budget in budgets:
+        limits = [(limit, most) for limit, most in ((budget.at_most, True), (budget.at_least, False)) if limit]
+        own = [one for one in measured if is_about(budget, one)]
+        found += [_judge(budget, limit, one, seed, most=most) for one in own for limit, most in limits]
+        if limits and not own:
+            found.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: nothing was measured of it"))
+    return found
+
+
+def limit_in_unit(limit: Limit, metric: Metric) -> float:
+    """The limit in the metric's unit. Raises `BudgetError` when it cannot be said in it."""
+    value = in_unit(limit.value, limit.unit, metric.unit)
+    if value is None:
+        allowed = ", ".join(units_like(metric.unit)) or "a number alone"
+        raise BudgetError(f"budget of {metric.name}: found {limit.text!r}, allowed: {allowed}")
+    return value
+
+
+def _judge(budget: Budget, limit: Limit, one: Measured, seed: int, *, most: bool) -> Kept:
+    bound = limit_in_unit(limit, one.metric)
+    value = STATISTICS[budget.statistic](one.values, one.metric.better)
+    good = value <= bound if most else value >= bound
+    interval: Interval | None = None
+    if budget.statistic == "median":
+        interval = median_interval(one.values, seed_of(seed, "budget", one.name))
+    ends = (interval.low, interval.high) if interval else ()
+    certain = bool(ends) and all((end <= bound if most else end >= bound) is good for end in ends)
+    unit = f" {one.metric.unit}".rstrip()
+    asked = f"{'at most' if most else 'at least'} {bound:g}{unit}"
+    text = f"{budget.statistic} {value:.4g}{unit}, allowed is {asked} (n = {len(one.values)})"
+    return Kept(budget, one.name, "kept" if good else "broken", text, value, bound, one.metric.unit, certain)
+
+
+def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str:
+    """What is wrong with a budget when scenarios measure these metrics; "" when nothing is.
+
+    Args:
+        budget: as in the manifest.
+        metrics: of each scenario label.
+    """
+    about = [label for label in metrics if not budget.scenarios or label in budget.scenarios]
+    found = [metric for label in about for metric in metrics[label] if metric.name == budget.metric]
+    if not found:
+        known = sorted({metric.name for label in about for metric in metrics[label]})
+        return f"unknown metric {budget.metric!r}. Allowed: {', '.join(known)}"
+    metric = found[0]
+    names = sorted({name for one in found for name in one.labels})
+    for label in budget.labels:
+        if label not in names:
+            return f"labels: {metric.name} has no label {label!r}. Allowed: {', '.join(names) or 'none'}"
+    for limit in (budget.at_most, budget.at_least):
+        if limit is not None:
+            try:
+                limit_in_unit(limit, metric)
+            except BudgetError as error:
+                return str(error)
+    if budget.no_worse_than_percent is not None and metric.better == "neither":
+        return f"'no_worse_than' needs a better side, which {metric.name} has not"
+    return ""

@@ -1,0 +1,106 @@
+"""What an experiment's paper claims, beside what came out here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from mplab.analysis.statistics.effects import Interval, gain, gain_interval, seed_of
+from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Group, Series
+from mplab.format.experiment import Claim
+
+Verdict = Literal["as claimed", "more", "less", "not seen"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One value of a claim: of one metric with its labels, in one scenario under one link condition.
+
+    ``gain`` is G of the claim's transport, not against the best single path but against the one of the claim's
+    ``against`` with the best median, which is ``baseline``. Its ``interval`` picks that one anew in each resample;
+    the verdict is ``certain`` when it holds for the whole of it.
+    """
+
+    group: Group
+    baseline: Series
+    gain: float
+    interval: Interval | None
+    verdict: Verdict
+    certain: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A claim with all that was found of it; nothing when a part of it was not measured."""
+
+    claim: Claim
+    claimed: Interval
+    findings: tuple[Finding, ...]
+
+    @property
+    def spread(self) -> Interval | None:
+        """The least and the greatest gain that were found."""
+        gains = [finding.gain for finding in self.findings]
+        return Interval(min(gains), max(gains)) if gains else None
+
+
+def outcomes(analysis: Analysis) -> list[Outcome]:
+    """Each claim of the experiment, in its order."""
+    return [_outcome(analysis, claim) for claim in analysis.run.manifest.experiment.claims]
+
+
+def judge(found: float, claimed: Interval) -> Verdict:
+    """What a gain is by the range that was claimed."""
+    if found < claimed.low:
+        return "less" if found > 0 else "not seen"
+    return "more" if found > claimed.high else "as claimed"
+
+
+def _outcome(analysis: Analysis, claim: Claim) -> Outcome:
+    low, high = claim.gain_percent
+    claimed = Interval(low / 100, high / 100)
+    findings = [
+        finding
+        for group in analysis.groups
+        if group.metric.name == claim.metric
+        and claim.is_about(group.scenario, group.link)
+        and (finding := _finding(analysis, group, claim, claimed)) is not None
+    ]
+    return Outcome(claim, claimed, tuple(findings))
+
+
+def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) -> Finding | None:
+    mine = group.of(claim.transport)
+    there = _group_of_others(analysis, group, claim)
+    others = [series for label in claim.against if there and (series := there.of(label)) is not None]
+    if mine is None or len(others) < len(claim.against):
+        return None
+    value = gain([median(series.numbers) for series in others], median(mine.numbers), group.metric.better)
+    if value is None:
+        return None
+    experiment_seed = analysis.run.manifest.experiment.seed
+    key: tuple[object, ...] = (group.scenario, group.link, group.metric.name, group.labels, claim.transport)
+    key = (*key, *claim.against, *([claim.against_link] if claim.against_link else []))
+    interval = gain_interval(
+        [series.numbers for series in others],
+        mine.numbers,
+        group.metric.better,
+        seed_of(experiment_seed, "claim", *key),
+    )
+    verdict = judge(value, claimed)
+    certain = interval is not None and {judge(end, claimed) for end in (interval.low, interval.high)} == {verdict}
+    return Finding(group, _best(group, others), value, interval, verdict, certain)
+
+
+def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:
+    """The group itself, or the same one under the condition that the claim names for the others."""
+    if not claim.against_link:
+        return group
+    wanted = (group.scenario, claim.against_link, group.metric.name, group.labels)
+    return next((g for g in analysis.groups if (g.scenario, g.link, g.metric.name, g.labels) == wanted), None)
+
+
+def _best(group: Group, series: Sequence[Series]) -> Series:
+    pick = min if group.metric.better == "lower" else max
+    return pick(series, key=lambda one: median(one.numbers))

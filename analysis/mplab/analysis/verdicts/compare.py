@@ -1,0 +1,288 @@
+"""One run beside a baseline of one or several others: what got better, what got worse, what cannot be told."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from mplab.analysis.errors import NotAnalysedError
+from mplab.analysis.metric import Metric
+from mplab.analysis.order import label_sort_key
+from mplab.analysis.record.run import Run
+from mplab.analysis.results.frames import SEPARATOR, Results
+from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, cliffs_delta
+from mplab.analysis.statistics.power import LEVEL, needed_each
+from mplab.analysis.statistics.unpaired import rank_sum_test, shift, shift_interval
+from mplab.format.experiment import Experiment
+
+Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen", "too few", "gone", "new"]
+Correction: TypeAlias = Literal["holm", "bh", "none"]
+
+RUNS_FOR_RANGE = 3
+"""From so many runs in the baseline on, a change must also be larger than runs differ from each other."""
+
+
+class Series(NamedTuple):
+    """A combination of an experiment, by labels."""
+
+    scenario: str
+    link: str
+    transport: str
+
+
+class Key(NamedTuple):
+    """What is compared: the same of both sides."""
+
+    scenario: str
+    link: str
+    metric: str
+    labels: str
+    transport: str
+
+    @property
+    def series(self) -> Series:
+        """The combination that it was measured in."""
+        return Series(self.scenario, self.link, self.transport)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The values on one side; ``medians`` are those of its runs, oldest first."""
+
+    values: tuple[float, ...]
+    medians: tuple[float, ...]
+
+    @property
+    def median(self) -> float | None:
+        """Of all values; None without any."""
+        return float(np.median(self.values)) if self.values else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """From the baseline to the run. ``relative`` is of the baseline's median, None where that is 0."""
+
+    key: Key
+    metric: Metric
+    before: Side
+    after: Side
+    verdict: Verdict
+    shift: float | None = None
+    interval: Interval | None = None
+    p: float | None = None
+    p_corrected: float | None = None
+    test: str = ""
+    least_p: float | None = None
+    cliffs_delta: float | None = None
+    needed: int | None = None
+    """Values on each side with which such a change is seen with 80 %."""
+    usual: Interval | None = None
+    """Where the median of another run like those of the baseline lies with 95 %; from `RUNS_FOR_RANGE` runs on."""
+
+    @property
+    def relative(self) -> float | None:
+        """The shift as a fraction of the baseline's median."""
+        return self._fraction(self.shift)
+
+    @property
+    def relative_interval(self) -> Interval | None:
+        """The interval of the shift as fractions of the baseline's median."""
+        if self.interval is None:
+            return None
+        low, high = self._fraction(self.interval.low), self._fraction(self.interval.high)
+        return Interval(low, high) if low is not None and high is not None else None
+
+    def _fraction(self, value: float | None) -> float | None:
+        median = self.before.median
+        return value / abs(median) if value is not None and median else None
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """All changes between a baseline and a run."""
+
+    baseline: tuple[Run, ...]
+    run: Run
+    changes: tuple[Change, ...]
+    correction: Correction
+    warnings: tuple[str, ...] = field(default=())
+    """Why the two sides may differ for other reasons."""
+    missing: tuple[Series, ...] = field(default=())
+    """Combinations that the baseline measured and that the run did not plan."""
+    no_common_values: bool = False
+    """Whether no change has values on both sides: nothing was compared."""
+
+    def of(self, verdict: Verdict, *, headline: bool = True) -> list[Change]:
+        """The changes with a verdict; of headline metrics alone, or of all."""
+        return [c for c in self.changes if c.verdict == verdict and (c.metric.headline or not headline)]
+
+
+def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") -> ComparedRuns:
+    """Compare a run with others, metric by metric.
+
+    Raises:
+        NotAnalysedError: the run, or all of the baseline, have no report.
+    """
+    after, before = Results((run,)), Results(tuple(baseline))
+    for side, name in ((after, run.manifest.run_id), (before, "the baseline")):
+        if side.statistics.is_empty():
+            raise NotAnalysedError(f"{name}: no report with values to compare; `mplab analyze` makes it")
+    metrics = {**_metrics(before.statistics), **_metrics(after.statistics)}
+    old, new = _sides(before), _sides(after)
+    planned = {Series(cell.spec.scenario, cell.spec.link, cell.spec.transport) for cell in run.cells if cell.spec}
+    planned |= {key.series for key in new}
+    changes = []
+    for key in dict.fromkeys((*new, *old)):
+        metric = metrics.get((key.scenario, key.metric))
+        if metric is not None and key.series in planned:
+            changes.append(_change(key, metric, old.get(key, _NOTHING), new.get(key, _NOTHING)))
+    changes.sort(key=_place)
+    return ComparedRuns(
+        baseline=tuple(baseline),
+        run=run,
+        changes=tuple(_decided(changes, correction)),
+        correction=correction,
+        warnings=(*_differences(baseline, run), *before.unread),
+        missing=tuple(series for series in dict.fromkeys(key.series for key in old) if series not in planned),
+        no_common_values=not new.keys() & old.keys(),
+    )
+
+
+def _place(change: Change) -> tuple[object, ...]:
+    """Sort headline metrics first, and labels by value: 10 kB, 100 kB, 1 MB."""
+    key = change.key
+    labels = label_sort_key(tuple(("", label) for label in key.labels.split(SEPARATOR)))
+    return (not change.metric.headline, key.scenario, key.link, key.metric, labels, key.transport)
+
+
+def usual_range(medians: Sequence[float]) -> Interval | None:
+    """The 95 % prediction interval of one more run's median, after Student's t; None for fewer than three runs."""
+    n = len(medians)
+    if n < RUNS_FOR_RANGE:
+        return None
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * float(np.std(medians, ddof=1)) * np.sqrt(1 + 1 / n)
+    mean = float(np.mean(medians))
+    return Interval(mean - reach, mean + reach)
+
+
+_NOTHING = Side((), ())
+
+
+def _sides(results: Results) -> dict[Key, Side]:
+    """Values and medians by what they are of, in the order of the runs' tables."""
+    found: dict[Key, dict[str, list[float]]] = {}
+    columns = [*Key._fields, "run_id", "value"]
+    for *key, run_id, value in results.values.select(columns).iter_rows():
+        found.setdefault(Key(*key), {}).setdefault(run_id, []).append(value)
+    return {
+        key: Side(
+            tuple(value for values in runs.values() for value in values),
+            tuple(float(np.median(values)) for values in runs.values()),
+        )
+        for key, runs in found.items()
+    }
+
+
+def _metrics(statistics: pl.DataFrame) -> dict[tuple[str, str], Metric]:
+    columns = ("scenario", "metric", "title", "unit", "better", "headline")
+    return {
+        (scenario, name): Metric(name, title, unit, better, headline=headline)
+        for scenario, name, title, unit, better, headline in statistics.select(columns).iter_rows()
+    }
+
+
+def _change(key: Key, metric: Metric, before: Side, after: Side) -> Change:
+    if not before.values or not after.values:
+        return Change(key, metric, before, after, "gone" if before.values else "new")
+    old, new = np.asarray(before.values), np.asarray(after.values)
+    test = rank_sum_test(new, old)
+    return Change(
+        key=key,
+        metric=metric,
+        before=before,
+        after=after,
+        verdict="too few",
+        shift=shift(new, old),
+        interval=shift_interval(new, old),
+        p=test.p if test else None,
+        test=test.name if test else "",
+        least_p=test.least_p if test else None,
+        cliffs_delta=cliffs_delta(after.values, before.values),
+        needed=needed_each(new, old),
+        usual=usual_range(before.medians),
+    )
+
+
+def _decided(changes: Sequence[Change], correction: Correction) -> Iterator[Change]:
+    """With corrected p-values, headline metrics and others each as a family, and with verdicts."""
+    corrected: dict[int, float] = {}
+    for headline in (True, False):
+        places = [n for n, c in enumerate(changes) if c.p is not None and c.metric.headline is headline]
+        values = [p for n in places if (p := changes[n].p) is not None]
+        corrected.update(zip(places, _CORRECTIONS[correction](values), strict=True))
+    for place, change in enumerate(changes):
+        if change.verdict != "too few":
+            yield change
+            continue
+        p = corrected.get(place)
+        yield replace(change, p_corrected=p, verdict=_verdict(change, p))
+
+
+_CORRECTIONS: Mapping[Correction, Callable[[Sequence[float]], list[float]]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+    "none": list,
+}
+
+
+def _verdict(change: Change, p: float | None) -> Verdict:
+    if p is None or change.least_p is None or (change.least_p > LEVEL and _vary(change)):
+        return "too few"
+    median = change.after.median
+    if p > LEVEL or not change.shift or (change.usual and median is not None and median in change.usual):
+        return "no difference seen"
+    if change.metric.better == "neither":
+        return "different"
+    return "better" if (change.shift < 0) is (change.metric.better == "lower") else "worse"
+
+
+def _vary(change: Change) -> bool:
+    """Whether not all values of both sides are equal: of those that are, few are enough to see no difference."""
+    together: Sample = np.asarray([*change.before.values, *change.after.values])
+    return bool(np.ptp(together))
+
+
+def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
+    """State a different experiment, then every setting that is different under the same name."""
+    new = _asked(run.manifest.experiment)
+    name = run.manifest.experiment.name
+    names = sorted({other.manifest.experiment.name for other in baseline} - {name})
+    if names:
+        yield f"different experiments: the run is of {name}, the baseline of {', '.join(names)}"
+    told: dict[str, list[str]] = {}
+    for other in baseline:
+        old = _asked(other.manifest.experiment)
+        for name in new.keys() & old.keys():
+            if new[name] != old[name]:
+                told.setdefault(name, []).append(other.manifest.run_id)
+    for name, runs in sorted(told.items()):
+        yield f"{name} is not the same as in {', '.join(runs)}"
+
+
+def _asked(experiment: Experiment) -> dict[str, object]:
+    found: dict[str, object] = {"congestion control": experiment.congestion_control}
+    for scenario in experiment.scenarios:
+        found[f"scenario {scenario.label}"] = (scenario.name, _plain(scenario.parameters))
+    for transport in experiment.transports:
+        found[f"transport {transport.label}"] = (transport.name, _plain(transport.options))
+    for link in experiment.links:
+        found[f"link {link.name}"] = link.determinants()
+    return found
+
+
+def _plain(content: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in content.items() if value is not None}

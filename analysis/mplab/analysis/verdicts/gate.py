@@ -1,0 +1,140 @@
+"""Whether a comparison may pass: budgets, what got worse, and what is no longer measured."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from mplab.analysis.results.frames import SEPARATOR
+from mplab.analysis.text import MINUS, percent
+from mplab.analysis.verdicts.budgets import Kept, Measured, is_about, judge_limits
+from mplab.analysis.verdicts.compare import Change, ComparedRuns
+from mplab.analysis.verdicts.trend import History
+from mplab.format.experiment import Budget
+
+State: TypeAlias = Literal["passed", "failed", "not judged"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``."""
+
+    kind: str
+    about: str
+    state: State
+    text: str
+
+
+def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Check]:
+    """Return the checks: the series of the baseline, the run's own budgets, each headline metric without a budget.
+
+    A series that the baseline measured and the run did not plan fails, and so do runs without a common series:
+    otherwise a renamed label would turn the gate off. Both come first.
+
+    ``histories`` are those of the compared runs, the run itself last: a level that became worse among them and has
+    not become better since fails, too, although the run is then like its neighbours.
+    """
+    experiment = compared.run.manifest.experiment
+    measured = [_measured(change) for change in compared.changes if change.after.values]
+    limits = judge_limits(experiment.budgets, measured, experiment.seed)
+    relative = [budget for budget in experiment.budgets if budget.no_worse_than_percent is not None]
+    found = [_of_limit(kept) for kept in limits]
+    judged = set()
+    for budget in relative:
+        own = [change for change in compared.changes if is_about(budget, _measured(change))]
+        judged |= {change.key for change in own}
+        found += [_no_worse(budget, change) for change in own]
+        if not own:
+            text = "nothing was measured of it, neither before nor now"
+            found.append(Check("no worse than", budget.metric, "failed", text))
+    rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
+    levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
+    return [*_series(compared), *found, *(_of_change(change) for change in rest), *levels]
+
+
+def _series(compared: ComparedRuns) -> Iterator[Check]:
+    """Return a failed check for each series that cannot be compared; one for all when there is no common series."""
+    if compared.no_common_values:
+        text = "the run and the baseline have no common series: nothing was compared"
+        yield Check("series", "all", "failed", text)
+        return
+    for series in compared.missing:
+        about = SEPARATOR.join((series.scenario, series.transport, series.link))
+        yield Check("series", about, "failed", "measured in the baseline, not in this run's plan")
+
+
+def name_of(change: Change) -> str:
+    """``web · mptcp · baseline · page_load_time · wiki``."""
+    key = change.key
+    parts = (key.scenario, key.transport, key.link, key.metric, key.labels)
+    return SEPARATOR.join(part for part in parts if part)
+
+
+def change_text(change: Change) -> str:
+    """``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
+    unit = f" {change.metric.unit}".rstrip()
+    before, after = (_number(side.median, unit) for side in (change.before, change.after))
+    return ", ".join((f"{before} → {after}", *_details(change)))
+
+
+def _details(change: Change) -> Iterator[str]:
+    if change.relative is not None:
+        interval = change.relative_interval
+        ends = f" (95 % interval {signed_percent(interval.low)} to {signed_percent(interval.high)})" if interval else ""
+        yield f"{signed_percent(change.relative)}{ends}"
+    if change.p_corrected is not None:
+        yield f"p = {change.p_corrected:.3f}" if change.p_corrected >= 0.001 else "p < 0.001"
+
+
+def signed_percent(fraction: float) -> str:
+    """With its sign always, but for zero."""
+    return percent(fraction, sign=True)
+
+
+def _number(value: float | None, unit: str) -> str:
+    return "nothing" if value is None else f"{value:.4g}{unit}".replace("-", MINUS)
+
+
+def _measured(change: Change) -> Measured:
+    key = change.key
+    labels = tuple(label for label in key.labels.split(SEPARATOR) if label)
+    return Measured(key.scenario, key.link, key.transport, change.metric, labels, change.after.values)
+
+
+def _of_limit(kept: Kept) -> Check:
+    return Check("limit", kept.about, "passed" if kept.verdict == "kept" else "failed", kept.text)
+
+
+def _no_worse(budget: Budget, change: Change) -> Check:
+    """Broken when the change is worse by more than is allowed and is more than chance; unknown with too few values."""
+    allowed = (budget.no_worse_than_percent or 0.0) / 100
+    text = f"{change_text(change)}; allowed is {percent(allowed)} worse"
+    state: State = "passed"
+    if change.verdict == "gone":
+        state = "failed"
+    elif change.verdict in {"too few", "new"}:
+        state = "not judged"
+    elif change.verdict == "worse" and (change.relative is None or abs(change.relative) > allowed):
+        state = "failed"
+    return Check("no worse than", name_of(change), state, text)
+
+
+def _of_level(history: History, budgets: Sequence[Budget]) -> Check | None:
+    """Of the last change of level alone; None when there is none."""
+    if not history.changes:
+        return None
+    last = history.changes[-1]
+    labels = tuple(label for label in history.labels.split(SEPARATOR) if label)
+    about = Measured(history.scenario, history.link, history.transport, history.metric, labels, ())
+    allowed = min((b.no_worse_than_percent or 0.0 for b in budgets if is_about(b, about)), default=0.0) / 100
+    relative = history.relative(last)
+    failed = bool(history.worse(last)) and (relative is None or abs(relative) > allowed)
+    unit = f" {history.metric.unit}".rstrip()
+    by = f" ({signed_percent(relative)})" if relative is not None else ""
+    since = history.points[last.index].run_id
+    text = f"level {_number(last.before, unit)} → {_number(last.after, unit)}{by} since {since}, p = {last.p:.4f}"
+    return Check("level", about.name, "failed" if failed else "passed", text)
+
+
+def _of_change(change: Change) -> Check:
+    states: dict[str, State] = {"worse": "failed", "gone": "failed", "too few": "not judged", "new": "not judged"}
+    return Check("change", name_of(change), states.get(change.verdict, "passed"), change_text(change))

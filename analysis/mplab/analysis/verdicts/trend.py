@@ -1,0 +1,84 @@
+"""The history of an experiment's metrics over all its runs, with the places where their level changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mplab.analysis.metric import Metric
+from mplab.analysis.order import label_sort_key
+from mplab.analysis.results.frames import Results
+from mplab.analysis.statistics.changepoint import ChangePoint, change_points
+from mplab.analysis.statistics.effects import Interval, seed_of
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run's median."""
+
+    run_id: str
+    started: datetime | None
+    n: int
+    median: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class History:
+    """One transport's metric over the runs that measured it, oldest first."""
+
+    scenario: str
+    link: str
+    metric: Metric
+    labels: str
+    transport: str
+    points: tuple[Point, ...]
+    changes: tuple[ChangePoint, ...]
+
+    def worse(self, change: ChangePoint) -> bool | None:
+        """Whether a change was for the worse; None when the metric has no better side."""
+        if self.metric.better == "neither":
+            return None
+        return (change.after > change.before) is (self.metric.better == "lower")
+
+    def relative(self, change: ChangePoint) -> float | None:
+        """By how much of the level before; None when that was 0."""
+        return (change.after - change.before) / abs(change.before) if change.before else None
+
+
+def histories(results: Results, experiment: str, *, headline_only: bool = True) -> list[History]:
+    """Every history of one experiment that has two points at least, headline metrics first, by scenario and link."""
+    rows: dict[tuple[str, str, str, str, str], list[Point]] = {}
+    metrics: dict[tuple[str, str], Metric] = {}
+    started = {run.manifest.run_id: run for run in results.records if run.manifest.experiment.name == experiment}
+    dates = dict(results.runs.select("run_id", "started").iter_rows())
+    for row in results.statistics.iter_rows(named=True):
+        if row["run_id"] not in started or (headline_only and not row["headline"]):
+            continue
+        key = (row["scenario"], row["link"], row["metric"], row["labels"], row["transport"])
+        metrics[key[0], key[2]] = Metric(
+            row["metric"], row["title"], row["unit"], row["better"], headline=row["headline"]
+        )
+        interval = Interval(row["low"], row["high"]) if row["low"] is not None else None
+        point = Point(row["run_id"], dates[row["run_id"]], row["n"], row["median"], interval)
+        rows.setdefault(key, []).append(point)
+    found = [
+        History(*key[:2], metrics[key[0], key[2]], *key[3:], tuple(points), tuple(_changes(key, points)))
+        for key, points in rows.items()
+        if len(points) > 1
+    ]
+    return sorted(found, key=_place)
+
+
+def experiments(results: Results) -> list[str]:
+    """The names of all experiments, that of the newest run last."""
+    names = [run.manifest.experiment.name for run in results.records]
+    return list(reversed(dict.fromkeys(reversed(names))))
+
+
+def _changes(key: Sequence[str], points: Sequence[Point]) -> list[ChangePoint]:
+    return change_points([point.median for point in points], seed_of(0, "trend", *key))
+
+
+def _place(history: History) -> tuple[object, ...]:
+    labels = label_sort_key((("", history.labels),))
+    return (not history.metric.headline, history.scenario, history.link, history.metric.name, labels, history.transport)

@@ -1,0 +1,3 @@
+// Package rigtest runs tests in private namespaces, where they can make rigs. No
+// program imports it.
+package rigtest

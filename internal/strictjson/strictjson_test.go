@@ -1,0 +1,59 @@
+package strictjson
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+type inner struct {
+	On *bool `json:"on"`
+}
+
+type settings struct {
+	At    Address `json:"at"`
+	Count int     `json:"count"`
+	Inner *inner  `json:"inner"`
+	List  []inner `json:"list"`
+	Own   string  `json:"-"`
+}
+
+func TestDecode(t *testing.T) {
+	var c settings
+	err := Decode([]byte(`{"at": "[::ffff:192.0.2.1]:80", "count": 3, "inner": {"on": false}, "list": [{}, {"on": true}]}`), &c)
+	if err != nil || c.At.String() != "192.0.2.1:80" || c.Count != 3 || *c.Inner.On || !*c.List[1].On {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if err := Decode([]byte(`{"at": null, "inner": null}`), &c); err != nil || c.Inner != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`:                             `not a JSON object`,
+		"{\n\"count\": 1,,}":             `line 2: invalid character ',' looking for beginning of object key string`,
+		`{} {}`:                          `line 1: invalid character '{' after top-level value`,
+		`{"counts": 1}`:                  `counts: unknown key; known here: at, count, inner, list`,
+		`{"Own": "x"}`:                   `Own: unknown key; known here: at, count, inner, list`,
+		`{"count": 1, "count": 2}`:       `count: given twice; remove one`,
+		`{"list": [{}, {"on": 1}]}`:      `list.on: a number was found where true or false is needed`,
+		`{"list": [{}, {"off": 1}]}`:     `list[1].off: unknown key; known here: on`,
+		`{"inner": {"on": 1, "off": 2}}`: `inner.off: unknown key; known here: on`,
+		`{"inner": "on"}`:                `inner: a string was found where an object is needed`,
+		`{"count": "1"}`:                 `count: a string was found where a number is needed`,
+		`{"at": "lab:80"}`:               `at: "lab:80" is not ADDRESS:PORT with a numeric address`,
+		`{"at": 80}`:                     `at: a number was found where a string is needed`,
+	} {
+		if err := Decode([]byte(text), new(settings)); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(file, []byte(`{"count": "1"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Load(file, new(settings)); err == nil || err.Error() != file+": count: a string was found where a number is needed" {
+		t.Error(err)
+	}
+}

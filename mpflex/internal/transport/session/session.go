@@ -1,0 +1,361 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mplab/mpflex/internal/transport/sched"
+)
+
+// Errors with which a session ends.
+var (
+	ErrClosed   = errors.New("the session was closed")
+	ErrNoPath   = errors.New("the session had no path for too long")
+	ErrGoAway   = errors.New("the other side ended the session")
+	ErrProtocol = errors.New("the other side broke the protocol")
+	ErrStreams  = errors.New("the session has as many streams as it may")
+)
+
+// Session is all that an agent and a proxy have together. Its methods may be
+// used by several goroutines.
+type Session struct {
+	config Config
+	peer   Peer // guarded by mu
+	told   bool // SetPeer was called; guarded by mu
+	role   Role
+	begun  time.Time
+
+	mu           sync.Mutex
+	streams      map[uint32]*Stream
+	nextID       uint32 // of streams that this side opens
+	seen         idSet  // of streams that the other side opened
+	accepted     []*Stream
+	acceptable   sync.Cond
+	groups       []*group
+	turn         int // the group that is asked first
+	defaultGroup *group
+	control      controlQueue
+	paths        []*Path       // that are attached
+	settled      int64         // streams that are over
+	former       []*formerPath // that ended, until the other side has told what it took
+	history      history       // of the paths that are not attached any more
+	lost         []entry       // messages to be sent again
+	ends         []pathEnd     // to be told
+	ended        []pathEnd     // that were told; again when that may have been lost
+	unsent       int           // bytes of all streams that were not placed
+	received     int           // bytes of all streams that wait for their readers
+	memory       atomic.Int64  // bytes that the account is charged with
+	refusals     int64         // streams that were refused and have not answered
+	hungry       []*Stream     // that wait for memory to send
+	relievedNS   int64         // when room was last made for them
+	pathless     time.Time     // since when there is no path; zero: there is one
+	copyBudget   float64       // bytes of tail copies that may be made
+	err          error
+	done         chan struct{}
+	tick         chan struct{} // there may be something to watch
+	looks        int           // how often watch looked
+	watching     sync.WaitGroup
+	datagram     func(Datagram)
+	datagramTurn int           // the group that is asked first for one
+	datagramAge  time.Duration // see the constant
+	waiting      int64         // memory of datagrams that wait to be sent
+	totals       Counters
+	scratch      []*Path
+	views        []sched.Path // the same as schedulers see them
+	attached     bool         // some path was, once
+	events       []Event      // to be told
+	telling      sync.Cond
+
+	datagramNumber uint32 // of the next datagram that has copies
+	datagramsSeen  numbers
+}
+
+// New begins a session without paths. Close ends it.
+func New(role Role, c Config) (*Session, error) {
+	c.complete()
+	s := &Session{
+		config: c, role: role, begun: time.Now(), streams: map[uint32]*Stream{}, nextID: 1, done: make(chan struct{}),
+		tick: make(chan struct{}, 1), pathless: time.Now(), peer: Peer{c.InitialWindow, c.MaxStreams},
+		datagramAge: datagramAge,
+	}
+	if role == Proxy {
+		s.nextID = 2
+	}
+	scheduler, err := sched.New(c.Scheduler)
+	if err != nil {
+		return nil, err
+	}
+	s.defaultGroup = s.groupOf(&Scheme{Scheduler: scheduler})
+	s.acceptable.L, s.telling.L = &s.mu, &s.mu
+	c.Budget.enter(s)
+	s.watching.Go(s.watch)
+	if c.Log != nil {
+		s.watching.Go(s.deliver)
+	}
+	return s, nil
+}
+
+// SetPeer sets the bounds of the other side. Call it before the first Attach:
+// until then nothing is sent. Only the first call has an effect: the bounds of a
+// session do not change.
+func (s *Session) SetPeer(p Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told {
+		return
+	}
+	s.peer, s.told = p, true
+	for _, st := range s.streams {
+		st.limit = uint64(p.InitialWindow)
+	}
+}
+
+// Full reports whether Open fails with ErrStreams.
+func (s *Session) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.full()
+}
+
+func (s *Session) full() bool {
+	return len(s.streams) >= min(s.config.MaxStreams, s.peer.MaxStreams)
+}
+
+// Open makes a stream. It costs nothing: the other side learns of it with the
+// first bytes.
+func (s *Session) Open() (*Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case s.full():
+		return nil, ErrStreams
+	case s.config.Account.pressure() >= short:
+		s.config.Account.refuse()
+		return nil, ErrMemory
+	}
+	st := s.newStream(s.nextID)
+	s.nextID += 2
+	return st, nil
+}
+
+// Accept waits for a stream that the other side opens.
+func (s *Session) Accept(ctx context.Context) (*Stream, error) {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.acceptable.Broadcast()
+	})
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.err != nil:
+			return nil, s.err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case len(s.accepted) > 0:
+			st := s.accepted[0]
+			s.accepted = s.accepted[1:]
+			return st, nil
+		}
+		s.acceptable.Wait()
+	}
+}
+
+// peerStream finds the stream of a frame, and makes it when this is the first
+// that is heard of it: any frame of a stream may come first. It returns nil for
+// a stream that is over.
+func (s *Session) peerStream(id uint32) (*Stream, error) {
+	if st := s.streams[id]; st != nil {
+		return st, nil
+	}
+	own := id&1 == s.nextID&1
+	switch {
+	case id == 0:
+		return nil, fmt.Errorf("%w: a frame of stream 0", ErrProtocol)
+	case own && id >= s.nextID:
+		return nil, fmt.Errorf("%w: a frame of stream %d, which was not opened", ErrProtocol, id)
+	case own:
+		return nil, nil
+	}
+	fresh, ok := s.seen.add(id >> 1)
+	if !ok {
+		return nil, fmt.Errorf("%w: stream %d is too far ahead of others", ErrProtocol, id)
+	}
+	if !fresh {
+		return nil, nil
+	}
+	if len(s.streams) > s.config.MaxStreams+mostRefused {
+		return nil, fmt.Errorf("%w: streams are opened without end", ErrProtocol)
+	}
+	st := s.newStream(id)
+	switch quota := s.config.Incoming; {
+	case s.config.Account.pressure() >= short:
+		s.refuse(st, NoMemory)
+		return nil, nil
+	case len(s.streams) > s.config.MaxStreams, quota != nil && !quota.Take():
+		s.refuse(st, TooMany)
+		return nil, nil
+	}
+	s.accepted = append(s.accepted, st)
+	s.acceptable.Signal()
+	return st, nil
+}
+
+// wake lets the paths look whether there is something for them.
+func (s *Session) wake() {
+	for _, p := range s.paths {
+		if p.idle {
+			p.work.Signal()
+		}
+	}
+	s.watchOver()
+}
+
+// watchOver makes watch look at the session soon.
+func (s *Session) watchOver() {
+	select {
+	case s.tick <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the session: it resets all streams and closes the paths. When it returns,
+// all events are reported and nothing of the session is left. It takes up to 0.5 s
+// (goAwayTimeout + farewellTime) when the other side is silent.
+func (s *Session) Close() error {
+	s.End(ErrClosed)
+	s.watching.Wait()
+	return nil
+}
+
+// End begins to end the session as Close does, for a reason that its streams
+// and its log are told. Close is needed, too.
+func (s *Session) End(why error) { s.end(why, true) }
+
+// Done is closed when the session has ended, Err says why.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err is why the session ended; nil as long as it has not.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// end ends the session for a reason; the first one counts. With tell the other
+// side is told, when there is a path that can be written to at once.
+func (s *Session) end(why error, tell bool) {
+	s.mu.Lock()
+	if s.err != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.err = why
+	lost := 0
+	for _, st := range s.streams {
+		if st.reset == nil && !st.done() {
+			lost++
+		}
+		st.over(&ResetError{SessionOver, why})
+		s.forget(st)
+	}
+	if s.attached || lost > 0 {
+		s.tell(Event{Time: time.Now(), What: Over, Err: why, Streams: lost})
+	}
+	if s.config.Incoming != nil {
+		for range s.accepted { // nobody will
+			s.config.Incoming.Give()
+		}
+	}
+	s.accepted, s.hungry = nil, nil
+	s.config.Budget.leave(s)
+	paths := s.paths
+	s.paths = nil
+	s.dropDatagrams()
+	for _, p := range paths {
+		p.state, p.goAway = gone, tell
+		s.dropCopies(p)
+		s.history.ends(p)
+		now := time.Now()
+		_ = p.link.TCP.SetWriteDeadline(now.Add(goAwayTimeout))
+		_ = p.link.TCP.SetReadDeadline(now.Add(goAwayTimeout + farewellTime))
+		p.work.Broadcast()
+	}
+	s.acceptable.Broadcast()
+	s.telling.Broadcast()
+	close(s.done)
+	s.mu.Unlock()
+}
+
+const (
+	// goAwayTimeout bounds the writing of the last frame.
+	goAwayTimeout = 200 * time.Millisecond
+	// farewellTime bounds how long a path is read after that.
+	farewellTime = 300 * time.Millisecond
+)
+
+// nowNS is the time of the session.
+func (s *Session) nowNS() int64 { return int64(time.Since(s.begun)) }
+
+// idSet is a set of stream numbers, nearly all of which come in their order.
+type idSet struct {
+	below uint32 // all below are in the set
+	above map[uint32]bool
+}
+
+// mostAhead bounds the numbers that may come before others.
+const mostAhead = 1 << 15
+
+// mostRefused is how many streams that were refused may wait for the answer to
+// their reset.
+const mostRefused = 1 << 14
+
+// add says whether a number is new, and whether it could be told.
+func (s *idSet) add(id uint32) (fresh, ok bool) {
+	switch {
+	case id < s.below || s.above[id]:
+		return false, true
+	case id >= s.below+mostAhead:
+		return false, false
+	}
+	if id > s.below {
+		if s.above == nil {
+			s.above = map[uint32]bool{}
+		}
+		s.above[id] = true
+		return true, true
+	}
+	for s.below++; s.above[s.below]; s.below++ {
+		delete(s.above, s.below)
+	}
+	return true, true
+}
+
+// sendable is how many bytes of a stream may be placed.
+func (st *Stream) sendable() uint64 {
+	if st.limit <= st.next {
+		return 0
+	}
+	return min(st.out.end, st.limit) - st.next
+}
+
+// eager says whether a stream has something for a path.
+func (st *Stream) eager() bool {
+	return st.reset == nil && (st.sendable() > 0 || st.finished && !st.finSent && st.next == st.out.end)
+}
+
+// controlQueue are the streams of which something else than data is due.
+type controlQueue struct{ list []*Stream }
+
+func (q *controlQueue) push(st *Stream) { q.list = append(q.list, st) }
+
+// Config returns the settings, with what was left to the defaults.
+func (s *Session) Config() Config { return s.config }

@@ -1,0 +1,3 @@
+// Package schemes translates the schemes of a rule file into those of a session. The
+// notation belongs to policy, the effect to session.
+package schemes
