@@ -28,7 +28,7 @@ _TAKE_SCRIPT = "return playback.take();"
 
 
 class PlaybackParameters(Parameters):
-    """Parameters of every scenario with adaptive video; each says which clips and qualities it has."""
+    """Parameters of every scenario with adaptive video; a subclass lists its clips and qualities."""
 
     clips: tuple[str, ...]
     highest: str
