@@ -105,4 +105,4 @@ class Scenario(ABC, Generic[ParametersT]):
 
 
 AnyScenario = Scenario[BaseModel]
-"""A scenario whose parameters only its own ``parameters`` model knows."""
+"""A scenario with parameters of any class."""
