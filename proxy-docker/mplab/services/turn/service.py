@@ -80,7 +80,7 @@ class TurnService(Service):
             raise DeviceError(self.name, f"coturn does not answer as it should: {problem}")
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return ``url`` of the page, and the files of the `Recording`, each by the name of its attribute."""
+        """Return ``url`` of the page, and the speech files: ``sent``, ``reference``, ``utterances``, ``quiet``."""
         recording = make_recording(context.cache)
         files = ("sent", "reference", "utterances", "quiet")
         return {"url": f"https://{HOST}/", **{name: str(getattr(recording, name)) for name in files}}

@@ -166,7 +166,7 @@ def sample(
 
     Args:
         ui: the phone's screen.
-        elements: selectors by the names that `Look.shown` uses.
+        elements: name of an element, as in ``shown`` of the samples → its selector.
         for_s: duration, s.
         every_s: sampling interval, s.
         until: called with each sample; True ends the sampling.
