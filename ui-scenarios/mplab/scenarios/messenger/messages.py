@@ -1,4 +1,4 @@
-"""What was sent and what arrived: the two phones' own reports, put together."""
+"""Match sent and received messages from the reports of both phones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CLOCK_TOLERANCE_S = 0.02
 
 
 class Sent(TypedDict):
-    """A message that a page has sent; times in seconds of the wall clock."""
+    """A message that a page has sent; unix times in seconds."""
 
     id: str
     kind: str
@@ -23,7 +23,7 @@ class Sent(TypedDict):
 
 
 class Received(TypedDict):
-    """A message that a page has received."""
+    """A message that a page has received; unix time in seconds."""
 
     id: str
     body: str
@@ -35,7 +35,7 @@ class Received(TypedDict):
 
 
 class Report(TypedDict):
-    """What ``messenger.report()`` of the page returns; its state is left out here."""
+    """Result of the page's ``messenger.report()``, without its state."""
 
     clock_ahead_s: float
     sent: list[Sent]
@@ -44,12 +44,14 @@ class Report(TypedDict):
 
 @dataclass(frozen=True)
 class Planned:
-    """One message of the scenario.
+    """A planned message.
 
     Attributes:
+        number: from 1.
+        kind: of the message.
         body: its text; "" when the app chooses it (smiley) or it is a photo.
-        size_bytes: of the photo, otherwise 0.
-        sha256: of the photo, otherwise "".
+        size_bytes: size of the photo, otherwise 0.
+        sha256: hash of the photo, otherwise "".
     """
 
     number: int
@@ -60,15 +62,16 @@ class Planned:
 
 
 def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, object]]:
-    """One observation for each planned message, in order; times in seconds of the wall clock.
+    """Return one observation per planned message, in order; unix times in seconds.
 
     Args:
-        planned: what the user was to send.
+        planned: messages that the user should send.
         sender: report of the phone.
         receiver: report of the second phone.
 
     Raises:
-        StepError: something else was sent, another content arrived, or a browser's clock is off.
+        StepError: another message was sent, other content arrived, or a browser's clock is off by more than
+            `CLOCK_TOLERANCE_S`.
     """
     for whose, report in (("the phone", sender), ("the second phone", receiver)):
         if abs(report["clock_ahead_s"]) > CLOCK_TOLERANCE_S:
@@ -84,7 +87,7 @@ def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -
 
 
 def unshown(receiver: Report) -> Iterator[str]:
-    """Ids of what has arrived and is still to be shown."""
+    """Yield the ids of messages that have arrived and are not shown yet."""
     return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
 
 
