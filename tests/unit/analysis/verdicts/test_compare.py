@@ -16,8 +16,8 @@ from mplab.analysis.results.frames import Results, load
 from mplab.analysis.verdicts.compare import Change, ComparedRuns, compare, usual_range
 from mplab.analysis.verdicts.gate import Check, change_text, checks
 from mplab.analysis.verdicts.trend import experiments, histories
+from tests.unit.analysis.report.test_report import Page
 from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
-from tests.unit.analysis.test_report import Page
 
 Nights = Callable[..., list[Run]]
 AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000, "unit": "ms"}}

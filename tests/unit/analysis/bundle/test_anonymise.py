@@ -28,7 +28,7 @@ from mplab.analysis.record.decode import find_mptrace
 from mplab.analysis.record.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
-TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"
+TRACES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 KEY = bytes(range(KEY_BYTES))
 OF_ADDRESSES = {"client", "server", "address"}
 SECRETS = ("10.1.0.2", "10.1.0.1", "185.60.216.35", "2a02:a03f:8d7a:1::17", "ac:37:43:1b:2c:3d")
