@@ -10,13 +10,13 @@ import numpy as np
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows, p_text
+from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows
 from mplab.analysis.report.headline import signed_g
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.statistics.summaries import Comparison, Group, Series
-from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
+from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, p_text, percent, plural, signed
 from mplab.analysis.verdicts.claims import Finding, Outcome
 from mplab.format.experiment import Transport
 from mplab.format.link import interface_title
