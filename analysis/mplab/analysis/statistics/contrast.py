@@ -11,12 +11,13 @@ from mplab.analysis.statistics.paired import (
     bca_interval,
     differences,
     dominance,
+    geometric_ratio,
     hodges_lehmann,
     signed_rank_interval,
     signed_rank_test,
 )
 from mplab.analysis.statistics.power import METHOD, needed_pairs
-from mplab.analysis.text import DASH, p_text, signed, signed_share, spread
+from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spread
 
 SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
 MOST_NEEDED = 999
@@ -47,6 +48,8 @@ class Contrast:
     quantiles: tuple[QuantileShift, ...]
     needed: int | None
     """Repetitions with which such an effect is seen with 80 % at the level of 5 %; None: there is no effect."""
+    ratio: tuple[float, Interval | None] | None
+    """Geometric mean of the blocks' ratios, with its interval; None unless all values are positive."""
     p_holm: float | None = None
     p_bh: float | None = None
 
@@ -90,6 +93,7 @@ def contrast(
         ks=kolmogorov_smirnov(own, other),
         quantiles=quantile_shifts(own, other, seed),
         needed=needed_pairs(found),
+        ratio=geometric_ratio(own, other),
     )
 
 
@@ -169,6 +173,23 @@ CONTRAST_FIELDS = (
             "Cliff 1993",
         ),
     ),
+    ContrastField(
+        "ratio",
+        lambda c: c.ratio[0] if c.ratio else None,
+        ("ratio",),
+        PageColumn(
+            "ratio",
+            lambda c: number(c.ratio[0]) if c.ratio else DASH,
+            lambda c: _interval_text(c.ratio[1]) if c.ratio and c.ratio[1] else "",
+        ),
+        Word(
+            "Ratio",
+            "The geometric mean of the blocks' ratios, transport by reference, with its 95 % t interval: 0.80 means "
+            "20 % less than the reference. A dash when a value is not positive.",
+            "Fleming & Wallace 1986",
+        ),
+    ),
+    ContrastField("ratio_interval", lambda c: c.ratio[1] if c.ratio else None, ("ratio_low", "ratio_high")),
     ContrastField("cliffs_delta", lambda c: c.cliffs_delta, ("cliffs_delta",)),
     ContrastField("magnitude", lambda c: magnitude(c.cliffs_delta), ()),
     ContrastField(
