@@ -16,7 +16,7 @@ from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.blocks import make_plan
-from mplab.run.outside import Answer, Outside
+from mplab.run.hostrpc import Answer, Outside
 from mplab.run.run import Run
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.bundle.agree import OF_CHANGE, Agreed, ContrastPair, agree, told
+from mplab.analysis.bundle.agreement import OF_CHANGE, Agreed, ContrastPair, agree, told
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
-from mplab.analysis.bundle.remake import Remade, remake
+from mplab.analysis.bundle.rebuild import Remade, remake
 from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of

@@ -17,7 +17,7 @@ from mplab.format.plan import CellSpec
 from mplab.lab.catalog import LabCatalog, android_app
 from mplab.lab.protocol import Lab
 from mplab.run.hooks import ask_hook
-from mplab.run.outside import Outside
+from mplab.run.hostrpc import Outside
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 

@@ -22,7 +22,7 @@ from mplab.base.state import state_directory
 from mplab.format.events import EventLog
 from mplab.format.experiment import HOOK_NAMES, Argv, Hooks
 from mplab.format.units import format_duration_s
-from mplab.run.outside import Answer, Outside
+from mplab.run.hostrpc import Answer, Outside
 from mplab.run.run_directory import RunDirectory
 
 LOG = "hooks.log"

@@ -16,12 +16,12 @@ from mplab.format.record import json_of
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
-from mplab.run.enough import teller
 from mplab.run.hooks import QUESTION as HOOK
 from mplab.run.hooks import HookRunner
-from mplab.run.outside import Answers
+from mplab.run.hostrpc import Answers
 from mplab.run.progress import ProgressTracker, RunProgress
 from mplab.run.run_directory import RunDirectory
+from mplab.run.stop_rule import teller
 from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 

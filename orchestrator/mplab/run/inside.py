@@ -19,7 +19,7 @@ from mplab.base.timelimit import alarm
 from mplab.cell.instruments import Instruments
 from mplab.lab.catalog import catalog
 from mplab.lab.session import LabSession, SessionSettings
-from mplab.run.outside import Outside
+from mplab.run.hostrpc import Outside
 from mplab.run.run import Run, open_lab
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -17,8 +17,8 @@ from mplab.lab.make import make_lab
 from mplab.lab.protocol import Lab
 from mplab.run.cells import CellRunner, tell_finished
 from mplab.run.ending import ENOUGH, Cut, EndingWatch, Told
+from mplab.run.hostrpc import Outside
 from mplab.run.orders import Orders
-from mplab.run.outside import Outside
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment

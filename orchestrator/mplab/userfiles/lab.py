@@ -13,9 +13,9 @@ from mplab.base.suggest import unknown
 from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.machines import AttachedPath, Machine, Section, entry_type, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
-from mplab.userfiles.places import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.proxyfile import entry_type as proxy_type
 from mplab.userfiles.yaml import Document, load_yaml

@@ -16,7 +16,7 @@ from mplab.analysis.bundle.addresses import Addresses, new_key
 from mplab.analysis.bundle.blocks import rewrite
 from mplab.analysis.bundle.contents import ANONYMISED, contents
 from mplab.analysis.bundle.frames import Frames
-from mplab.analysis.bundle.words import Words, label, named, words_in
+from mplab.analysis.bundle.text_anonymiser import Words, label, named, words_in
 from mplab.analysis.errors import BundleError
 from mplab.analysis.record.decode import COMPRESSED, SUFFIX, TLS_KEYS
 from mplab.analysis.record.run import Run, read_lines, read_run

@@ -13,7 +13,7 @@ from mplab.analysis.bundle import checksums
 from mplab.analysis.bundle.anonymise import anonymise
 from mplab.analysis.bundle.archive import Source, pack
 from mplab.analysis.bundle.contents import CRATE, DERIVED_SUMS, ENVIRONMENT, REPORT, SUMS, Contents, contents
-from mplab.analysis.bundle.crate import Part, Publication, metadata
+from mplab.analysis.bundle.rocrate import Part, Publication, metadata
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run

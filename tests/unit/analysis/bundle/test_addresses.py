@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mplab.analysis.bundle.addresses import KEY_BYTES, STAY_4, Addresses, CryptoPan, in_any
-from mplab.analysis.bundle.words import Words, label, named
+from mplab.analysis.bundle.text_anonymiser import Words, label, named
 
 KEY = bytes(range(KEY_BYTES))
 SAMPLE_KEY = bytes.fromhex("152217 8d33a4cf80130a5b1649907d10 d8988f837979652762574c2d2a842202".replace(" ", ""))

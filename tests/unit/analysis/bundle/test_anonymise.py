@@ -20,7 +20,7 @@ from mplab.analysis.bundle.blocks import rewrite
 from mplab.analysis.bundle.contents import ANONYMISED
 from mplab.analysis.bundle.frames import ETHERNET, RAW, Frames
 from mplab.analysis.bundle.read import open_bundle
-from mplab.analysis.bundle.remake import remake
+from mplab.analysis.bundle.rebuild import remake
 from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.errors import BundleError, ProgramMissingError
 from mplab.analysis.pipeline import analyze

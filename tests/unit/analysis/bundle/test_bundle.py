@@ -14,9 +14,9 @@ import pytest
 
 from mplab.analysis.bundle import checksums
 from mplab.analysis.bundle.contents import DERIVED_SUMS, SUMS, contents
-from mplab.analysis.bundle.crate import Author, Publication
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
-from mplab.analysis.bundle.remake import remake
+from mplab.analysis.bundle.rebuild import remake
+from mplab.analysis.bundle.rocrate import Author, Publication
 from mplab.analysis.bundle.write import Options, Written, write_bundle
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze

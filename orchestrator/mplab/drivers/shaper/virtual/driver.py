@@ -14,8 +14,8 @@ from mplab.drivers.shaper.driver import InsideDriver, Wiring
 from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.virtual.image import kernel_release
+from mplab.userfiles.machine_fields import DeadMan, MachineFile
 from mplab.userfiles.machines import Machine, Section
-from mplab.userfiles.places import DeadMan, MachineFile
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node

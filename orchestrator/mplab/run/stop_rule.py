@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mplab.base.deferred import deferred
 from mplab.format.experiment import IntervalRule
-from mplab.run.outside import Answer, Handler
+from mplab.run.hostrpc import Answer, Handler
 
 
 def teller(run: Path, rule: IntervalRule | None) -> Handler:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mplab.userfiles.link import load_link
-from mplab.userfiles.story import Story, story_of
+from mplab.userfiles.timeline import Story, story_of
 
 PATHS = """\
 wifi: {down: 8 Mbit/s, up: 2 Mbit/s, rtt: 50 ms}

@@ -9,12 +9,12 @@ from contextlib import closing
 import pytest
 
 from mplab.base.errors import InputError, MplabError
-from mplab.run.outside import Answer, Answers, Outside
+from mplab.run.hostrpc import Answer, Answers, Outside
 
 INSIDE = """
 import os, sys
 from mplab.base.errors import MplabError
-from mplab.run.outside import Outside
+from mplab.run.hostrpc import Outside
 outside = Outside.received()
 for what in sys.argv[1:]:
     try:
