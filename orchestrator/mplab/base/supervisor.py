@@ -1,4 +1,4 @@
-"""Watches over the orchestrator of a lab that has no namespaces: nothing of it outlives the process outside.
+"""Supervise the orchestrator of a lab without namespaces: no process of it outlives the process on the host.
 
 Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
 The lifeline is that of `mplab.lab.init`: a byte on it is a signal number to pass on to COMMAND. Its end means

@@ -66,7 +66,7 @@ class AttachedPath:
 
 
 @dataclass(frozen=True)
-class Machine(Generic[Settings_co]):
+class ShapingMachine(Generic[Settings_co]):
     """A machine of a lab file that shapes.
 
     Attributes:

@@ -25,13 +25,13 @@ _ENCODE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
-class Melody:
+class StationMelody:
     """Which tone each note has, as a hexadecimal digit: an index of `TONES_HZ`."""
 
     notes: str
 
     @classmethod
-    def composed(cls, seed: int, duration_s: float) -> "Melody":
+    def composed(cls, seed: int, duration_s: float) -> "StationMelody":
         """A melody of about this length; no note is the same as the one before it, also from end to start."""
         rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         notes: list[int] = []
@@ -60,7 +60,7 @@ class Melody:
         return np.asarray(np.round(AMPLITUDE * 32767 * np.sin(phase)), dtype=np.int16)
 
 
-def write_mp3(melody: Melody, path: Path, *, kbps: int) -> None:
+def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
     """Encode a melody so that its end joins its start, and that of any other, without a gap.
 
     Constant bit rate, each frame by itself (no bit reservoir, no header frame): the melody is encoded with some of its

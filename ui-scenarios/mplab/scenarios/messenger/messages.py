@@ -34,7 +34,7 @@ class Received(TypedDict):
     problem: str
 
 
-class Report(TypedDict):
+class MessengerReport(TypedDict):
     """What ``messenger.report()`` of the page returns; its state is left out here."""
 
     clock_ahead_s: float
@@ -43,7 +43,7 @@ class Report(TypedDict):
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedMessage:
     """One message of the scenario.
 
     Attributes:
@@ -59,7 +59,9 @@ class Planned:
     sha256: str = ""
 
 
-def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, object]]:
+def observations(
+    planned: Sequence[PlannedMessage], sender: MessengerReport, receiver: MessengerReport
+) -> list[dict[str, object]]:
     """One observation for each planned message, in order; times in seconds of the wall clock.
 
     Args:
@@ -83,7 +85,7 @@ def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -
     ]
 
 
-def unshown(receiver: Report) -> Iterator[str]:
+def unshown(receiver: MessengerReport) -> Iterator[str]:
     """Ids of what has arrived and is still to be shown."""
     return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
 
@@ -92,7 +94,7 @@ def _is_shown(entry: Received) -> bool:
     return entry["shown_t"] is not None and (entry["sha256"] is not None or not entry["photo"])
 
 
-def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
+def _observation(planned: PlannedMessage, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
     got = arrived.get(sent["id"]) if sent else None
     if sent and sent["kind"] != ("text" if planned.kind == "periodic" else planned.kind):
         raise StepError(f"messenger: message {planned.number} is a {sent['kind']}, a {planned.kind} was meant")
@@ -118,7 +120,7 @@ def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Rece
     }
 
 
-def _check_content(planned: Planned, sent: Sent, got: Received) -> None:
+def _check_content(planned: PlannedMessage, sent: Sent, got: Received) -> None:
     what = f"messenger: message {planned.number} ({planned.kind})"
     if planned.body and sent["body"] != planned.body:
         raise StepError(f"{what}: {sent['body']!r} was sent, {planned.body!r} was typed")

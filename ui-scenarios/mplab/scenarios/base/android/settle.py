@@ -8,7 +8,7 @@ from typing import Literal
 from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
-from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
+from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 
 SHORT_EVERY_S = 0.1
 """From one look to the next where what is waited for is short; a phone that is slower is looked at less often."""
@@ -73,7 +73,7 @@ def settle(
     """The last look before what may be the end, and the first one with it."""
     before = since
 
-    def until(look: Look) -> bool:
+    def until(look: ScreenSample) -> bool:
         nonlocal was_busy, clear, before
         shown = look.shown
         if _FAILED in shown:
