@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from mplab.analysis.crosscheck.check import check, require
-from mplab.analysis.crosscheck.model import Report
+from mplab.analysis.crosscheck.model import CrossCheckReport
 from mplab.analysis.record.decode import RETENTION, captures
 from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
@@ -107,7 +107,7 @@ def _about_capture(file: Path) -> str:
 def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool) -> None:
 
     require(tool)
-    reports: dict[str, Report] = {}
+    reports: dict[str, CrossCheckReport] = {}
     with err.status("Comparing …") as status:
         for name, files in _captures(names, runs).items():
             status.update(Text(f"Comparing {name} with {tool}"))
@@ -138,7 +138,7 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _show(name: str, report: Report) -> None:
+def _show(name: str, report: CrossCheckReport) -> None:
     out.print(f"{name}: {report.flows} flows in mptrace and {report.tool}", style="bold", soft_wrap=True)
     for note in report.notes:
         out.print(f"  {note}", markup=False, soft_wrap=True)
@@ -165,7 +165,7 @@ def _show(name: str, report: Report) -> None:
     out.print(f"→ {verdict}\n", markup=False)
 
 
-def _content(report: Report) -> dict[str, object]:
+def _content(report: CrossCheckReport) -> dict[str, object]:
     return {
         "flows": report.flows,
         "agree": report.agree,

@@ -9,7 +9,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from mplab.analysis.bundle.archive import SUFFIX
 from mplab.analysis.bundle.checksums import digest
-from mplab.analysis.bundle.crate import Author, Publication
+from mplab.analysis.bundle.rocrate import Author, Publication
 from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
@@ -87,7 +87,7 @@ def bundle(
         )
 
 
-def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.crate.Author, which is slow to import
+def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.rocrate.Author, which is slow to import
 
     try:
         return Author.parse(text)

@@ -11,9 +11,9 @@ from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.trendpage import Shift, shifts
 from mplab.analysis.results.frames import Results, load, started
 from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.verdicts.compare import Change, ComparedRuns
+from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange
 from mplab.analysis.verdicts.compare import compare as compare_runs
-from mplab.analysis.verdicts.gate import Check, change_text, checks, name_of
+from mplab.analysis.verdicts.gate import GateCheck, change_text, checks, name_of
 from mplab.analysis.verdicts.trend import History, histories
 from mplab.base.errors import GateError, InputError
 from mplab.base.files import replace
@@ -122,7 +122,7 @@ def _shifts(past: Sequence[History]) -> list[Shift]:
     return list(shifts(past))
 
 
-def _show(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift], *, everything: bool) -> None:
+def _show(compared: ComparedRuns, checks: Sequence[GateCheck], shifts: Sequence[Shift], *, everything: bool) -> None:
 
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
@@ -152,13 +152,13 @@ def _show(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shif
         out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
 
 
-def _case(check: Check) -> Case:
+def _case(check: GateCheck) -> Case:
     failure = check.text if check.state == "failed" else ""
     skipped = f"not judged: {check.text}" if check.state == "not judged" else ""
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift]) -> dict[str, object]:
+def _content(compared: ComparedRuns, checks: Sequence[GateCheck], shifts: Sequence[Shift]) -> dict[str, object]:
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
@@ -173,7 +173,7 @@ def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[S
     }
 
 
-def change_content(change: Change) -> dict[str, object]:
+def change_content(change: MetricChange) -> dict[str, object]:
     """A change for programs."""
     return {
         **change.key._asdict(),

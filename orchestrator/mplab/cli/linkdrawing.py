@@ -8,7 +8,7 @@ from mplab.base.paths import INTERFACES
 from mplab.format.direction import WAYS
 from mplab.format.link import LinkCondition
 from mplab.format.units import format_duration_ms, format_duration_s, format_percent, format_rate
-from mplab.userfiles.story import Line, Story, story_of
+from mplab.userfiles.timeline import Line, LinkTimeline, timeline_of
 
 TITLES = {"wifi": "WiFi", "lte": "LTE"}
 COLUMNS = 60
@@ -23,7 +23,7 @@ def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str,
 
     Empty where nothing does. A path that is out shows as ``×``, what happens at one moment as ``▼``.
     """
-    story = story_of(link)
+    story = timeline_of(link)
     rows = [_row(line, story, columns) for line in story.lines if line.changes]
     for path, outages in story.outages.items():
         if outages:
@@ -39,7 +39,7 @@ def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str,
     return rows
 
 
-def _row(line: Line, story: Story, columns: int) -> tuple[str, str, str]:
+def _row(line: Line, story: LinkTimeline, columns: int) -> tuple[str, str, str]:
     values = [value for _, value in line.steps if value is not None]
     most = max(values, default=0.0)
     cells = ""
@@ -63,7 +63,7 @@ def format_value(quantity: str, value: float | None) -> str:
     return format_duration_ms(value) if quantity in {"delay", "jitter"} else format_percent(value)
 
 
-def _outage_cells(outages: Sequence[tuple[float, float]], story: Story, columns: int) -> str:
+def _outage_cells(outages: Sequence[tuple[float, float]], story: LinkTimeline, columns: int) -> str:
     width_s = story.ends_s / columns
     spans = [(place * width_s, (place + 1) * width_s) for place in range(columns)]
     return "".join(
@@ -71,7 +71,7 @@ def _outage_cells(outages: Sequence[tuple[float, float]], story: Story, columns:
     )
 
 
-def _mark_cells(times: Sequence[float], story: Story, columns: int) -> str:
+def _mark_cells(times: Sequence[float], story: LinkTimeline, columns: int) -> str:
     places = {min(int(at_s / story.ends_s * columns), columns - 1) for at_s in times}
     return "".join(_MARK if place in places else _IDLE for place in range(columns))
 
@@ -87,7 +87,7 @@ def write_figure(link: LinkCondition, file: Path) -> None:
         from matplotlib.patches import Patch
 
         from mplab.analysis.figures.style import GRID, LINE_WIDTH, Canvas, interface_colour
-    story = story_of(link)
+    story = timeline_of(link)
     panels = [name for name in _PANELS if name in {"rate", "delay"} or _is_there(story, name)]
     with Canvas(link.title, 1.5 * len(panels) + 0.4) as canvas:
         grid = canvas.figure.subplots(len(panels), 1, sharex=True, squeeze=False)
@@ -133,5 +133,5 @@ def write_figure(link: LinkCondition, file: Path) -> None:
         file.write_text(canvas.svg(f"link-{link.name}"), encoding="utf-8")
 
 
-def _is_there(story: Story, quantity: str) -> bool:
+def _is_there(story: LinkTimeline, quantity: str) -> bool:
     return any(value for line in story.lines if line.quantity == quantity for _, value in line.steps)

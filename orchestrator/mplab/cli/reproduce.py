@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.bundle.agree import OF_CHANGE, Agreed, ContrastPair, agree, told
+from mplab.analysis.bundle.agreement import OF_CHANGE, Agreed, ContrastPair, agree, told
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
-from mplab.analysis.bundle.remake import Remade, remake
+from mplab.analysis.bundle.rebuild import Rebuilt, rebuild
 from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of
@@ -158,12 +158,12 @@ def _planned(bundle: Bundle, lab: str, phone: str, runs: Path, *, allow_hooks: b
     return planned
 
 
-def _remake(bundle: Bundle) -> Remade:
+def _remake(bundle: Bundle) -> Rebuilt:
 
     git = host.describe_git()
     commit = f"{git.commit}{' with local changes' if git.dirty else ''}" if git.commit else ""
     with err.status("Analysing …") as status:
-        return remake(
+        return rebuild(
             bundle,
             versions={**host.describe_versions(), "commit": commit},
             progress=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"),
@@ -184,7 +184,7 @@ def _run_again(bundle: Bundle, planned: PlannedRun) -> Again:
     return Again(run, agree(read_run(bundle.run.directory), read_run(run.path)))
 
 
-def _show_report(bundle: Bundle, remade: Remade) -> None:
+def _show_report(bundle: Bundle, remade: Rebuilt) -> None:
     out.print(f"{bundle.run.manifest.run_id}: all checksums hold", markup=False, soft_wrap=True)
     if not remade.differences:
         out.print(f"→ the report was made again: {plural(remade.same, 'file')}, every byte the same")
@@ -232,7 +232,7 @@ def _show_results(again: Again) -> None:
     out.print(f"→ {words[agreed.agreement]}")
 
 
-def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, object]:
+def _content(bundle: Bundle, remade: Rebuilt, again: Again | None) -> dict[str, object]:
     return {
         "format": 1,
         "bundle": str(bundle.archive),
@@ -272,7 +272,7 @@ def _contrast(pair: ContrastPair) -> dict[str, object]:
     }
 
 
-def _end(bundle: Bundle, remade: Remade, again: Again | None) -> None:
+def _end(bundle: Bundle, remade: Rebuilt, again: Again | None) -> None:
     """Raise what the command ends with, when not all is well."""
     name = bundle.run.manifest.run_id
     if again is not None and again.agreed.differing:

@@ -23,7 +23,7 @@ from mplab.format.abilities import refusals
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.lab import LabFile, load_lab
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.machines import Machine, abilities
+from mplab.userfiles.machines import ShapingMachine, abilities
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -35,7 +35,7 @@ _VIRTUAL_ALONE = "what is virtual is there inside a lab alone: 'mplab lab up --l
 _BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it has not; by adb, it does so in runs"
 
 
-def _machines(lab: LabFile, chosen: str) -> list[Machine[BaseModel]]:
+def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
     """Return everything that shapes and can be reached, or the one that is asked for."""
     machines = lab.reachable()
     if chosen in lab.inside() or not machines:
@@ -45,7 +45,7 @@ def _machines(lab: LabFile, chosen: str) -> list[Machine[BaseModel]]:
     return [machine for name, machine in sorted(machines.items()) if chosen in ("", name)]
 
 
-def _say(machine: Machine[BaseModel], text: object) -> None:
+def _say(machine: ShapingMachine[BaseModel], text: object) -> None:
     out.print(f"{machine.label}: {text}", markup=False, soft_wrap=True)
 
 
@@ -121,7 +121,7 @@ def shape(
         _hold(held, time.monotonic() + seconds if seconds else math.inf)
 
 
-def _shaping(lab: LabFile, phone: str) -> Mapping[str, Machine[BaseModel]]:
+def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]]:
     """Return the machines that shape a phone's paths, by its interfaces. Raises InputError: not by hand."""
     attached, machines = lab.phones[phone], LabUse(lab, phone=phone).machines()
     if attached.kind is not None and not attached.kind.real:

@@ -20,7 +20,7 @@ from mplab.run.run_directory import RUNS
 if TYPE_CHECKING:
     from mplab.analysis.cluster.drive import Spread
     from mplab.analysis.cluster.store import Store
-    from mplab.analysis.cluster.work import RunResult
+    from mplab.analysis.cluster.work import AnalysedRun
 
 ClusterOption = Annotated[
     str,
@@ -84,7 +84,7 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
     address = parse(asked.address, Keys(asked.authority, asked.certificate, asked.key), asked.memory)
     found = _found(names, runs, all_runs=all_runs)
     began = time.monotonic()
-    results: list[RunResult] = []
+    results: list[AnalysedRun] = []
     with err.status(f"Connecting with {asked.address} …") as status:
 
         def tell(spread: "Spread") -> None:
@@ -140,7 +140,7 @@ def _how_far(spread: "Spread", seconds: float) -> str:
     )
 
 
-def _content(result: "RunResult") -> dict[str, object]:
+def _content(result: "AnalysedRun") -> dict[str, object]:
     return {
         "run": result.run,
         "where": result.where,
@@ -150,7 +150,7 @@ def _content(result: "RunResult") -> dict[str, object]:
     }
 
 
-def _show(results: Sequence["RunResult"], seconds: float) -> None:
+def _show(results: Sequence["AnalysedRun"], seconds: float) -> None:
     for result in results:
         if result.error:
             err.print(f"! {result.run}: {result.error}", style="red", markup=False, soft_wrap=True)

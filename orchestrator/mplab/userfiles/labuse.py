@@ -15,7 +15,7 @@ from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile, read_lab
-from mplab.userfiles.machines import Machine, emulator, kinds_of, shaper_kind
+from mplab.userfiles.machines import ShapingMachine, emulator, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile
 
@@ -86,7 +86,7 @@ class LabUse:
         """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
         return self.driver.real
 
-    def machines(self) -> dict[str, Machine[BaseModel]]:
+    def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
         """The phone's interface → what shapes it beside the link emulator."""
         if self.file is None:
             return {}
@@ -101,7 +101,7 @@ class LabUse:
         machines, otherwise = self.machines(), NOT_SHAPED if self.real else emulator().method
         return {i: _where(machines[i]) if i in machines else otherwise for i in INTERFACES.values()}
 
-    def inside(self) -> dict[str, Machine[BaseModel]]:
+    def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
         """The routers that the lab boots, by name: those that the phone is behind."""
         return {machine.name: machine for machine in self.machines().values() if machine.inside}
 
@@ -147,7 +147,7 @@ VIRTUAL = LabUse()
 """What there is on this machine alone."""
 
 
-def _where(machine: Machine[BaseModel]) -> str:
+def _where(machine: ShapingMachine[BaseModel]) -> str:
     return f"{machine.label} ({shaper_kind(machine.kind).method})"
 
 

@@ -12,7 +12,7 @@ from mplab.base.plugins import SHAPERS
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities
 from mplab.userfiles.check import tag_of
-from mplab.userfiles.places import MachineFile
+from mplab.userfiles.machine_fields import MachineFile
 
 Section = Literal["routers", "servers", "phones", ""]
 """Where a lab file has entries of a kind; "": nowhere, as of a link emulator."""
@@ -66,7 +66,7 @@ class AttachedPath:
 
 
 @dataclass(frozen=True)
-class Machine(Generic[Settings_co]):
+class ShapingMachine(Generic[Settings_co]):
     """A machine of a lab file that shapes.
 
     Attributes:

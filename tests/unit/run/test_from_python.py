@@ -17,7 +17,7 @@ from mplab.format.manifest import GitRecord
 from mplab.run import concluding, hosting, metrics, planning, ready, resuming, run_directory
 from mplab.run.hooks import HookRunner
 from mplab.run.hosting import _Follower
-from mplab.run.run import Run
+from mplab.run.run import RunLoop
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles import resolve
 from mplab.userfiles.experiment import Experiment
@@ -50,7 +50,7 @@ class Desk:
     ) -> tuple[int, str]:
         """Stand in for the process inside a lab."""
         try:
-            Run(
+            RunLoop(
                 directory.path,
                 FakeOutside(),
                 catalog=catalog_with(self.scenario),

@@ -26,7 +26,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import MachineDriver
 from mplab.format.abilities import Abilities
-from mplab.userfiles.places import MachineFile
+from mplab.userfiles.machine_fields import MachineFile
 
 
 class BoxFile(MachineFile):

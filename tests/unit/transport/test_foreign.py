@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mplab.base.findings import Finding
 from mplab.drivers.transport import TransportDriver
 from mplab.drivers.transport.single_path import SinglePathTcp
-from mplab.userfiles.transport import Look
+from mplab.userfiles.transport import TransportStyle
 
 
 class TunnelOptions(BaseModel):
@@ -45,7 +45,7 @@ class TunnelDriver(TransportDriver):
 
 DRIVER = TunnelDriver(
     "my-tunnel", "Tunnel", "#123456", "x", TunnelOptions, variant_option="cipher",
-    variants={"fast": Look("Tunnel, encrypted", "#654321", "+")}, paths=("rmnet0",),
+    variants={"fast": TransportStyle("Tunnel, encrypted", "#654321", "+")}, paths=("rmnet0",),
 )
 '''
 EXPERIMENT = """\

@@ -24,7 +24,7 @@ from mplab.base.findings import Finding
 from mplab.base.plugins import SHAPERS
 from mplab.base.programs import Program
 from mplab.format.abilities import Abilities
-from mplab.userfiles.machines import Machine, Section, emulator
+from mplab.userfiles.machines import Section, ShapingMachine, emulator
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node
@@ -54,7 +54,7 @@ class EntryDriver(ShaperDriver, Generic[Settings]):
     """A kind with entries in lab files."""
 
     @abstractmethod
-    def check(self, machine: Machine[Settings], lab_file: str) -> Iterator[Finding]:
+    def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
         """Check one machine for `mplab doctor`; change nothing, raise nothing.
 
         Args:
@@ -77,18 +77,18 @@ class MachineDriver(EntryDriver[Settings]):
     """A kind of machine that is reached from here."""
 
     @abstractmethod
-    def where(self, machine: Machine[Settings]) -> str:
+    def where(self, machine: ShapingMachine[Settings]) -> str:
         """Return how it is reached, which names its lock: one machine, one name, whatever lab files call it."""
 
     @abstractmethod
-    def hold(self, machine: Machine[Settings], owner: "Owner") -> AbstractContextManager["HeldMachine"]:
+    def hold(self, machine: ShapingMachine[Settings], owner: "Owner") -> AbstractContextManager["HeldMachine"]:
         """Hold it for as long as the context; no one else may shape it meanwhile.
 
         Entering raises LabNotReadyError when it cannot be reached, cannot shape, or another owner holds it.
         """
 
     @abstractmethod
-    def uses(self, machine: Machine[Settings]) -> str:
+    def uses(self, machine: ShapingMachine[Settings]) -> str:
         """Return what it uses beyond the namespaces of a virtual lab, as one phrase: who allows a lab file reads it."""
 
     @abstractmethod
@@ -105,18 +105,18 @@ class MachineDriver(EntryDriver[Settings]):
         """
 
     @abstractmethod
-    def give_back(self, machine: Machine[Settings]) -> None:
+    def give_back(self, machine: ShapingMachine[Settings]) -> None:
         """Take back what any owner has changed on it. Raises LabNotReadyError: not everything could be."""
 
     @abstractmethod
-    def show(self, machine: Machine[Settings]) -> MachineState:
+    def show(self, machine: ShapingMachine[Settings]) -> MachineState:
         """Return what is installed on it, and who holds it. Raises LabNotReadyError: it cannot be reached."""
 
-    def install(self, _machine: Machine[Settings]) -> str:
+    def install(self, _machine: ShapingMachine[Settings]) -> str:
         """Install what holding it needs; return what came of it. Raises LabNotReadyError."""
         return NOTHING_NEEDED
 
-    def remove(self, _machine: Machine[Settings]) -> str:
+    def remove(self, _machine: ShapingMachine[Settings]) -> str:
         """Take off it what `install` has installed; return what came of it. Raises LabNotReadyError."""
         return NOTHING_NEEDED
 
@@ -144,7 +144,7 @@ class BootedMachine(Protocol):
     """A machine that a lab boots."""
 
     @property
-    def machine(self) -> Machine[BaseModel]:
+    def machine(self) -> ShapingMachine[BaseModel]:
         """It as a machine that can be reached, once it was started: its kind has a `MachineDriver`."""
 
     def start(self) -> None:
@@ -167,7 +167,7 @@ class InsideDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def open(
-        self, machine: Machine[Settings], *, node: "Node", wiring: Wiring, directory: Path, log: Path
+        self, machine: ShapingMachine[Settings], *, node: "Node", wiring: Wiring, directory: Path, log: Path
     ) -> BootedMachine:
         """Return the machine, not yet started.
 
@@ -189,12 +189,12 @@ class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
 
     @abstractmethod
     def hold(
-        self, phone: DrivenPhone, machine: Machine[Settings], owner: "Owner"
+        self, phone: DrivenPhone, machine: ShapingMachine[Settings], owner: "Owner"
     ) -> AbstractContextManager["HeldMachine"]:
         """See `MachineDriver.hold`; `phone` is the one that the run drives."""
 
     @abstractmethod
-    def check(self, phone: DrivenPhone, machine: Machine[Settings]) -> Iterator[Finding]:
+    def check(self, phone: DrivenPhone, machine: ShapingMachine[Settings]) -> Iterator[Finding]:
         """Check for `mplab doctor` that a phone that is in use can shape its own paths. Raises MplabError."""
 
 
@@ -227,22 +227,22 @@ class EmulatorDriver(ShaperDriver):
         """
 
 
-def driver_of(machine: Machine[Settings]) -> EntryDriver[Settings]:
+def driver_of(machine: ShapingMachine[Settings]) -> EntryDriver[Settings]:
     """Return the driver of a machine that has an entry. Raises InputError, LabNotReadyError."""
     return cast("EntryDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
 
 
-def reachable_driver_of(machine: Machine[Settings]) -> MachineDriver[Settings]:
+def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Settings]:
     """Return the driver of a machine of `LabFile.reachable`. Raises InputError, LabNotReadyError."""
     return cast("MachineDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
 
 
-def inside_driver_of(machine: Machine[Settings]) -> InsideDriver[Settings]:
+def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings]:
     """Return the driver of a machine of `LabFile.inside`. Raises InputError, LabNotReadyError."""
     return cast("InsideDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
 
 
-def phone_driver_of(machine: Machine[Settings]) -> PhoneDriver[Settings, object]:
+def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, object]:
     """Return the driver of a machine of `LabFile.by_itself`. Raises InputError, LabNotReadyError."""
     return cast("PhoneDriver[Settings, object]", SHAPERS.load(machine.kind, "DRIVER"))
 

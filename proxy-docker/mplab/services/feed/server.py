@@ -55,7 +55,7 @@ class Story(TypedDict):
     picture: Picture | None
 
 
-class Place(TypedDict):
+class CheckInPlace(TypedDict):
     """A place to check in at."""
 
     id: str
@@ -73,7 +73,7 @@ class Friend(TypedDict):
 class Nearby(TypedDict):
     """The lists that a check-in starts from."""
 
-    places: list[Place]
+    places: list[CheckInPlace]
     friends: list[Friend]
 
 
@@ -139,7 +139,7 @@ class Feed:
     def nearby(self) -> Nearby:
         """Return places, the nearest first, and friends; always the same."""
         rng = Random("nearby")  # noqa: S311 - repeatable, not secret
-        places: list[Place] = [
+        places: list[CheckInPlace] = [
             {"id": f"place-{number}", "name": _sentence(rng, 2, 4).title(), "metres": rng.randrange(10, 900)}
             for number in range(PLACES)
         ]
@@ -203,7 +203,7 @@ def _sentence(rng: Random, least: int, most: int) -> str:
     return " ".join(rng.choices(_WORDS, k=rng.randint(least, most)))
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class FeedHandler(http.server.BaseHTTPRequestHandler):
     """Handle the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
@@ -281,17 +281,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-class Server(http.server.ThreadingHTTPServer):
+class FeedServer(http.server.ThreadingHTTPServer):
     """A server with one thread per connection."""
 
     daemon_threads = True
     request_queue_size = 64
 
 
-def make_server(port: int, index: Path) -> Server:
+def make_server(port: int, index: Path) -> FeedServer:
     """Return a server that listens on 127.0.0.1:`port` (0: any free port) and does not serve yet."""
-    Handler.feed = Feed(json.loads(index.read_text()))
-    return Server(("127.0.0.1", port), Handler)
+    FeedHandler.feed = Feed(json.loads(index.read_text()))
+    return FeedServer(("127.0.0.1", port), FeedHandler)
 
 
 if __name__ == "__main__":

@@ -25,13 +25,13 @@ _ENCODE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
-class Melody:
+class StationMelody:
     """A melody. Each hexadecimal digit of `notes` is a tone, an index of `TONES_HZ`."""
 
     notes: str
 
     @classmethod
-    def composed(cls, seed: int, duration_s: float) -> "Melody":
+    def composed(cls, seed: int, duration_s: float) -> "StationMelody":
         """Return a random melody of about `duration_s`. Adjacent notes differ, the last and the first note too."""
         rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         notes: list[int] = []
@@ -60,7 +60,7 @@ class Melody:
         return np.asarray(np.round(AMPLITUDE * 32767 * np.sin(phase)), dtype=np.int16)
 
 
-def write_mp3(melody: Melody, path: Path, *, kbps: int) -> None:
+def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
     """Encode a melody as MP3 so that its end joins any melody's start without a gap.
 
     The bit rate is constant and each frame is independent (no bit reservoir, no header frame). The melody is encoded

@@ -11,7 +11,7 @@ from mplab.base.errors import DeviceError
 from mplab.base.programs import CURL, UNSHARE, Program
 from mplab.drivers.services import Service, ServiceContext, fetch
 
-from .melody import FFMPEG, Melody, write_mp3
+from .melody import FFMPEG, StationMelody, write_mp3
 
 FOLDER = Path(__file__).resolve().parent
 RADIO_HOST, MUSIC_HOST = "radio.lab", "music.lab"
@@ -23,7 +23,7 @@ QUEUE_BYTES = 524_288
 """Icecast disconnects a listener that is further behind (33 s of sound): Icecast's default."""
 RADIO_KBPS = 128
 
-RADIO = Melody.composed(seed=6, duration_s=240)
+RADIO = StationMelody.composed(seed=6, duration_s=240)
 """The station's programme, repeated."""
 
 
@@ -32,11 +32,13 @@ class Track:
     """A track of the music service."""
 
     name: str
-    melody: Melody
+    melody: StationMelody
 
 
 TRACK_KBPS = 160
-TRACKS = tuple(Track(f"track-{number}", Melody.composed(seed=100 + number, duration_s=48)) for number in range(1, 6))
+TRACKS = tuple(
+    Track(f"track-{number}", StationMelody.composed(seed=100 + number, duration_s=48)) for number in range(1, 6)
+)
 """Tracks of 48 s: shorter than songs, so that a test of 75 s includes a change of track."""
 
 ICECAST = Program("icecast2", ("icecast2", "icecast"), ("-v",), "icecast2", "the radio station")
@@ -129,7 +131,7 @@ class IcecastService(Service):
         }
 
 
-def _make(melody: Melody, path: Path, kbps: int) -> None:
+def _make(melody: StationMelody, path: Path, kbps: int) -> None:
     """Encode a melody, unless the file ``.notes`` next to `path` shows that `path` has it already."""
     notes = path.with_suffix(".notes")
     described = json.dumps({**melody.describe(), "kbps": kbps})

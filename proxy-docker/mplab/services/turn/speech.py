@@ -47,7 +47,7 @@ class Utterance:
 
 
 @dataclass(frozen=True)
-class Recording:
+class SpeechFiles:
     """Files of the recorded speech.
 
     Attributes:
@@ -63,7 +63,7 @@ class Recording:
     quiet: Path
 
     @classmethod
-    def within(cls, directory: Path) -> "Recording":
+    def within(cls, directory: Path) -> "SpeechFiles":
         """Return the paths of a recording's files in `directory`."""
         names = ("speech-48k.wav", "speech-16k.wav", "utterances.json", "quiet.wav")
         return cls(*(directory / name for name in names))
@@ -74,7 +74,7 @@ class Recording:
         return all(path.is_file() for path in (self.sent, self.reference, self.utterances, self.quiet))
 
 
-def make_recording(cache: Path) -> Recording:
+def make_recording(cache: Path) -> SpeechFiles:
     """Return the recording; make it unless `cache` has one of the same texts by the same version of espeak-ng.
 
     Raises:
@@ -82,13 +82,13 @@ def make_recording(cache: Path) -> Recording:
     """
     texts = _TEXTS.read_bytes()
     key = hashlib.sha256(b"%d %s " % (_VERSION, ESPEAK.version().encode()) + texts).hexdigest()[:16]
-    recording = Recording.within(cache / f"speech-{key}")
+    recording = SpeechFiles.within(cache / f"speech-{key}")
     if not recording.complete:
         _write(recording, YAML(typ="safe").load(texts))
     return recording
 
 
-def _write(recording: Recording, entries: Sequence[Mapping[str, str | int]]) -> None:
+def _write(recording: SpeechFiles, entries: Sequence[Mapping[str, str | int]]) -> None:
     parts, utterances, position = [np.zeros(round(LEAD_S * SENT_HZ))], [], LEAD_S
     for entry in entries:
         voice, text = str(entry["voice"]), str(entry["text"])

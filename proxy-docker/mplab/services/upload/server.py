@@ -21,7 +21,7 @@ LOG_EVERY_S = 0.25
 _PIECE_BYTES = 1 << 16
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class UploadHandler(http.server.BaseHTTPRequestHandler):
     """Handle the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
@@ -84,16 +84,16 @@ def _log(event: str, **fields: object) -> None:
     sys.stdout.flush()
 
 
-class Server(http.server.ThreadingHTTPServer):
+class UploadServer(http.server.ThreadingHTTPServer):
     """A server with one thread per connection."""
 
     daemon_threads = True
     request_queue_size = 64
 
 
-def make_server(port: int) -> Server:
+def make_server(port: int) -> UploadServer:
     """Return a server that listens on 127.0.0.1:`port` (0: any free port) and does not serve yet."""
-    return Server(("127.0.0.1", port), Handler)
+    return UploadServer(("127.0.0.1", port), UploadHandler)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ DEFAULT_EVERY_S = 0.25
 
 
 @dataclass(frozen=True)
-class Look:
+class ScreenSample:
     """One sample of the screen.
 
     Attributes:
@@ -89,7 +89,7 @@ class Sampled:
         every_s: requested sampling interval, s.
     """
 
-    looks: Sequence[Look]
+    looks: Sequence[ScreenSample]
     every_s: float
 
     @property
@@ -104,7 +104,7 @@ class Sampled:
         Each bound is the middle between two samples, so it is off by at most half of the resolution.
         """
         found: list[Spell] = []
-        before: Look | None = None
+        before: ScreenSample | None = None
         began: float | None = None
         for look in self.looks:
             between = look.t if before is None else (before.t + look.t) / 2
@@ -157,7 +157,7 @@ def sample(
     *,
     for_s: float,
     every_s: float = DEFAULT_EVERY_S,
-    until: Callable[[Look], bool] = lambda _look: False,
+    until: Callable[[ScreenSample], bool] = lambda _look: False,
     watch: Callable[[Sequence[Node]], object] = lambda _windows: False,
 ) -> Sampled:
     """Sample the screen at a fixed rate.
@@ -176,7 +176,7 @@ def sample(
     Raises:
         StepError: the phone does not answer.
     """
-    looks: list[Look] = []
+    looks: list[ScreenSample] = []
     begin = time.monotonic()
     due = begin
     while due < begin + for_s:
@@ -191,7 +191,7 @@ def sample(
     return Sampled(tuple(looks), every_s)
 
 
-def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> Look | None:
+def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> ScreenSample | None:
     asked, clock = time.time(), time.monotonic()
     xml = ui.hierarchy()
     took_s = time.monotonic() - clock
@@ -202,4 +202,6 @@ def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[No
     if watch(windows):
         return None
     found = {name: find_node(windows, selector) for name, selector in elements.items()}
-    return Look(asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None})
+    return ScreenSample(
+        asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None}
+    )

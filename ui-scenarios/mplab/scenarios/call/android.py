@@ -10,7 +10,7 @@ from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import AndroidScenario, Visit
 from mplab.scenarios.base.android.motion import seconds_of
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
-from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.sampling import ScreenSample, sample
 
 from .scenario import SCENARIO, CallParameters
 
@@ -62,7 +62,7 @@ class _Session(Session[CallParameters]):
         connected: list[tuple[float, float]] = []
         before = dialled
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             nonlocal before
             if not connected and _DURATION in look.shown:
                 connected.append((before, look.t))

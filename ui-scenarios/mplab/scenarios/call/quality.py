@@ -43,7 +43,7 @@ class _Pesq(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class FoundAt:
     """Best match of some samples in a recording.
 
     Attributes:
@@ -84,7 +84,7 @@ def is_silent(samples: Samples) -> bool:
     return len(samples) == 0 or float(np.sqrt(np.mean(samples**2))) < _SILENT_RMS
 
 
-def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None = None) -> Place:
+def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None = None) -> FoundAt:
     """Locate `part` in `recording` by cross-correlation.
 
     Args:
@@ -97,12 +97,12 @@ def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None 
     before, after = max(0, -first), max(0, last + len(part) - len(recording))
     window = np.pad(recording[max(0, first) : last + len(part)], (before, after))
     if len(window) < len(part):
-        return Place(first, 0.0)
+        return FoundAt(first, 0.0)
     products = fftconvolve(window, part[::-1], mode="valid")
     sums = np.concatenate(([0.0], np.cumsum(window**2)))
     norms = np.sqrt(np.maximum(sums[len(part) :] - sums[: -len(part)], 1e-9) * max(float(np.sum(part**2)), 1e-9))
     at = int(np.argmax(products))
-    return Place(first + at, float(products[at] / norms[at]))
+    return FoundAt(first + at, float(products[at] / norms[at]))
 
 
 def cut(recording: Samples, start: int, length: int) -> Samples:
@@ -114,7 +114,7 @@ def cut(recording: Samples, start: int, length: int) -> Samples:
 
 
 @dataclass(frozen=True)
-class Heard:
+class HeardUtterance:
     """A received utterance.
 
     Attributes:
@@ -128,7 +128,7 @@ class Heard:
 
 def hear(
     reference: Samples, recording: Samples, clock: Clock, *, bounds_s: tuple[float, float], said_at: float
-) -> Heard:
+) -> HeardUtterance:
     """Locate an utterance in a recording, and rate it.
 
     Args:
@@ -152,7 +152,7 @@ def hear(
     # Not found: rate the sound at the position of an undelayed utterance.
     shift = round(float(np.median(shifts))) if shifts else round(clock.position_at(said_at) * RATE_HZ) - start
     degraded = cut(recording, start + shift, end - start)
-    return Heard(tuple(delays), mos(cut(reference, start, end - start), degraded))
+    return HeardUtterance(tuple(delays), mos(cut(reference, start, end - start), degraded))
 
 
 def has_pesq() -> bool:

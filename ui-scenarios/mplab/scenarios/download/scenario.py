@@ -29,7 +29,7 @@ Size = Annotated[
 ]
 
 
-class Bundle(BaseModel):
+class FlowGroup(BaseModel):
     """Short flows of one size, some of them at a time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class Bundle(BaseModel):
     every: DurationS = Field(0.0, le=600, description="From the start of a file to that of the next; 0 s: at once.")
 
     @model_validator(mode="after")
-    def _one_at_a_time(self) -> "Bundle":
+    def _one_at_a_time(self) -> "FlowGroup":
         if self.every and self.concurrent > 1:
             raise ValueError(f"a file every {self.every:g} s, and {self.concurrent} at a time: give one of the two")
         return self
@@ -68,7 +68,7 @@ class DownloadParameters(Parameters):
     sizes: tuple[Size, ...] = Field(
         (10_000, 100_000, 1_000_000, 10_000_000), max_length=_MAX_RESULTS, description="One file of each."
     )
-    bundles: tuple[Bundle, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
+    bundles: tuple[FlowGroup, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
     pause: DurationS = Field(0.2, description="Between two files or bundles.")
     server: Server = Field("dl", description="By which of its names the server is asked.")
 
@@ -162,7 +162,7 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
 
 
-def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline: float) -> None:
+def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadline: float) -> None:
     what = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)

@@ -13,9 +13,9 @@ from mplab.format.selector import Selector
 from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
-from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.sampling import ScreenSample, sample
 
-from .messages import Kind, Planned
+from .messages import Kind, PlannedMessage
 from .scenario import APP, SCENARIO, MessengerParameters, sign_in
 
 _TEXT = "Hello, this is a test"
@@ -36,7 +36,7 @@ class _Sent:
         resolution_s: `receipt` is off by at most half of it.
     """
 
-    message: Planned
+    message: PlannedMessage
     sent: float | None = None
     receipt: float | None = None
     resolution_s: float | None = None
@@ -120,7 +120,7 @@ class _Session(Session[MessengerParameters]):
             seen = _is_delivered(windows, text, delivered)
             return False
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             nonlocal before
             if seen:
                 one.receipt, one.resolution_s = (before + look.t) / 2, max(look.t - before, SHORT_EVERY_S)
@@ -164,12 +164,12 @@ def _is_delivered(windows: Sequence[Node], text: str, delivered: Selector) -> bo
     return max(tick.bounds.bottom for tick in ticks) > max(bubble.bounds.top for bubble in bubbles)
 
 
-def _planned(parameters: MessengerParameters) -> list[Planned]:
+def _planned(parameters: MessengerParameters) -> list[PlannedMessage]:
     """Return all messages in order; each has a unique text, by which it is found."""
     kinds: list[Kind] = ["text", "smiley"] * parameters.rounds
     kinds += ["periodic"] * parameters.periodic
     return [
-        Planned(number, kind, f"{_SMILEY} {number}." if kind == "smiley" else f"{_TEXT} {number}.")
+        PlannedMessage(number, kind, f"{_SMILEY} {number}." if kind == "smiley" else f"{_TEXT} {number}.")
         for number, kind in enumerate(kinds, 1)
     ]
 

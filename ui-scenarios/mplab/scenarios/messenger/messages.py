@@ -34,7 +34,7 @@ class Received(TypedDict):
     problem: str
 
 
-class Report(TypedDict):
+class MessengerReport(TypedDict):
     """Result of the page's ``messenger.report()``, without its state."""
 
     clock_ahead_s: float
@@ -43,7 +43,7 @@ class Report(TypedDict):
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedMessage:
     """A planned message.
 
     Attributes:
@@ -61,7 +61,9 @@ class Planned:
     sha256: str = ""
 
 
-def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, object]]:
+def observations(
+    planned: Sequence[PlannedMessage], sender: MessengerReport, receiver: MessengerReport
+) -> list[dict[str, object]]:
     """Return one observation per planned message, in order; unix times in seconds.
 
     Args:
@@ -86,7 +88,7 @@ def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -
     ]
 
 
-def unshown(receiver: Report) -> Iterator[str]:
+def unshown(receiver: MessengerReport) -> Iterator[str]:
     """Yield the ids of messages that have arrived and are not shown yet."""
     return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
 
@@ -95,7 +97,7 @@ def _is_shown(entry: Received) -> bool:
     return entry["shown_t"] is not None and (entry["sha256"] is not None or not entry["photo"])
 
 
-def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
+def _observation(planned: PlannedMessage, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
     got = arrived.get(sent["id"]) if sent else None
     if sent and sent["kind"] != ("text" if planned.kind == "periodic" else planned.kind):
         raise StepError(f"messenger: message {planned.number} is a {sent['kind']}, a {planned.kind} was meant")
@@ -121,7 +123,7 @@ def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Rece
     }
 
 
-def _check_content(planned: Planned, sent: Sent, got: Received) -> None:
+def _check_content(planned: PlannedMessage, sent: Sent, got: Received) -> None:
     what = f"messenger: message {planned.number} ({planned.kind})"
     if planned.body and sent["body"] != planned.body:
         raise StepError(f"{what}: {sent['body']!r} was sent, {planned.body!r} was typed")

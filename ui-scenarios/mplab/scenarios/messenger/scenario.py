@@ -22,7 +22,7 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 from .clean import check_clean
-from .messages import Kind, Planned, Report, observations, unshown
+from .messages import Kind, MessengerReport, PlannedMessage, observations, unshown
 
 APP = load_app(Path(__file__).parent)
 MAX_TEST_S = 120.0
@@ -109,7 +109,7 @@ class _Session(Session[MessengerParameters]):
     phone: BrowserUi
     peer: BrowserUi
     deadline: float = 0.0
-    planned: list[Planned] = field(default_factory=list)
+    planned: list[PlannedMessage] = field(default_factory=list)
     photos: list[Path] = field(default_factory=list)
 
     @property
@@ -130,9 +130,9 @@ class _Session(Session[MessengerParameters]):
                 path.write_bytes(picture)
                 self.photos.append(path)
                 sha256 = hashlib.sha256(picture).hexdigest()
-                self.planned.append(Planned(number, kind, size_bytes=len(picture), sha256=sha256))
+                self.planned.append(PlannedMessage(number, kind, size_bytes=len(picture), sha256=sha256))
             else:
-                self.planned.append(Planned(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
+                self.planned.append(PlannedMessage(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
 
     def run(self) -> None:
         """Send all messages that fit into the time.
@@ -182,7 +182,7 @@ class _Session(Session[MessengerParameters]):
             patience_s = parameters.patience if last else min(parameters.patience, parameters.period / 2)
             self._await_delivery(message, patience_s)
 
-    def _compose(self, message: Planned, picture: Path | None = None) -> None:
+    def _compose(self, message: PlannedMessage, picture: Path | None = None) -> None:
         ui = self.phone
         if message.kind == "smiley":
             ui.tap(APP.elements["smileys"])
@@ -191,10 +191,10 @@ class _Session(Session[MessengerParameters]):
         else:
             ui.type(APP.elements["text"], message.body)
 
-    def _tap_send(self, message: Planned) -> None:
+    def _tap_send(self, message: PlannedMessage) -> None:
         self.phone.tap(APP.elements["smiley"] if message.kind == "smiley" else APP.elements["send"])
 
-    def _await_delivery(self, message: Planned, patience_s: float) -> None:
+    def _await_delivery(self, message: PlannedMessage, patience_s: float) -> None:
         """Wait for the receipt. A missing receipt is a result, unless the second phone has lost the service.
 
         Raises:
@@ -211,11 +211,11 @@ class _Session(Session[MessengerParameters]):
                     f"has a wire to the service, has lost it (its state: {other}; the phone's: {status})"
                 ) from error
 
-    def _receiver_report(self) -> Report:
+    def _receiver_report(self) -> MessengerReport:
         """Return the second phone's report once it shows all received messages, after 5 s in any case."""
         deadline = time.monotonic() + _SHOW_S
         while True:
-            report: Report = self.peer.evaluate(_REPORT_SCRIPT)
+            report: MessengerReport = self.peer.evaluate(_REPORT_SCRIPT)
             if not any(unshown(report)) or time.monotonic() > deadline:
                 return report
             time.sleep(0.1)
@@ -233,9 +233,9 @@ def sign_in(ui: BrowserUi, account: str, password: str) -> None:
         raise StepError(f"messenger: {account} could not sign in ({status}; {problem or 'no reason given'})") from error
 
 
-def _last_report(ui: BrowserUi) -> Report | None:
+def _last_report(ui: BrowserUi) -> MessengerReport | None:
     with contextlib.suppress(StepError):
-        report: Report = ui.evaluate(_REPORT_SCRIPT)
+        report: MessengerReport = ui.evaluate(_REPORT_SCRIPT)
         return report
     return None
 

@@ -8,7 +8,7 @@ from mplab.drivers.shaper.root_shell.phone import ShapingPhone
 from mplab.drivers.shaper.root_shell.settings import STATE, PhoneShellFile
 from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.shell import CommandShell
-from mplab.userfiles.machines import Machine, Section
+from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
@@ -27,12 +27,12 @@ class RootShell(TcDriver[PhoneShellFile, CommandShell]):
         """See `TcDriver`."""
         return CommandShell(label, settings.command)
 
-    def hold(self, machine: Machine[PhoneShellFile], owner: "Owner") -> ShapingPhone:
+    def hold(self, machine: ShapingMachine[PhoneShellFile], owner: "Owner") -> ShapingPhone:
         """See `MachineDriver`."""
         shell = self.shell(machine.label, machine.settings)
         return ShapingPhone(machine.label, machine.settings, shell, owner=owner, interfaces=machine.interfaces)
 
-    def uses(self, machine: Machine[PhoneShellFile]) -> str:
+    def uses(self, machine: ShapingMachine[PhoneShellFile]) -> str:
         """See `MachineDriver`."""
         return f"phones.{machine.name}.root_shell runs on this host: {shlex.join(machine.settings.command)}"
 

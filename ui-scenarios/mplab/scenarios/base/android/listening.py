@@ -10,7 +10,7 @@ from mplab.scenarios.base.android.motion import LOADING, NAMES, PROBLEM, motion,
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.listening import ListeningParameters
 from mplab.scenarios.base.protocol import Context
-from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.sampling import ScreenSample, sample
 from mplab.scenarios.base.scenario import Scenario, Session
 
 _SERVICE = "icecast"
@@ -63,7 +63,7 @@ class _Session(Session[ListeningParameters]):
         tapped = time.time()
         elements = {**visit.elements(*NAMES), "player": visit.element(scenario.playing)}
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             return PROBLEM in look.shown or look.t >= tapped + parameters.listen
 
         seen = sample(visit.ui, elements, for_s=parameters.listen, until=until, watch=visit.watch)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mplab.scenarios.base.sampling import Look, Sampled, Spell
+from mplab.scenarios.base.sampling import Sampled, ScreenSample, Spell
 
 LOADING, POSITION, SKIP_AD, ENDED, PROBLEM = "loading", "position", "skip ad", "ended", "problem"
 NAMES = ("player", LOADING, POSITION, SKIP_AD, ENDED, PROBLEM)
@@ -40,7 +40,7 @@ class Motion:
         return self.until - self.began - sum((stall.ended or self.until) - stall.began for stall in self.stalls)
 
 
-def waits(look: Look) -> bool:
+def waits(look: ScreenSample) -> bool:
     """Whether a player with a spinner waits; a skippable advertisement counts as waiting."""
     return bool({LOADING, SKIP_AD, PROBLEM} & set(look.shown))
 
@@ -59,7 +59,7 @@ def _by_spinner(sampled: Sampled) -> Motion:
     began: float | None = None
     stalls: list[Spell] = []
     since: float | None = None
-    before: Look | None = None
+    before: ScreenSample | None = None
     for look in sampled.looks:
         between = look.t if before is None else (before.t + look.t) / 2
         still = waits(look) or not ({"player", POSITION} & set(look.shown))
@@ -90,7 +90,7 @@ def _by_position(sampled: Sampled) -> Motion:
     slack_s = _STEP_S / 2 + sampled.resolution_s
     clock = _Clock()
     shown: int | None = None
-    before: Look | None = None
+    before: ScreenSample | None = None
     for look in sampled.looks:
         found = seconds_of(look.shown.get(POSITION, ""))
         between = look.t if before is None else (before.t + look.t) / 2

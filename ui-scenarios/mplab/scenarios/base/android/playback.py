@@ -11,7 +11,7 @@ from mplab.scenarios.base.android.motion import ENDED, NAMES, POSITION, PROBLEM,
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.playback import PlaybackParameters
 from mplab.scenarios.base.protocol import Context
-from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
+from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 from mplab.scenarios.base.scenario import Scenario, Session
 
 _SERVICE = "dash"
@@ -65,7 +65,7 @@ class _Session(Session[PlaybackParameters]):
         context.observe("tapped", visit=number, clip=clip, at=round(tapped, 3))
         began: list[float] = []
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             shown = look.shown
             if SKIP_AD in shown:
                 ui.tap(visit.element(SKIP_AD))

@@ -8,7 +8,7 @@ from typing import Literal
 from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
-from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
+from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 
 SHORT_EVERY_S = 0.1
 """Sampling interval for short waits, s. A slow phone is sampled less often."""
@@ -74,7 +74,7 @@ def settle(
     """Times of the last sample before a possible end, and of the first sample with it."""
     before = since
 
-    def until(look: Look) -> bool:
+    def until(look: ScreenSample) -> bool:
         nonlocal was_busy, clear, before
         shown = look.shown
         if _FAILED in shown:

@@ -1,4 +1,4 @@
-"""The report of a bundle made again from its raw data, and compared byte for byte with the one that was made."""
+"""Make the report of a bundle again from its raw data, and compare it byte for byte with the one in the bundle."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _OF_ANALYSIS = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class FileDifference:
     """A file that was not made as it was made before; ``how`` says where the two part, "" when nobody can tell."""
 
     name: str
@@ -48,21 +48,21 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Remade:
+class Rebuilt:
     """What came of it: ``same`` files have the same bytes."""
 
     same: int
-    differences: tuple[Difference, ...]
+    differences: tuple[FileDifference, ...]
     versions: tuple[tuple[str, str, str], ...]
     """(what, then, now) of everything of the analysis that has another version than when the run was made."""
 
 
-def remake(
+def rebuild(
     bundle: Bundle,
     *,
     versions: Mapping[str, str] | None = None,
     progress: Listener | None = None,
-) -> Remade:
+) -> Rebuilt:
     """Analyse the raw data of a bundle, in the folder that it was unpacked into, and compare what comes of it.
 
     Args:
@@ -77,13 +77,15 @@ def remake(
     analyze(root, progress=progress)
     made = checksums.digests(root, contents(read_run(root)).derived)
     differences = [
-        Difference(name, "not made" if name not in made else "new" if name not in bundle.derived else "differs", how)
+        FileDifference(
+            name, "not made" if name not in made else "new" if name not in bundle.derived else "differs", how
+        )
         for name in sorted({**bundle.derived, **made})
         if made.get(name) != bundle.derived.get(name)
         for how in [_how(bundle.before / name, root / name)]
     ]
     same = sum(made.get(name) == sha for name, sha in bundle.derived.items())
-    return Remade(same, tuple(differences), tuple(_other_versions(bundle, versions or {})))
+    return Rebuilt(same, tuple(differences), tuple(_other_versions(bundle, versions or {})))
 
 
 def _other_versions(bundle: Bundle, now: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -1,14 +1,14 @@
-"""Answers a run that asks, between its blocks, whether its intervals are narrow enough."""
+"""Answer a run that asks, between its blocks, whether its intervals are narrow enough to stop."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from mplab.base.deferred import deferred
 from mplab.format.experiment import IntervalRule
-from mplab.run.outside import Answer, Handler
+from mplab.run.hostrpc import Answer, Handler
 
 
-def teller(run: Path, rule: IntervalRule | None) -> Handler:
+def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
     """Return what answers the run in a directory; complete cells without scores are scored meanwhile."""
 
     def answer(_asked: Mapping[str, object]) -> Answer:

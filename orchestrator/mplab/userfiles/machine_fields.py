@@ -1,4 +1,4 @@
-"""Values that entries of machines in a lab file are made of: addresses, names, how SSH logs in."""
+"""Fields of machines in a lab file: addresses, names, SSH login."""
 
 import re
 from ipaddress import ip_address

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.bundle.agree import Agreed, ContrastKey, ContrastPair, Found, agree
+from mplab.analysis.bundle.agreement import Agreed, ContrastKey, ContrastPair, Found, agree
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.statistics.effects import Interval

@@ -1,4 +1,4 @@
-"""What a run inside its lab asks of the process outside: things of the host, and what analysis alone can tell.
+"""Calls from the run inside its lab to the process on the host: hooks, and whether intervals are narrow enough.
 
 One pair of sockets; a line of JSON each way for each question. The process outside answers in a thread, one question
 after the other.
@@ -23,7 +23,7 @@ Answer = dict[str, object]
 Handler = Callable[[Mapping[str, object]], Answer]
 
 
-class Outside:
+class HostClient:
     """The process outside, as the run inside sees it."""
 
     def __init__(self, connection: socket.socket | None) -> None:
@@ -65,7 +65,7 @@ class Outside:
             self._connection.close()
 
 
-class Answers:
+class HostServer:
     """Answers the run inside, for as long as the context.
 
     Args:

@@ -9,7 +9,7 @@ import pytest
 from mplab.analysis.errors import MetricConflictError
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.scores.plugins import Plugin
+from mplab.analysis.scores.plugins import ScoringPlugin
 from mplab.analysis.scores.registry import register
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic
@@ -17,8 +17,8 @@ from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic
 TIME = Metric("time", "Time", "s", "lower", ("size",), source="RFC 1", limits=(0, 9))
 
 
-def plugin(name: str, *metrics: Metric) -> Plugin:
-    return Plugin(name, metrics, lambda _observations, _tables, _folder: [])
+def plugin(name: str, *metrics: Metric) -> ScoringPlugin:
+    return ScoringPlugin(name, metrics, lambda _observations, _tables, _folder: [])
 
 
 def test_labels_and_headlines_may_differ() -> None:

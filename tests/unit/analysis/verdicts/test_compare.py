@@ -13,11 +13,11 @@ from mplab.analysis.pipeline import analyze, summary_json
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.trendpage import shifts, trend_page
 from mplab.analysis.results.frames import Results, load
-from mplab.analysis.verdicts.compare import Change, ComparedRuns, compare, usual_range
-from mplab.analysis.verdicts.gate import Check, change_text, checks
+from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare, usual_range
+from mplab.analysis.verdicts.gate import GateCheck, change_text, checks
 from mplab.analysis.verdicts.trend import experiments, histories
+from tests.unit.analysis.report.test_report import Page
 from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
-from tests.unit.analysis.test_report import Page
 
 Nights = Callable[..., list[Run]]
 AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000, "unit": "ms"}}
@@ -48,11 +48,11 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
     return make
 
 
-def of(compared: ComparedRuns, transport: str, metric: str = "time") -> Change:
+def of(compared: ComparedRuns, transport: str, metric: str = "time") -> MetricChange:
     return next(c for c in compared.changes if (c.key.transport, c.key.metric) == (transport, metric))
 
 
-def states(found: Sequence[Check]) -> dict[tuple[str, str], str]:
+def states(found: Sequence[GateCheck]) -> dict[tuple[str, str], str]:
     return {(check.kind, check.about.split(" · ")[1]): check.state for check in found if " · " in check.about}
 
 

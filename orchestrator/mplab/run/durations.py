@@ -1,4 +1,4 @@
-"""How long cells took in earlier runs of an experiment: what its plan is taken to need."""
+"""Estimate how long cells take, from earlier runs of the experiment."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""A link condition over time: what each direction is like from when to when, and when a path is out."""
+"""A link condition over time: the value of each direction at each moment, and the outages of each path."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Story:
+class LinkTimeline:
     """What a link condition is like over time.
 
     Attributes:
@@ -61,12 +61,12 @@ class Story:
     marks: tuple[tuple[float, PathName, str], ...] = ()
 
 
-def story_of(link: LinkCondition) -> Story:
+def timeline_of(link: LinkCondition) -> LinkTimeline:
     """The story of a link condition."""
     ends_s = _end(link)
     begins: dict[PathName, PathCondition] = {"wifi": link.wifi, "lte": link.lte}
     lines = [line for path, begin in begins.items() for line in _lines(path, begin, link.changes)]
-    return Story(
+    return LinkTimeline(
         ends_s,
         tuple(lines),
         {path: tuple(_outages(path, link.changes, ends_s)) for path in begins},

@@ -1,4 +1,4 @@
-"""How numbers are said to people.
+"""Format numbers, durations, times and sizes for people.
 
 Exports `counted`, `duration`, `clock_time`, `space`.
 """

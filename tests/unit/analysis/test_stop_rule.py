@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mplab.analysis.enough import DIFFERENCES, MEDIANS, _width, check_rule, look
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import read_run
@@ -17,6 +16,7 @@ from mplab.analysis.scores.scoring import read_cell_scores
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.paired import differences, hodges_lehmann, signed_rank_interval
 from mplab.analysis.statistics.summaries import CellValue, Series
+from mplab.analysis.stop_rule import DIFFERENCES, MEDIANS, _width, check_rule, look
 from mplab.format.experiment import IntervalRule, Transport
 from tests.unit.analysis.synthetic import Synthetic
 

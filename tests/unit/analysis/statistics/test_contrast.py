@@ -14,6 +14,8 @@ from mplab.analysis.scores.scoring import CellScores
 from mplab.analysis.statistics.contrast import BCA, SIGNED_RANK, contrast, corrected
 from mplab.analysis.statistics.correction import benjamini_hochberg, holm
 from mplab.analysis.statistics.distribution import QUANTILES, kolmogorov_smirnov, quantile_shifts
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.paired import geometric_ratio
 from mplab.analysis.statistics.power import needed_each, needed_for, needed_pairs
 from mplab.analysis.statistics.summaries import summarise
 from tests.unit.analysis.synthetic import MPTCP, Synthetic
@@ -179,3 +181,57 @@ def test_multipath_transports_are_compared_with_each_other(synthetic: Callable[.
     scores = [CellScores(cell.id, (Value("time", float(place)),)) for place, cell in enumerate(run.cells)]
     (group,) = summarise(run, {"files": (Metric("time", "Time", "s", "lower"),)}, scores)
     assert [(c.transport, c.reference) for c in group.contrasts] == [("mpflex", "mptcp")]
+
+
+def test_the_ratio_is_the_geometric_mean_of_the_blocks_ratios() -> None:
+    # Ratios 2, 4, 8: logarithms (1, 2, 3) · log 2, mean 2 log 2, standard deviation log 2; t(0.975, 2) = 4.302653.
+    found = contrast(("a", "b"), {1: 2.0, 2: 12.0, 3: 40.0}, {1: 1.0, 2: 3.0, 3: 5.0}, seed=1)
+    assert found is not None
+    assert found.ratio is not None
+    mean, interval = found.ratio
+    assert interval is not None
+    assert mean == pytest.approx(4.0)
+    half = 4.302653 / 3**0.5
+    assert (interval.low, interval.high) == pytest.approx((2 ** (2 - half), 2 ** (2 + half)), rel=1e-6)
+
+
+def test_the_ratio_does_not_depend_on_which_one_is_the_reference() -> None:
+    rng = np.random.default_rng(3)
+    own, other = rng.lognormal(0.2, 0.3, 9).tolist(), rng.lognormal(0.0, 0.3, 9).tolist()
+    forth, back = geometric_ratio(own, other), geometric_ratio(other, own)
+    assert forth is not None
+    assert back is not None
+    assert forth[1] is not None
+    assert back[1] is not None
+    assert (forth[0] * back[0], forth[1].low * back[1].high) == pytest.approx((1.0, 1.0))
+    expected = stats.ttest_rel(np.log(own), np.log(other)).confidence_interval()
+    assert (forth[1].low, forth[1].high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)), rel=1e-6)
+
+
+def test_when_there_is_no_ratio() -> None:
+    assert geometric_ratio([1.0, 0.0, 1.0], [1.0, 1.0, 1.0]) is None
+    assert geometric_ratio([1.0], [-1.0]) is None
+    assert geometric_ratio([], []) is None
+    assert geometric_ratio([1e300, 1.0, 1.0], [1e-300, 1.0, 1.0]) is None
+    two = geometric_ratio([3.0, 3.0], [1.0, 1.0])
+    assert two is not None
+    assert two[0] == pytest.approx(3.0)
+    assert two[1] is None
+
+
+def test_equal_ratios_have_an_interval_without_width() -> None:
+    found = geometric_ratio([0.3, 0.6, 0.9], [0.1, 0.2, 0.3])
+    assert found is not None
+    assert found[0] == pytest.approx(3.0)
+    assert found[1] == Interval(found[0], found[0])
+
+
+def test_the_interval_of_the_ratio_covers_the_truth() -> None:
+    rng = np.random.default_rng(4)
+    covered = 0
+    for _ in range(400):
+        found = geometric_ratio(rng.lognormal(0.5, 0.4, 6).tolist(), rng.lognormal(0.0, 0.4, 6).tolist())
+        assert found is not None
+        assert found[1] is not None
+        covered += float(np.exp(0.5)) in found[1]
+    assert 0.92 < covered / 400 < 0.98

@@ -20,7 +20,7 @@ from mplab.analysis.bundle.blocks import rewrite
 from mplab.analysis.bundle.contents import ANONYMISED
 from mplab.analysis.bundle.frames import ETHERNET, RAW, Frames
 from mplab.analysis.bundle.read import open_bundle
-from mplab.analysis.bundle.remake import remake
+from mplab.analysis.bundle.rebuild import rebuild
 from mplab.analysis.bundle.write import Options, write_bundle
 from mplab.analysis.errors import BundleError, ProgramMissingError
 from mplab.analysis.pipeline import analyze
@@ -28,7 +28,7 @@ from mplab.analysis.record.decode import find_mptrace
 from mplab.analysis.record.run import read_run
 from tests.unit.analysis.synthetic import Synthetic
 
-TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"
+TRACES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 KEY = bytes(range(KEY_BYTES))
 OF_ADDRESSES = {"client", "server", "address"}
 SECRETS = ("10.1.0.2", "10.1.0.1", "185.60.216.35", "2a02:a03f:8d7a:1::17", "ac:37:43:1b:2c:3d")
@@ -245,7 +245,7 @@ def test_nothing_of_a_real_network_is_in_a_bundle_and_its_report_is_made_again(
     assert client[0] in log, "text says of an address what captures say"
     assert "adb -s serial-1; joined ssid-1" in log
 
-    remade = remake(found)
+    remade = rebuild(found)
     assert remade.differences == ()
     assert remade.same == len(found.derived) > 10
     assert before == checksums.digests(real, before), "the run itself is not changed"

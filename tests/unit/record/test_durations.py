@@ -10,7 +10,7 @@ from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
 from mplab.format.record import json_of
 from mplab.run.blocks import CELL_OVERHEAD_S, make_plan
-from mplab.run.learnt import learn
+from mplab.run.durations import learn
 from mplab.userfiles.experiment import Experiment
 from tests.unit.test_plan import Parameters, experiment
 

@@ -1,4 +1,4 @@
-"""Whether a run has told enough: the interval of every transport is narrow.
+"""Decide whether the interval of every transport is narrow enough to stop the run.
 
 The rule looks at widths alone, never at which transport is better, so that stopping by it favours none of them. An
 interval that is looked at again and again until it is narrow covers a little less often than it says; with the width
@@ -16,7 +16,7 @@ from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import metrics_of, plugins_of
 from mplab.analysis.record.decode import make_tables
 from mplab.analysis.record.run import Run
-from mplab.analysis.scores.plugins import Plugin
+from mplab.analysis.scores.plugins import ScoringPlugin
 from mplab.analysis.scores.scoring import CellScores, has_scores, read_cell_scores, score_cell
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import Group, Series, summarise
@@ -120,7 +120,7 @@ def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> s
     return ""
 
 
-def _scores(run: Run, plugins: Mapping[str, Plugin]) -> Iterator[CellScores]:
+def _scores(run: Run, plugins: Mapping[str, ScoringPlugin]) -> Iterator[CellScores]:
     ok = [cell for cell in run.cells if cell.ok]
     make_tables([cell for cell in ok if not has_scores(cell)], same_clock=run.manifest.same_clock)
     for cell in ok:

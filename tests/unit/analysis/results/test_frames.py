@@ -20,7 +20,7 @@ from mplab.analysis.results.frames import Results
 from mplab.analysis.results.index import NAME, TRACES, export, query, update
 from tests.unit.analysis.synthetic import Synthetic
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def build(folder: Path, day: int, *, report: bool = True, **more: Any) -> Path:

@@ -1,4 +1,4 @@
-"""Text with other addresses, and labels in place of names that were known: what people and programs wrote down."""
+"""Replace addresses and known names in text that people and programs wrote."""
 
 import json
 import re
@@ -36,7 +36,7 @@ _MOST_GROUPS = 9
 
 
 @dataclass
-class Words:
+class TextAnonymiser:
     """Rewrites text. What it replaces in hexadecimal or with hyphens is what has been seen as an address before."""
 
     addresses: Addresses

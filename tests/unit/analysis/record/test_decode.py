@@ -16,7 +16,7 @@ from mplab.analysis.record.schema import SCHEMAS
 from mplab.analysis.record.tables import read_tables
 from tests.unit.analysis.synthetic import MPTCP, Synthetic
 
-TRACES = Path(__file__).parents[3] / "analysis" / "mptrace" / "testdata"
+TRACES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 STAND_IN = """#!{python}
 import json, os, pathlib, sys
 *arguments, option, out = sys.argv[1:]

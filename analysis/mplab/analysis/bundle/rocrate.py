@@ -1,4 +1,4 @@
-"""``ro-crate-metadata.json``: what a bundle is, for programs that know no mplab (RO-Crate 1.1)."""
+"""Write ``ro-crate-metadata.json``, which describes a bundle to programs that do not know mplab (RO-Crate 1.1)."""
 
 import json
 import mimetypes
@@ -52,7 +52,7 @@ class Publication:
 
 
 @dataclass(frozen=True)
-class Part:
+class BundleFile:
     """A file of the bundle."""
 
     name: str
@@ -60,7 +60,7 @@ class Part:
     sha256: str
 
 
-def metadata(run: Run, parts: Sequence[Part], publication: Publication, published: str) -> bytes:
+def metadata(run: Run, parts: Sequence[BundleFile], publication: Publication, published: str) -> bytes:
     """The document; ``published`` is an ISO 8601 date and time."""
     graph = [
         {
@@ -76,7 +76,7 @@ def metadata(run: Run, parts: Sequence[Part], publication: Publication, publishe
     return (json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _root(run: Run, parts: Sequence[Part], publication: Publication, published: str) -> dict[str, Json]:
+def _root(run: Run, parts: Sequence[BundleFile], publication: Publication, published: str) -> dict[str, Json]:
     experiment = run.manifest.experiment
     root: dict[str, object] = {
         "@id": _ROOT,
@@ -147,7 +147,7 @@ def _tool(manifest: Manifest) -> dict[str, Json]:
     }
 
 
-def _file(part: Part) -> dict[str, Json]:
+def _file(part: BundleFile) -> dict[str, Json]:
     suffix = part.name[part.name.rfind(".") :] if "." in part.name else ""
     media = _MEDIA.get(suffix) or _TYPES.guess_type(part.name)[0]
     return {

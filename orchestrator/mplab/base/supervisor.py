@@ -1,6 +1,6 @@
-"""Watches over the orchestrator of a lab that has no namespaces: nothing of it outlives the process outside.
+"""Supervise the orchestrator of a lab without namespaces: no process of it outlives the process on the host.
 
-Run as ``python -m mplab.base.keeper LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
+Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
 The lifeline is that of `mplab.lab.init`: a byte on it is a signal number to pass on to COMMAND. Its end means
 that the process outside is gone: then COMMAND is told to end, and has time to give everything back. What COMMAND has
 started and left behind, because it was killed, comes to this process, and ends with it.

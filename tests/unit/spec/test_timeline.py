@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mplab.userfiles.link import load_link
-from mplab.userfiles.story import Story, story_of
+from mplab.userfiles.timeline import LinkTimeline, timeline_of
 
 PATHS = """\
 wifi: {down: 8 Mbit/s, up: 2 Mbit/s, rtt: 50 ms}
@@ -13,12 +13,12 @@ lte: {down: unlimited, up: 2 Mbit/s, rtt: 70 ms}
 """
 
 
-def story(directory: Path, *changes: str, paths: str = PATHS) -> Story:
+def story(directory: Path, *changes: str, paths: str = PATHS) -> LinkTimeline:
     links = directory / "links"
     links.mkdir(exist_ok=True)
     listed = "".join(f"  - {{{change}}}\n" for change in changes)
     (links / "mine.yaml").write_text(paths + (f"changes:\n{listed}" if changes else ""), encoding="utf-8")
-    return story_of(load_link("mine", links))
+    return timeline_of(load_link("mine", links))
 
 
 def test_nothing_happens(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from contextlib import closing
 import pytest
 
 from mplab.base.errors import InputError, MplabError
-from mplab.run.outside import Answer, Answers, Outside
+from mplab.run.hostrpc import Answer, HostClient, HostServer
 
 INSIDE = """
 import os, sys
 from mplab.base.errors import MplabError
-from mplab.run.outside import Outside
-outside = Outside.received()
+from mplab.run.hostrpc import HostClient
+outside = HostClient.received()
 for what in sys.argv[1:]:
     try:
         print(outside.ask(what, text="ä\\n"))
@@ -24,7 +24,7 @@ for what in sys.argv[1:]:
 """
 
 
-def inside(answers: Answers, *questions: str) -> list[str]:
+def inside(answers: HostServer, *questions: str) -> list[str]:
     """What a process says that asks `questions`."""
     given = answers.inherited()
     process = subprocess.Popen(
@@ -51,7 +51,7 @@ def fail(_asked: Mapping[str, object]) -> Answer:
 
 
 def test_questions_and_answers() -> None:
-    with Answers({"echo": echo, "refuse": refuse, "fail": fail}) as answers:
+    with HostServer({"echo": echo, "refuse": refuse, "fail": fail}) as answers:
         assert inside(answers, "echo", "refuse", "fail", "unknown", "echo") == [
             "{'text': 'ä\\n'}",
             "error: so not",
@@ -63,22 +63,22 @@ def test_questions_and_answers() -> None:
 
 def test_nobody_is_there() -> None:
     with pytest.raises(MplabError, match="nobody outside of the lab answers 'echo'"):
-        Outside.received().ask("echo")
+        HostClient.received().ask("echo")
 
 
 def test_the_answer_to_a_question_that_nobody_waits_for_is_passed_over() -> None:
-    answers = Answers({"echo": echo})
+    answers = HostServer({"echo": echo})
     with answers:
         connection = answers._other.dup()
         connection.sendall(b'{"question": "echo", "number": 0, "text": "old"}\n')
-        with closing(Outside(connection)) as outside:
+        with closing(HostClient(connection)) as outside:
             answers.begin()
             assert outside.ask("echo", text="new") == {"text": "new"}
 
 
 def test_whoever_asks_is_told_when_the_process_outside_is_gone() -> None:
-    answers = Answers({"echo": echo})
-    with closing(Outside(answers._other.dup())) as outside:
+    answers = HostServer({"echo": echo})
+    with closing(HostClient(answers._other.dup())) as outside:
         answers.begin()
         with answers:
             pass
@@ -88,8 +88,8 @@ def test_whoever_asks_is_told_when_the_process_outside_is_gone() -> None:
 
 def test_nothing_of_it_is_left() -> None:
     before = threading.active_count()
-    with Answers({"echo": echo}) as answers:
+    with HostServer({"echo": echo}) as answers:
         inside(answers, "echo")
     assert threading.active_count() == before
-    with Answers({}):
+    with HostServer({}):
         pass  # never begun

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mplab.analysis.bundle.addresses import KEY_BYTES, STAY_4, Addresses, CryptoPan, in_any
-from mplab.analysis.bundle.words import Words, label, named
+from mplab.analysis.bundle.text_anonymiser import TextAnonymiser, label, named
 
 KEY = bytes(range(KEY_BYTES))
 SAMPLE_KEY = bytes.fromhex("152217 8d33a4cf80130a5b1649907d10 d8988f837979652762574c2d2a842202".replace(" ", ""))
@@ -125,7 +125,7 @@ def test_text_says_what_captures_say(around: str, address: str) -> None:
     new = mapped(address)
     if address.startswith("::ffff"):
         new = f"::ffff:{mapped(V4)}"
-    assert Words(Addresses(KEY))(around.format(address)) == around.format(new)
+    assert TextAnonymiser(Addresses(KEY))(around.format(address)) == around.format(new)
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,12 @@ def test_text_says_what_captures_say(around: str, address: str) -> None:
     ],
 )
 def test_what_is_no_address_stays(text: str) -> None:
-    assert Words(Addresses(KEY))(text) == text
+    assert TextAnonymiser(Addresses(KEY))(text) == text
 
 
 def test_other_ways_to_write_an_address() -> None:
     addresses = Addresses(KEY)
-    words = Words(addresses)
+    words = TextAnonymiser(addresses)
     words(f"{V4} {V6} {MAC}")
     new4, new_mac = addresses(IPv4Address(V4).packed), addresses(bytes.fromhex(MAC.replace(":", "")))
     assert words(MAC.upper().replace(":", "-")) == new_mac.hex("-").upper()
@@ -169,7 +169,7 @@ def test_names_become_labels_wherever_they_stand() -> None:
     lab = {"routers": {"home": {"host": "router.example.org", "radio": {"ssid": 'Chez "nous"'}}, "b": {"host": V4}}}
     labels = label(named({**lab, "phones": {"p": {"serial": "0A1B2C3D"}, "q": {"ssid": "wifi", "host": "localhost"}}}))
     assert labels == {"router.example.org": "host-1", 'Chez "nous"': "ssid-1", "0A1B2C3D": "serial-1", "wifi": "ssid-2"}
-    words = Words(Addresses(KEY), labels, frozenset({"wifi"}))
+    words = TextAnonymiser(Addresses(KEY), labels, frozenset({"wifi"}))
     assert words('{"ssid": "Chez \\"nous\\""}') == '{"ssid": "ssid-1"}'
     assert words("adb -s 0A1B2C3D; root@router.example.org:22") == "adb -s serial-1; root@host-1:22"
     assert words('{"ssid":"wifi","wifi":1}') == '{"ssid":"ssid-2","wifi":1}'

@@ -14,9 +14,9 @@ import pytest
 
 from mplab.analysis.bundle import checksums
 from mplab.analysis.bundle.contents import DERIVED_SUMS, SUMS, contents
-from mplab.analysis.bundle.crate import Author, Publication
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
-from mplab.analysis.bundle.remake import remake
+from mplab.analysis.bundle.rebuild import rebuild
+from mplab.analysis.bundle.rocrate import Author, Publication
 from mplab.analysis.bundle.write import Options, Written, write_bundle
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
@@ -96,7 +96,7 @@ def test_the_report_is_made_again_byte_for_byte(run: Path, tmp_path: Path, table
     found = opened(written, tmp_path / "another place")
     scores = len(list(run.glob("cells/*/scores.json")))
     assert written.left_out == (0 if tables else scores)
-    remade = remake(found)
+    remade = rebuild(found)
     assert remade.differences == ()
     assert remade.same == len(found.derived)
 
@@ -149,7 +149,7 @@ def test_what_analysis_says_of_an_error_does_not_tell_where_the_run_lies(
     problem = json.loads((run / "report" / "summary.json").read_text())["problems"][0]
     assert "FileNotFoundError: [Errno 2] No such file or directory: 'a.har'" in problem["message"]
     found = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
-    assert remake(found).differences == ()
+    assert rebuild(found).differences == ()
 
 
 def test_a_report_that_is_not_of_these_data_is_told(run: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_report_that_is_not_of_these_data_is_told(run: Path, tmp_path: Path) -
     (run / "report" / "data" / "more.csv").write_text("a\n")
     found = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
     now = {"python": "3.11.7", "mplab": "0.2.0", "curl": "9", "commit": "abc"}
-    remade = remake(found, versions=now)
+    remade = rebuild(found, versions=now)
     told = {one.name: (one.deviation, one.how) for one in remade.differences}
     assert set(told) == {"report/summary.json", "report/index.html", "report/data/cells.csv", "report/data/more.csv"}
     assert told["report/data/cells.csv"] == ("new", "")
@@ -186,7 +186,7 @@ def test_an_incomplete_run_is_bundled_when_asked(answered: Analyzed, tmp_path: P
     assert not target.exists()
     found = opened(write_bundle(run, target, replace(OPTIONS, partial=True)), tmp_path / "out")
     assert found.run.counts["partial"] == 1
-    assert remake(found).differences == ()
+    assert rebuild(found).differences == ()
 
 
 def test_a_run_without_a_report_is_refused(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether a run made again has the results of the first: metric by metric, and contrast by contrast."""
+"""Compare the results of a reproduced run with the original, metric by metric and contrast by contrast."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mplab.analysis.results.frames import SEPARATOR, Results
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.power import LEVEL
 from mplab.analysis.text import signed, spread
-from mplab.analysis.verdicts.compare import Change, ComparedRuns, Verdict, compare
+from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, Verdict, compare
 
 Agreement: TypeAlias = Literal["agrees", "differs", "cannot be told"]
 
@@ -114,7 +114,7 @@ class Agreed:
     contrasts: tuple[ContrastPair, ...]
 
     @property
-    def differing(self) -> tuple[Change | ContrastPair, ...]:
+    def differing(self) -> tuple[MetricChange | ContrastPair, ...]:
         """What of the headline metrics differs."""
         changes = [c for c in self.compared.changes if c.metric.headline and OF_CHANGE[c.verdict] == "differs"]
         return (*changes, *(pair for pair in self.contrasts if pair.headline and pair.agreement == "differs"))

@@ -8,7 +8,7 @@ import pytest
 
 from mplab.analysis.scores.sound import METRICS, Melody, Recording, listen, playback, read_wav, values, waits
 from mplab.analysis.scores.sound.silence import THRESHOLD_DB
-from tests.unit.analysis.sound.conftest import RATE_HZ, Heard, metrics, write_wav
+from tests.unit.analysis.scores.sound.conftest import RATE_HZ, Heard, metrics, write_wav
 
 
 @pytest.fixture
