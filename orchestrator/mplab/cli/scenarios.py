@@ -13,7 +13,8 @@ from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, che
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.progress import RunDisplay
 from mplab.drivers.transport import names as transport_names
-from mplab.lab.catalog import catalog, programs_of
+from mplab.lab.catalog import catalog, programs_of, scenario_names
+from mplab.lab.sensitivity import sensitivity_experiment
 from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.explain import parameters_of
@@ -112,6 +113,19 @@ def check(
             err.print(f"! {text}", style="yellow", markup=False, soft_wrap=True)
         out.print(f"Evidence: {found.directory}", markup=False, soft_wrap=True)
     raise typer.Exit(0 if found.ok else 1)
+
+
+@app.command()
+def sensitivity(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Scenarios; all by default.", show_default=False, autocompletion=complete_scenarios),
+    ] = None,
+) -> None:
+    """Print an experiment file: does each metric respond to a bad link? From the sensitivity.yaml of the scenarios."""
+    for name in names or ():
+        check_name("scenario", name, catalog().scenarios)
+    out.print(sensitivity_experiment(names or scenario_names()), end="", markup=False, highlight=False, soft_wrap=True)
 
 
 def describe_all() -> list[dict[str, Any]]:

@@ -26,19 +26,19 @@ def result(*, received: float = 5e6, retransmits: int | None = 3) -> dict[str, A
     }
 
 
-def observe(make_cell: Callable[..., Any], answer: CommandResult, **given: Any) -> tuple[Any, list[list[str]]]:
+def observe(mplab_cell: Callable[..., Any], answer: CommandResult, **given: Any) -> tuple[Any, list[list[str]]]:
     """Run the scenario on a phone that gives the same answer each time."""
     scenario = load_scenario("iperf")
-    cell = make_cell(reply=lambda _argv: answer)
+    cell = mplab_cell(reply=lambda _argv: answer)
     facts: Mapping[str, str] = {"host": "iperf.lab", "port": "5201"}
     object.__setattr__(cell.context, "service", lambda _name: facts)
     cell.run(scenario, scenario.parameters.model_validate({"pause": "0 s", **given}))
     return cell, cell.context.phone.commands
 
 
-def test_a_test_for_each_direction(make_cell: Callable[..., Any]) -> None:
+def test_a_test_for_each_direction(mplab_cell: Callable[..., Any]) -> None:
     answer = CommandResult(0, json.dumps(result()), "")
-    cell, commands = observe(make_cell, answer, duration="2 s", parallel=4)
+    cell, commands = observe(mplab_cell, answer, duration="2 s", parallel=4)
     assert [item["direction"] for item in cell.observations] == ["up", "down"]
     assert cell.observations[0]["per_second_bps"] == [4_800_000, 5_200_000]
     assert ["--reverse" in argv for argv in commands] == [False, True]
@@ -47,11 +47,11 @@ def test_a_test_for_each_direction(make_cell: Callable[..., Any]) -> None:
     assert json.loads((cell.context.cell_dir / "iperf-down.json").read_text()) == result()
 
 
-def test_a_busy_server_is_asked_again(make_cell: Callable[..., Any]) -> None:
+def test_a_busy_server_is_asked_again(mplab_cell: Callable[..., Any]) -> None:
     busy = CommandResult(1, '{"error": "the server is busy running a test. try again later"}', "")
     answers = iter([busy, busy])
     scenario = load_scenario("iperf")
-    cell = make_cell(reply=lambda _argv: next(answers, CommandResult(0, json.dumps(result()), "")))
+    cell = mplab_cell(reply=lambda _argv: next(answers, CommandResult(0, json.dumps(result()), "")))
     facts: Mapping[str, str] = {"host": "iperf.lab", "port": "5201"}
     object.__setattr__(cell.context, "service", lambda _name: facts)
     cell.run(scenario, scenario.parameters.model_validate({"directions": ("down",)}))
@@ -68,9 +68,9 @@ def test_a_busy_server_is_asked_again(make_cell: Callable[..., Any]) -> None:
         ('{"end": {"sum_sent": {}}}', "", "iperf: up: the result has no 'sum_received'"),
     ],
 )
-def test_what_went_wrong_is_said(make_cell: Callable[..., Any], stdout: str, stderr: str, message: str) -> None:
+def test_what_went_wrong_is_said(mplab_cell: Callable[..., Any], stdout: str, stderr: str, message: str) -> None:
     with pytest.raises(StepError) as caught:
-        observe(make_cell, CommandResult(1, stdout, stderr))
+        observe(mplab_cell, CommandResult(1, stdout, stderr))
     assert str(caught.value) == message
 
 
@@ -102,8 +102,8 @@ def test_each_metric_responds() -> None:
         ("seconds: 3 s", "unknown key 'seconds'"),
     ],
 )
-def test_wrong_parameters(problems: Callable[[Any, str], list[str]], text: str, words: str) -> None:
-    (problem,) = problems(load_scenario("iperf"), text)
+def test_wrong_parameters(mplab_problems: Callable[[Any, str], list[str]], text: str, words: str) -> None:
+    (problem,) = mplab_problems(load_scenario("iperf"), text)
     assert words in problem
 
 
