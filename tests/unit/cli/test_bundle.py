@@ -115,7 +115,7 @@ def test_an_author_without_a_name_is_refused(runs: Path) -> None:
 
 
 def test_too_large_a_bundle_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mplab.cli.reproduce.GB", 1000)
+    monkeypatch.setattr("mplab.cli.verbs.results.reproduce.GB", 1000)
     result = mplab("reproduce", str(bundle), "--max-size", "1")
     assert isinstance(result.exception, BundleError)
     assert "--max-size allows more" in str(result.exception)

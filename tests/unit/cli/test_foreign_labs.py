@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.cli import reproduce
 from mplab.cli.main import app
+from mplab.cli.verbs.results import reproduce
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog

@@ -52,7 +52,7 @@ def test_runs_from_python_need_nothing_of_the_command_line() -> None:
 def test_help_imports_no_verb() -> None:
     code = "from mplab.cli.main import app; app(['--help'], standalone_mode=False)"
     found = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
-    assert found == {"mplab.cli.later", "mplab.cli.main", "mplab.cli.output"}
+    assert found == {"mplab.cli.verb_loader", "mplab.cli.main", "mplab.cli.output"}
 
 
 def test_what_is_slow_can_be_imported_here() -> None:

@@ -15,8 +15,7 @@ from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, find_run
 from mplab.cli.output import err, out, print_json, table
-from mplab.cli.report import analyze_with_progress, show_report
-from mplab.cli.scaleout import (
+from mplab.cli.verbs.results.analyze.cluster import (
     AllOption,
     Asked,
     CaOption,
@@ -27,6 +26,7 @@ from mplab.cli.scaleout import (
     PlaceOption,
     analyze_on_cluster,
 )
+from mplab.cli.verbs.results.report import analyze_with_progress, show_report
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 50

@@ -8,8 +8,8 @@ import typer
 
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import err, escaped
-from mplab.cli.pdf import check_pdf, write_pdf
 from mplab.cli.summary import print_summary
+from mplab.cli.verbs.results.report.pdf import check_pdf, write_pdf
 from mplab.run.concluding import analyze, summary_of
 from mplab.run.executing import report_page
 from mplab.run.run_directory import RUNS

@@ -12,9 +12,9 @@ from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.systemd import Nightly, Scope, folder_of, units
 from mplab.campaign.systemd import install as install_units
 from mplab.campaign.systemd import uninstall as uninstall_units
-from mplab.cli.campaignoptions import CAMPAIGNS, CampaignFileArgument, CampaignsOption, read_campaign
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import err, out, print_json
+from mplab.cli.verbs.experiments.nightly.options import CAMPAIGNS, CampaignFileArgument, CampaignsOption, read_campaign
 from mplab.run.run_directory import RUNS
 
 SystemOption = Annotated[

@@ -19,8 +19,11 @@ from mplab.campaign.page import Night
 from mplab.campaign.page import serve as serve_page
 from mplab.campaign.scheduler import Scheduler
 from mplab.campaign.state import CampaignState, Job
-from mplab.cli import upkeep
-from mplab.cli.campaignoptions import (
+from mplab.cli.options import JsonOption, RunsOption
+from mplab.cli.output import counted, duration, err, out, print_json, table
+from mplab.cli.verbs.experiments.nightly import upkeep
+from mplab.cli.verbs.experiments.nightly.display import CampaignDisplay, campaign_table, night_of
+from mplab.cli.verbs.experiments.nightly.options import (
     CAMPAIGNS,
     CampaignArgument,
     CampaignFileArgument,
@@ -29,9 +32,6 @@ from mplab.cli.campaignoptions import (
     find_campaign,
     read_campaign,
 )
-from mplab.cli.campaigns import CampaignDisplay, campaign_table, night_of
-from mplab.cli.options import JsonOption, RunsOption
-from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.format.events import Event, EventLog
 from mplab.format.record import utc_now
 from mplab.run import host

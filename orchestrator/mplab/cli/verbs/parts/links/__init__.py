@@ -6,9 +6,9 @@ from typing import Annotated, TypedDict
 import typer
 
 from mplab.base.errors import InputError
-from mplab.cli.linkdrawing import TITLES, text_drawing, write_figure
 from mplab.cli.options import JsonOption, complete_links
 from mplab.cli.output import err, out, print_json, table, writing
+from mplab.cli.verbs.parts.links.drawing import TITLES, text_drawing, write_figure
 from mplab.format.abilities import refusals
 from mplab.format.direction import WAYS, Direction, Queue
 from mplab.format.link import LinkCondition

@@ -19,9 +19,9 @@ from mplab.cli.options import (
     find_run,
 )
 from mplab.cli.output import err, print_json
-from mplab.cli.plan import about, announce_skipped, show_plan
-from mplab.cli.progress import RunDisplay
+from mplab.cli.run_display import RunDisplay
 from mplab.cli.summary import print_summary
+from mplab.cli.verbs.experiments.plan import about, announce_skipped, show_plan
 from mplab.run.executing import RunResult, execute
 from mplab.run.planning import plan
 from mplab.run.resuming import plan_rest

@@ -17,7 +17,6 @@ from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of
 from mplab.base.errors import GateError, InputError, MplabError
-from mplab.cli.compare import change_content
 from mplab.cli.options import (
     AllowHooksOption,
     AllowLabOption,
@@ -27,8 +26,9 @@ from mplab.cli.options import (
     RunsOption,
 )
 from mplab.cli.output import duration, err, out, print_json, table
-from mplab.cli.plan import announce_skipped
-from mplab.cli.progress import RunDisplay
+from mplab.cli.run_display import RunDisplay
+from mplab.cli.verbs.experiments.plan import announce_skipped
+from mplab.cli.verbs.results.compare import change_content
 from mplab.run import host, ready
 from mplab.run.executing import RunResult, execute
 from mplab.run.hooks import foreign

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.registry import register
-from mplab.cli.later import add_later
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
-from mplab.cli.progress import RunDisplay
+from mplab.cli.run_display import RunDisplay
+from mplab.cli.verb_loader import add_later
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run.alone import check_alone
@@ -30,7 +30,7 @@ ScenarioArgument = Annotated[
 add_later(
     app,
     "record",
-    "mplab.cli.record:record",
+    "mplab.cli.verbs.parts.scenarios.record:record",
     "Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out.",
 )
 

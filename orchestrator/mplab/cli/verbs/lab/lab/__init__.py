@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from mplab.base.enter import NOTHING, lab_process
-from mplab.cli.later import add_later
 from mplab.cli.options import (
     JsonOption,
     LabOption,
@@ -23,6 +22,7 @@ from mplab.cli.options import (
     link_entry,
 )
 from mplab.cli.output import err, out, print_json, table
+from mplab.cli.verb_loader import add_later
 from mplab.drivers.services import load_service, service_names
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.find import enter_argv, find_node, running_nodes
@@ -149,4 +149,4 @@ def list_labs(as_json: JsonOption = False) -> None:
         out.print(f"{lab}  {', '.join(sorted(nodes))}")
 
 
-add_later(app, "device", "mplab.cli.device:app", "An emulated Android device, for stock adb.")
+add_later(app, "device", "mplab.cli.verbs.lab.lab.device:app", "An emulated Android device, for stock adb.")

@@ -1,0 +1,1 @@
+"""The verbs: one package for each panel of ``mplab --help``."""
