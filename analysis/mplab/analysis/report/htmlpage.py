@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 
 def page_environment() -> Environment:
-    """Of ``report/templates``; values are escaped, and a missing one is an error."""
+    """Return the templates of ``report/templates``; values are escaped, and a missing one is an error."""
     return Environment(
         loader=PackageLoader("mplab.analysis.report"),
         autoescape=True,
