@@ -5,20 +5,38 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mplab.run.executing import RunResult, execute
+    from mplab.run.orders import go_on, pause
     from mplab.run.planning import PlannedRun, plan
     from mplab.run.resuming import plan_rest, resume
+    from mplab.run.run_status import RunStatus, status
     from mplab.run.watch import Watch
 
-__all__ = ["PlannedRun", "RunResult", "Watch", "execute", "plan", "plan_rest", "resume"]
+__all__ = [
+    "PlannedRun",
+    "RunResult",
+    "RunStatus",
+    "Watch",
+    "execute",
+    "go_on",
+    "pause",
+    "plan",
+    "plan_rest",
+    "resume",
+    "status",
+]
 
 _MODULES = {
     "PlannedRun": "planning",
     "RunResult": "executing",
+    "RunStatus": "run_status",
     "Watch": "watch",
     "execute": "executing",
+    "go_on": "orders",
+    "pause": "orders",
     "plan": "planning",
     "plan_rest": "resuming",
     "resume": "resuming",
+    "status": "run_status",
 }
 
 
