@@ -6,15 +6,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import typer
 from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mplab.cli.output import duration, err
+from mplab.base.errors import GateError
+from mplab.cli.output import duration, err, print_json
+from mplab.cli.summary import print_summary
 from mplab.format.events import Event
 from mplab.format.runevents import CellFinished, CellRetried, parse_event
+from mplab.run.executing import RunResult
 from mplab.run.progress import ProgressTracker, RunProgress
 from mplab.run.watch import Watch
 
@@ -104,3 +108,31 @@ def _doing(text: str) -> None:
 
 def _warning(text: str) -> None:
     err.print(f"! {text}", style="yellow", soft_wrap=True)
+
+
+def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool) -> None:
+    """Print the outcome of a run.
+
+    Raises:
+        typer.Exit: 1, when the run has cells that are not ok.
+        GateError: budgets are broken.
+    """
+    progress = result.progress
+    if result.resumed and err.is_terminal and not quiet:
+        err.bell()
+    if as_json:
+        print_json(
+            {
+                "run": str(result.path),
+                "report": str(result.report) if report else None,
+                "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
+            }
+        )
+    elif result.summary is not None and not quiet:
+        print_summary(result.summary, result.path)
+    if progress.cut and not quiet:
+        err.print(f"ended before {progress.left_out} of {progress.total} cells: {progress.cut}", style="yellow")
+    if not progress.good:
+        raise typer.Exit(1)
+    if broken := result.broken_budgets:
+        raise GateError(f"{result.path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")

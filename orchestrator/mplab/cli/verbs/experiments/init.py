@@ -1,4 +1,4 @@
-"""``mplab init``."""
+"""Write an experiment file, a lab file, or a campaign file, to begin with."""
 
 import os
 from pathlib import Path
@@ -118,7 +118,6 @@ def init(
     lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
     campaign: Annotated[bool, typer.Option("--campaign", help="A campaign file: several experiments.")] = False,
 ) -> None:
-    """Write an experiment file, a lab file, or a campaign file, to begin with."""
     if lab and campaign:
         raise InputError("--lab, --campaign: one of them")
     kind = "lab" if lab else "campaign" if campaign else "experiment"

@@ -1,4 +1,4 @@
-"""``mplab doctor``."""
+"""Check everything that a run needs, and say for each what to do."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,6 @@ def doctor(
     lab: Annotated[Path | None, typer.Option(help="Lab file: check its routers and phones instead.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check everything that a run needs, and say for each what to do."""
     checks = list(examine(runs) if lab is None else _examine_lab(lab))
     ready = all(check.level != "missing" for check in checks)
     if as_json:

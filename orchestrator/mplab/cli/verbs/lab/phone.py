@@ -1,4 +1,4 @@
-"""``mplab phone``: phones by adb: which there are, what one can do, and out of quarantine."""
+"""Phones by adb: on a cable, or over TCP."""
 
 import contextlib
 import time

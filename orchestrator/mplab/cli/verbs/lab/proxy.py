@@ -1,4 +1,4 @@
-"""``mplab proxy``: proxy and origin services as containers of a Docker engine."""
+"""Proxy and origin services as containers: on this machine or, over SSH, on a server."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

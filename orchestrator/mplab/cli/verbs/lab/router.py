@@ -1,4 +1,4 @@
-"""``mplab router``: what is installed on the routers of a lab; shaping them, its servers and its phones by hand."""
+"""Routers, servers and phones that shape: the dead-man's switch, and shaping by hand."""
 
 import math
 import signal

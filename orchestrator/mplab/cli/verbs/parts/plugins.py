@@ -1,4 +1,4 @@
-"""``mplab plugins``: every plug-in, and which distribution it comes from."""
+"""List scenarios, transports, shapers, phones, proxies, services and figures, with their origin."""
 
 from typing import Annotated
 
@@ -13,7 +13,6 @@ CheckOption = Annotated[bool, typer.Option("--check", help="Import each one; exi
 
 
 def plugins(*, check: CheckOption = False, as_json: JsonOption = False) -> None:
-    """List scenarios, transports, shapers, phones, proxies, services and figures, with their origin."""
     problems = {
         (registry.group, name): _problem(registry, name) if check else ""
         for registry in REGISTRIES

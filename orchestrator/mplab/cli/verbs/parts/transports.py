@@ -1,4 +1,4 @@
-"""``mplab transports``: what the phone's traffic can travel by."""
+"""List the transports, and whether this host can run them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +10,6 @@ from mplab.drivers.transport import DRIVERS
 
 
 def transports(as_json: JsonOption = False) -> None:
-    """List the transports, and whether this host can run them."""
     described = [_described(name) for name in DRIVERS]
     if as_json:
         print_json([asdict(one) for one in described])

@@ -1,4 +1,4 @@
-"""``mplab bundle``: a run as one archive for others."""
+"""Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md)."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,8 +55,6 @@ def bundle(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    """Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md)."""
-
     path = find_run(run_name, runs)
     manifest = read_run(path).manifest
     target = output or Path(f"{manifest.run_id}{SUFFIX}")

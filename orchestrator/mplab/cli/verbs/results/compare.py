@@ -1,4 +1,4 @@
-"""``mplab compare``: a run beside another one, or beside those before it."""
+"""Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,14 +10,14 @@ import typer
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.trendpage import Shift, shifts
 from mplab.analysis.results.frames import Results, load, started
-from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.verdicts.compare import Change, ComparedRuns
+from mplab.analysis.verdicts.compare import ComparedRuns
 from mplab.analysis.verdicts.compare import compare as compare_runs
 from mplab.analysis.verdicts.gate import Check, change_text, checks, name_of
 from mplab.analysis.verdicts.trend import History, histories
 from mplab.base.errors import GateError, InputError
 from mplab.base.files import replace
 from mplab.campaign.judge import NOTHING_BEFORE
+from mplab.cli.change_output import change_content
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
 from mplab.run.junit import Case, checks_xml
@@ -68,8 +68,6 @@ def compare(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
-
     baseline, run = _sides(names or [], runs, window)
     compared = compare_runs(baseline, run, correction.value)
     past = _histories(baseline, run)
@@ -171,31 +169,3 @@ def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[S
         "level_changes": [vars(shift) for shift in shifts],
         "changes": [change_content(change) for change in compared.changes],
     }
-
-
-def change_content(change: Change) -> dict[str, object]:
-    """A change for programs."""
-    return {
-        **change.key._asdict(),
-        "title": change.metric.title,
-        "unit": change.metric.unit,
-        "headline": change.metric.headline,
-        "verdict": change.verdict,
-        "before": {"n": len(change.before.values), "runs": len(change.before.medians), "median": change.before.median},
-        "after": {"n": len(change.after.values), "median": change.after.median},
-        "shift": change.shift,
-        "interval": _ends(change.interval),
-        "relative": change.relative,
-        "relative_interval": _ends(change.relative_interval),
-        "p": change.p,
-        "p_corrected": change.p_corrected,
-        "test": change.test,
-        "least_p": change.least_p,
-        "cliffs_delta": change.cliffs_delta,
-        "needed": change.needed,
-        "usual": _ends(change.usual),
-    }
-
-
-def _ends(interval: Interval | None) -> list[float] | None:
-    return [interval.low, interval.high] if interval else None

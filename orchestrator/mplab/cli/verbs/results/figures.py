@@ -1,4 +1,4 @@
-"""``mplab figures``."""
+"""Draw figures from a run's traces: SVG, and the data as CSV. Those without data are left out, with the reason."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +42,6 @@ def figures(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw figures from a run's traces: SVG, and the data as CSV. Those without data are left out, with the reason."""
     if list_them:
         _list(as_json=as_json)
         return

@@ -1,4 +1,9 @@
-"""``mplab reproduce``: a bundle's report made again from raw data, then its experiment."""
+"""Check a bundle, make its report again from raw data, then run its experiment again and compare the results.
+
+Exit codes: 0 the report has the same bytes and no result differs · 1 the report differs, or cells of the new run
+are not ok · 2 the bundle is damaged or none, or its experiment cannot be run here · 3 lab not ready · 4 results
+differ.
+"""
 
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +22,7 @@ from mplab.analysis.record.run import read_run
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of
 from mplab.base.errors import GateError, InputError, MplabError
+from mplab.cli.change_output import change_content
 from mplab.cli.options import (
     AllowHooksOption,
     AllowLabOption,
@@ -26,9 +32,8 @@ from mplab.cli.options import (
     RunsOption,
 )
 from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.plan_table import announce_skipped
 from mplab.cli.run_display import RunDisplay
-from mplab.cli.verbs.experiments.plan import announce_skipped
-from mplab.cli.verbs.results.compare import change_content
 from mplab.run import host, ready
 from mplab.run.executing import RunResult, execute
 from mplab.run.hooks import foreign
@@ -80,12 +85,6 @@ def reproduce(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a bundle, make its report again from raw data, then run its experiment again and compare the results.
-
-    Exit codes: 0 the report has the same bytes and no result differs · 1 the report differs, or cells of the new run
-    are not ok · 2 the bundle is damaged or none, or its experiment cannot be run here · 3 lab not ready · 4 results
-    differ.
-    """
     with _folder(keep) as folder:
         bundle = _open(file, folder, max_size * GB, as_json=as_json)
         planned = None if only else _planned(bundle, lab, phone, runs, allow_hooks=allow_hooks, allow_lab=allow_lab)

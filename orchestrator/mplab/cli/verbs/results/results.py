@@ -1,4 +1,4 @@
-"""``mplab results``: all runs of a folder, as tables."""
+"""All runs of a folder as tables: an index, queries in SQL, exports."""
 
 import sys
 import tempfile

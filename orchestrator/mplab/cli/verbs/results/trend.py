@@ -1,4 +1,4 @@
-"""``mplab trend``: the history of an experiment's metrics."""
+"""Draw each metric over all runs of an experiment, and say when its level changed."""
 
 import webbrowser
 from pathlib import Path
@@ -31,8 +31,6 @@ def trend(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw each metric over all runs of an experiment, and say when its level changed."""
-
     results = load(runs)
     known = experiments(results)
     name = experiment or (known[-1] if known else "")

@@ -1,4 +1,4 @@
-"""``mplab nightly``: campaigns of experiments."""
+"""Campaigns: several experiments, night after night, over all phones."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""``mplab lab``: the virtual lab by hand."""
+"""Bring the virtual lab up by hand, and look into a running one."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from mplab.cli.options import (
     link_entry,
 )
 from mplab.cli.output import err, out, print_json, table
-from mplab.cli.verb_loader import add_later
+from mplab.cli.verb_loader import add_verb
 from mplab.drivers.services import load_service, service_names
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.find import enter_argv, find_node, running_nodes
@@ -149,4 +149,4 @@ def list_labs(as_json: JsonOption = False) -> None:
         out.print(f"{lab}  {', '.join(sorted(nodes))}")
 
 
-add_later(app, "device", "mplab.cli.verbs.lab.lab.device:app", "An emulated Android device, for stock adb.")
+add_verb(app, "mplab.cli.verbs.lab.lab.device")

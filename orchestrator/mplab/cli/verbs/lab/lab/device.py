@@ -1,4 +1,4 @@
-"""``mplab lab device``: an emulated Android device by hand, and faults of one that runs."""
+"""An emulated Android device, for stock adb."""
 
 import json
 import time

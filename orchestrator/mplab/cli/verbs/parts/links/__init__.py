@@ -1,4 +1,4 @@
-"""``mplab links``: the link conditions that there are, one explained and drawn, files checked."""
+"""List the link conditions, explain and draw one, or check files."""
 
 from pathlib import Path
 from typing import Annotated, TypedDict

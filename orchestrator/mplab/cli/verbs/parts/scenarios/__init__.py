@@ -1,4 +1,4 @@
-"""``mplab scenarios``: what scenarios there are, what each measures, and one of them alone in a lab."""
+"""List the app scenarios with parameters and metrics, or run one alone."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from mplab.analysis.scores.registry import register
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.run_display import RunDisplay
-from mplab.cli.verb_loader import add_later
+from mplab.cli.verb_loader import add_verb
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run.alone import check_alone
@@ -26,13 +26,7 @@ ScenarioArgument = Annotated[
     str, typer.Argument(help="Name of a scenario.", show_default=False, autocompletion=complete_scenarios)
 ]
 
-
-add_later(
-    app,
-    "record",
-    "mplab.cli.verbs.parts.scenarios.record:record",
-    "Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out.",
-)
+add_verb(app, "mplab.cli.verbs.parts.scenarios.record")
 
 
 @app.callback()

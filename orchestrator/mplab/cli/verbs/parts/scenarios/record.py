@@ -1,4 +1,4 @@
-"""``mplab scenarios record``: pick elements on a phone's screen, name them, get YAML."""
+"""Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -34,7 +34,6 @@ def record(
         ),
     ] = None,
 ) -> None:
-    """Look at a phone's screen, pick elements, name them: the Android section of an app.yaml comes out."""
     old = into is not None and into.exists()
     if into is not None and old:
         _check_there(into, app)

@@ -1,4 +1,4 @@
-"""``mplab analyze``: everything of runs again from their captures, or our tables against another tool's."""
+"""Make tables, scores, figures and report again from a run's raw data, or check our tables."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -15,6 +15,7 @@ from mplab.analysis.record.run import read_run
 from mplab.base.errors import InputError
 from mplab.cli.options import JsonOption, find_run
 from mplab.cli.output import err, out, print_json, table
+from mplab.cli.report_output import analyze_with_progress, show_report
 from mplab.cli.verbs.results.analyze.cluster import (
     AllOption,
     Asked,
@@ -26,7 +27,6 @@ from mplab.cli.verbs.results.analyze.cluster import (
     PlaceOption,
     analyze_on_cluster,
 )
-from mplab.cli.verbs.results.report import analyze_with_progress, show_report
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 50
@@ -73,7 +73,6 @@ def analyze(
     runs: PlaceOption = str(RUNS),
     as_json: JsonOption = False,
 ) -> None:
-    """Make tables, scores, figures and report again from a run's raw data, or check our tables."""
     if cluster and cross_check is not None:
         raise InputError("--cross-check is not done on a cluster")
     if cluster:

@@ -1,4 +1,4 @@
-"""``mplab report``, and what is shown of an analysed run."""
+"""Show where a run's report is, and its numbers; makes it when it is not there."""
 
 import webbrowser
 from pathlib import Path
@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
-from mplab.cli.output import err, escaped
-from mplab.cli.summary import print_summary
+from mplab.cli.output import err
+from mplab.cli.report_output import analyze_with_progress, show_report
 from mplab.cli.verbs.results.report.pdf import check_pdf, write_pdf
-from mplab.run.concluding import analyze, summary_of
 from mplab.run.executing import report_page
 from mplab.run.run_directory import RUNS
 
@@ -22,7 +21,6 @@ def report(
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the web browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a run's report is, and its numbers; makes it when it is not there."""
     if pdf is not None:
         check_pdf(pdf)
     path = find_run(run_name, runs)
@@ -36,17 +34,3 @@ def report(
         err.print(f"PDF: {pdf}", markup=False, soft_wrap=True)
     if open_it:
         webbrowser.open(page.resolve().as_uri())
-
-
-def show_report(path: Path, *, as_json: bool) -> None:
-    """Print the summary of an analysed run, or its JSON."""
-    if as_json:
-        typer.echo(escaped((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip()))
-    else:
-        print_summary(summary_of(path), path)
-
-
-def analyze_with_progress(path: Path) -> None:
-    """Analyse a run, showing what is being made."""
-    with err.status("Analysing …") as status:
-        analyze(path, lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
