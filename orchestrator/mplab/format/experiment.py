@@ -348,6 +348,8 @@ class ExperimentBase:
     congestion_control: CongestionControl = dataclasses.field(default="cubic", metadata=_HASHED)
     retries: Whole = 1
     cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
+    rest_s: float = dataclasses.field(default=0.0, metadata=_HASHED_IF_GIVEN)
+    """Pause before each attempt at a cell, not part of `cell_timeout_s`."""
     matrix: Matrix = EVERYTHING
     grouped_by: tuple[Factor, ...] = ()
     ending: Ending = AT_THE_END
@@ -360,7 +362,7 @@ class ExperimentBase:
     @property
     def overhead_s(self) -> float:
         """Usual time of a cell around its scenario, seconds."""
-        return CELL_OVERHEAD_S
+        return CELL_OVERHEAD_S + self.rest_s
 
     def determinants(self) -> dict[str, JsonValue]:
         """Return what the results of every cell depend on, for the hashes of the cells."""
