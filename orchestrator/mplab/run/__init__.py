@@ -7,12 +7,14 @@ if TYPE_CHECKING:
     from mplab.run.executing import RunResult, execute
     from mplab.run.orders import go_on, pause
     from mplab.run.planning import PlannedRun, plan
+    from mplab.run.reproducing import Reproduction, reproduce
     from mplab.run.resuming import plan_rest, resume
     from mplab.run.run_status import RunStatus, status
     from mplab.run.watch import Watch
 
 __all__ = [
     "PlannedRun",
+    "Reproduction",
     "RunResult",
     "RunStatus",
     "Watch",
@@ -21,12 +23,14 @@ __all__ = [
     "pause",
     "plan",
     "plan_rest",
+    "reproduce",
     "resume",
     "status",
 ]
 
 _MODULES = {
     "PlannedRun": "planning",
+    "Reproduction": "reproducing",
     "RunResult": "executing",
     "RunStatus": "run_status",
     "Watch": "watch",
@@ -35,6 +39,7 @@ _MODULES = {
     "pause": "orders",
     "plan": "planning",
     "plan_rest": "resuming",
+    "reproduce": "reproducing",
     "resume": "resuming",
     "status": "run_status",
 }

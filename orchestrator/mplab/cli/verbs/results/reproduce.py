@@ -8,20 +8,19 @@ differ.
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mplab.analysis.bundle.agree import OF_CHANGE, Agreed, ContrastPair, agree, told
+from mplab.analysis.bundle.agree import OF_CHANGE, ContrastPair, told
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
-from mplab.analysis.bundle.remake import Remade, remake
-from mplab.analysis.record.run import read_run
+from mplab.analysis.bundle.remake import Remade
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of
-from mplab.base.errors import GateError, InputError, MplabError
+from mplab.base.errors import InputError
 from mplab.cli.change_output import change_content
 from mplab.cli.options import (
     AllowHooksOption,
@@ -34,13 +33,10 @@ from mplab.cli.options import (
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.plan_table import announce_skipped
 from mplab.cli.run_display import RunDisplay
-from mplab.run import host, ready
-from mplab.run.executing import RunResult, execute
-from mplab.run.hooks import foreign
-from mplab.run.labconsent import check_lab
-from mplab.run.planning import PlannedRun, load, plan_of
-from mplab.run.resuming import changed_files, experiment_as_in
-from mplab.run.run_directory import RUNS, RunDirectory
+from mplab.run.planning import PlannedRun
+from mplab.run.reproducing import Reproduction, SecondRun, plan_again, remake_report, run_again
+from mplab.run.run_directory import RUNS
+from mplab.run.watch import Watch
 
 GB = 10**9
 MAX_GB = 10
@@ -52,14 +48,6 @@ class Only(StrEnum):
     """What alone is to be reproduced."""
 
     REPORT = "report"
-
-
-@dataclass(frozen=True)
-class Again:
-    """The experiment, run again, and how its results are."""
-
-    run: RunResult
-    agreed: Agreed
 
 
 def reproduce(
@@ -87,18 +75,29 @@ def reproduce(
 ) -> None:
     with _folder(keep) as folder:
         bundle = _open(file, folder, max_size * GB, as_json=as_json)
-        planned = None if only else _planned(bundle, lab, phone, runs, allow_hooks=allow_hooks, allow_lab=allow_lab)
+        planned = None
+        if only is None:
+            planned = plan_again(
+                bundle,
+                lab=lab,
+                phone=phone,
+                runs=runs,
+                allow_hooks=allow_hooks,
+                allow_lab=allow_lab,
+                watch=Watch(warning=_warn),
+            )
         remade = _remake(bundle)
         if not as_json:
             _show_report(bundle, remade)
-        again = None
-        if planned is not None:
-            again = _run_again(bundle, planned)
-            if not as_json:
-                _show_results(again)
+        second = _run_again(bundle, planned) if planned is not None else None
+        if second is not None and not as_json:
+            _show_results(second)
         if as_json:
-            print_json(_content(bundle, remade, again))
-    _end(bundle, remade, again)
+            print_json(_content(bundle, remade, second))
+    done = Reproduction(bundle, remade, second)
+    done.check()
+    if not done.good:
+        raise typer.Exit(1)
 
 
 @contextmanager
@@ -125,62 +124,24 @@ def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> Bundle:
             raise
 
 
-def _planned(bundle: Bundle, lab: str, phone: str, runs: Path, *, allow_hooks: bool, allow_lab: bool) -> PlannedRun:
-    """The experiment and its cells here. Raises InputError when they are not those of the bundle."""
-    if not bundle.run.counts["ok"]:
-        raise InputError(f"{bundle.archive}: no cell of it is ok: a new run would have nothing to be compared with")
-    directory = RunDirectory.open(bundle.run.directory)
-    manifest = directory.read_manifest()
-    experiment = load(directory.experiment_file, lab, phone)
-    if experiment.hooks and not allow_hooks:
-        raise foreign(experiment.hooks, bundle.archive)
-    if not lab and not allow_lab:
-        check_lab(experiment.lab, bundle.archive)
-    planned = PlannedRun(experiment, plan_of(experiment), runs)
-    here = plan_of(experiment_as_in(manifest, experiment))
-    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
-    if lab and then != now:
-        err.print("in another lab than the first run: results may differ for that alone", style="yellow")
-        then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
-    if then != now:
-        lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
-        examples = sorted(lost or more)[:3]
-        reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
-        reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in planned.plan.skipped]
-        commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
-        raise InputError(
-            f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
-            f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
-            f"scenarios, transports or the lab are not the same{commit}. --only report makes the report all the same"
-        )
-    ready.check_ready_for(experiment)
-    return planned
-
-
 def _remake(bundle: Bundle) -> Remade:
-
-    git = host.describe_git()
-    commit = f"{git.commit}{' with local changes' if git.dirty else ''}" if git.commit else ""
     with err.status("Analysing …") as status:
-        return remake(
-            bundle,
-            versions={**host.describe_versions(), "commit": commit},
-            progress=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"),
-        )
+        show = Watch(analysis=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
+        return remake_report(bundle, watch=show)
 
 
-def _run_again(bundle: Bundle, planned: PlannedRun) -> Again:
-
+def _run_again(bundle: Bundle, planned: PlannedRun) -> SecondRun:
     def begun(_directory: Path, _complete: int) -> None:
         about = f"{len(planned.cells)} cells, about {duration(planned.estimate_s)}"
         err.print(f"{planned.experiment.title}: {about}", style="bold")
         announce_skipped(planned)
 
     with RunDisplay() as display:
-        run = execute(planned, watch=display.watch(begun))
-    if not run.progress.ok:
-        raise MplabError(f"{run.path}: no cell of the new run is ok: there is nothing to compare")
-    return Again(run, agree(read_run(bundle.run.directory), read_run(run.path)))
+        return run_again(bundle, planned, watch=display.watch(begun))
+
+
+def _warn(text: str) -> None:
+    err.print(text, style="yellow")
 
 
 def _show_report(bundle: Bundle, remade: Remade) -> None:
@@ -204,9 +165,9 @@ def _show_report(bundle: Bundle, remade: Remade) -> None:
     out.print(f"→ the report is not the same: {plural(len(remade.differences), 'file')}; {remade.same} are")
 
 
-def _show_results(again: Again) -> None:
+def _show_results(second: SecondRun) -> None:
 
-    agreed = again.agreed
+    agreed = second.agreed
     rows = table("result", "what", "then → now", "n")
     for change in agreed.compared.changes:
         verdict = OF_CHANGE[change.verdict]
@@ -222,7 +183,7 @@ def _show_results(again: Again) -> None:
     out.print(rows)
     for warning in agreed.compared.warnings:
         err.print(f"! {warning}", style="yellow", markup=False)
-    out.print(f"\nThe new run: {again.run.path}", markup=False, soft_wrap=True)
+    out.print(f"\nThe new run: {second.run.path}", markup=False, soft_wrap=True)
     words = {
         "agrees": "the results agree",
         "differs": f"the results differ: {plural(len(agreed.differing), 'result')} not as before",
@@ -231,7 +192,7 @@ def _show_results(again: Again) -> None:
     out.print(f"→ {words[agreed.agreement]}")
 
 
-def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, object]:
+def _content(bundle: Bundle, remade: Remade, second: SecondRun | None) -> dict[str, object]:
     return {
         "format": 1,
         "bundle": str(bundle.archive),
@@ -243,15 +204,15 @@ def _content(bundle: Bundle, remade: Remade, again: Again | None) -> dict[str, o
             "differences": [asdict(difference) for difference in remade.differences],
             "versions": [{"what": what, "then": then, "here": here} for what, then, here in remade.versions],
         },
-        "results": _results(again) if again else None,
+        "results": _results(second) if second else None,
     }
 
 
-def _results(again: Again) -> dict[str, object]:
+def _results(second: SecondRun) -> dict[str, object]:
 
-    progress, agreed = again.run.progress, again.agreed
+    progress, agreed = second.run.progress, second.agreed
     return {
-        "run": str(again.run.path),
+        "run": str(second.run.path),
         "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
         "agreement": agreed.agreement,
         "differing": len(agreed.differing),
@@ -269,16 +230,3 @@ def _contrast(pair: ContrastPair) -> dict[str, object]:
         "before": asdict(pair.before) if pair.before else None,
         "after": asdict(pair.after) if pair.after else None,
     }
-
-
-def _end(bundle: Bundle, remade: Remade, again: Again | None) -> None:
-    """Raise what the command ends with, when not all is well."""
-    name = bundle.run.manifest.run_id
-    if again is not None and again.agreed.differing:
-        raise GateError(f"{name}: {plural(len(again.agreed.differing), 'result')} not as in {again.run.path.name}")
-    if remade.differences:
-        raise MplabError(
-            f"{name}: {plural(len(remade.differences), 'file')} of its report not the same when made again"
-        )
-    if again is not None and (again.run.progress.failed or again.run.progress.invalid):
-        raise typer.Exit(1)
