@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mplab.run.comparing import Comparison, compare
     from mplab.run.executing import RunResult, execute
     from mplab.run.orders import go_on, pause
     from mplab.run.planning import PlannedRun, plan
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
     from mplab.run.watch import Watch
 
 __all__ = [
+    "Comparison",
     "PlannedRun",
     "Reproduction",
     "RunResult",
     "RunStatus",
     "Watch",
+    "compare",
     "execute",
     "go_on",
     "pause",
@@ -29,11 +32,13 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Comparison": "comparing",
     "PlannedRun": "planning",
     "Reproduction": "reproducing",
     "RunResult": "executing",
     "RunStatus": "run_status",
     "Watch": "watch",
+    "compare": "comparing",
     "execute": "executing",
     "go_on": "orders",
     "pause": "orders",

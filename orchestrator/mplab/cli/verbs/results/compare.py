@@ -1,29 +1,21 @@
 """Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mplab.analysis.record.run import Run, read_run
-from mplab.analysis.report.trendpage import Shift, shifts
-from mplab.analysis.results.frames import Results, load, started
-from mplab.analysis.verdicts.compare import ComparedRuns
-from mplab.analysis.verdicts.compare import compare as compare_runs
-from mplab.analysis.verdicts.gate import Check, change_text, checks, name_of
-from mplab.analysis.verdicts.trend import History, histories
-from mplab.base.errors import GateError, InputError
+from mplab.analysis.verdicts.gate import Check, change_text, name_of
 from mplab.base.files import replace
-from mplab.campaign.judge import NOTHING_BEFORE
 from mplab.cli.change_output import change_content
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
+from mplab.run.comparing import WINDOW, Comparison
+from mplab.run.comparing import compare as compare_runs
 from mplab.run.junit import Case, checks_xml
 from mplab.run.run_directory import RUNS
 
-WINDOW = 10
 STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}
 
 
@@ -68,59 +60,21 @@ def compare(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    baseline, run = _sides(names or [], runs, window)
-    compared = compare_runs(baseline, run, correction.value)
-    past = _histories(baseline, run)
-    found, shifts = checks(compared, past), _shifts(past)
+    paths = [find_run(name, runs) for name in names or [""]]
+    done = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction.value)
     if junit is not None:
-        replace(junit, checks_xml(f"compare {run.manifest.run_id}", map(_case, found)).encode())
+        cases = checks_xml(f"compare {done.runs.run.manifest.run_id}", map(_case, done.checks))
+        replace(junit, cases.encode())
     if as_json:
-        print_json(_content(compared, found, shifts))
+        print_json(_content(done))
     else:
-        _show(compared, found, shifts, everything=everything)
-    failed = [check for check in found if check.state == "failed"]
-    if failed and gate:
-        first = f"{failed[0].about}: {failed[0].text}"
-        more = f"; and {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise GateError(f"{run.manifest.run_id}: {len(failed)} of {len(found)} checks failed: {first}{more}")
+        _show(done, everything=everything)
+    if gate:
+        done.check()
 
 
-def _sides(names: Sequence[str], folder: Path, window: int) -> tuple[list[Run], Run]:
-    """The baseline, oldest first, and the run."""
-
-    paths = [find_run(name, folder) for name in names]
-    run = read_run(paths[-1] if paths else find_run("", folder))
-    if len(paths) > 1:
-        if len({path.resolve() for path in paths}) < len(paths):
-            raise InputError("a run cannot be compared with itself: one is named twice")
-        return sorted(map(read_run, paths[:-1]), key=started), run
-    results = load(folder)
-    name = run.manifest.experiment.name
-    earlier = [
-        other
-        for other in results.records
-        if other.manifest.experiment.name == name
-        and started(other) < started(run)
-        and (other.directory / "report" / "summary.json").is_file()
-    ]
-    if not earlier:
-        raise InputError(f"{folder}: {NOTHING_BEFORE} {name} before {run.manifest.run_id} to compare it with")
-    return earlier[-window:], run
-
-
-def _histories(baseline: Sequence[Run], run: Run) -> list[History]:
-    """The headline metrics over the runs that are compared."""
-
-    return histories(Results((*baseline, run)), run.manifest.experiment.name)
-
-
-def _shifts(past: Sequence[History]) -> list[Shift]:
-    """Where their levels changed."""
-
-    return list(shifts(past))
-
-
-def _show(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift], *, everything: bool) -> None:
+def _show(done: Comparison, *, everything: bool) -> None:
+    compared, checks = done.runs, done.checks
 
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
@@ -146,7 +100,7 @@ def _show(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shif
         for check in budgets:
             rows.add_row(check.state, check.about, check.text, style="red" if check.state == "failed" else "")
         out.print(rows)
-    for shift in shifts:
+    for shift in done.shifts:
         out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
 
 
@@ -156,7 +110,8 @@ def _case(check: Check) -> Case:
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[Shift]) -> dict[str, object]:
+def _content(done: Comparison) -> dict[str, object]:
+    compared = done.runs
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
@@ -164,8 +119,8 @@ def _content(compared: ComparedRuns, checks: Sequence[Check], shifts: Sequence[S
         "correction": compared.correction,
         "warnings": list(compared.warnings),
         "missing": [series._asdict() for series in compared.missing],
-        "passed": all(check.state != "failed" for check in checks),
-        "checks": [vars(check) for check in checks],
-        "level_changes": [vars(shift) for shift in shifts],
+        "passed": not done.failed,
+        "checks": [vars(check) for check in done.checks],
+        "level_changes": [vars(shift) for shift in done.shifts],
         "changes": [change_content(change) for change in compared.changes],
     }
