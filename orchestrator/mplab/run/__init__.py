@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mplab.run.comparing import Comparison, compare
     from mplab.run.executing import RunResult, execute
-    from mplab.run.orders import go_on, pause
+    from mplab.run.pausing import go_on, pause
     from mplab.run.planning import PlannedRun, plan
     from mplab.run.reproducing import Reproduction, reproduce
     from mplab.run.resuming import plan_rest, resume
@@ -40,8 +40,8 @@ _MODULES = {
     "Watch": "watch",
     "compare": "comparing",
     "execute": "executing",
-    "go_on": "orders",
-    "pause": "orders",
+    "go_on": "pausing",
+    "pause": "pausing",
     "plan": "planning",
     "plan_rest": "resuming",
     "reproduce": "reproducing",
