@@ -23,8 +23,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden messages again")
 
 
-_ALL_KEYS = "‹every key of an experiment file›"
-"""Stands in golden messages for the list of all keys, so that a further key changes none of them."""
 Refused = Callable[[Path, Callable[[Path], object]], None]
 
 
@@ -38,7 +36,8 @@ def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
             read(file)
         message = f"{caught.value}\n"
         expected = GOLDEN / file.with_suffix(".txt")
-        message = message.replace(", ".join(sorted(ExperimentFile.model_fields)), _ALL_KEYS)
+        # A further key of experiment files must not change unrelated messages.
+        message = message.replace(", ".join(sorted(ExperimentFile.model_fields)), "‹every key of an experiment file›")
         if request.config.getoption("--update-golden", default=False):
             expected.write_text(message, encoding="utf-8")
         assert message == expected.read_text(encoding="utf-8")
