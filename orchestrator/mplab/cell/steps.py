@@ -86,6 +86,7 @@ def steps_of(attempt: Attempt) -> list[Step]:
             changes=changes,
         ),
         Observe(attempt),
+        *([Rest(attempt)] if attempt.job.experiment.rest_s else []),
         *(step for start in before_app for step in (PartEnd(attempt, start), start)),
         session,
         ServicesStep(attempt),
@@ -103,6 +104,17 @@ def steps_of(attempt: Attempt) -> list[Step]:
         RunScenario(attempt, session, changes),
         CountAfter(attempt, transport, counters),
     ]
+
+
+@dataclass
+class Rest(Step):
+    """Wait, so that radios and hosts come to rest after the cell or attempt before."""
+
+    name = "rest"
+
+    def start(self) -> None:
+        """Wait."""
+        self.attempt.instruments.sleep(self.attempt.job.experiment.rest_s)
 
 
 @dataclass

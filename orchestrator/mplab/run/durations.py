@@ -15,7 +15,6 @@ from mplab.format.events import read_events
 from mplab.format.plan import CellSpec, Plan
 from mplab.format.record import json_of
 from mplab.format.runevents import CellFinished, CellStarted, RunPlanned, RunStarted, parse_event
-from mplab.run.blocks import CELL_OVERHEAD_S
 from mplab.userfiles.experiment import Experiment
 
 _MOST_RUNS = 10
@@ -46,7 +45,8 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
 
     def expected_s(cell: CellSpec) -> float:
         found = exactly.get((cell.scenario, cell.transport, cell.link)) or roughly.get((cell.scenario, cell.transport))
-        return statistics.median(found) if found else experiment.scenario(cell.scenario).estimate_s + CELL_OVERHEAD_S
+        planned_s = experiment.scenario(cell.scenario).estimate_s + experiment.overhead_s
+        return statistics.median(found) if found else planned_s
 
     return (replace(plan, estimate_s=sum(map(expected_s, plan.cells))), count) if count else (plan, 0)
 

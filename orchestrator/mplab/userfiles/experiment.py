@@ -119,6 +119,9 @@ class ExperimentFile(BaseModel):
         None,
         description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
     )
+    rest: Annotated[DurationS, Field(le=120)] = Field(
+        0.0, description="Pause before each attempt at a cell, so that radios and hosts come to rest."
+    )
     include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
     exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
     grouped_by: tuple[Factor, ...] = Field(

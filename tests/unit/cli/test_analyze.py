@@ -33,8 +33,8 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
         calls.append((tool, [path.name for path in files]))
         return report(tool, agree=not any("bad" in path.name for path in files))
 
-    monkeypatch.setattr("mplab.cli.analyze.check", fake)
-    monkeypatch.setattr("mplab.cli.analyze.require", lambda tool: None)
+    monkeypatch.setattr("mplab.cli.verbs.results.analyze.check", fake)
+    monkeypatch.setattr("mplab.cli.verbs.results.analyze.require", lambda tool: None)
     return calls
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from mplab.format.events import EventLog
+from mplab.format.experiment import CELL_OVERHEAD_S
 from mplab.format.plan import CellSpec
 from mplab.format.record import json_of
-from mplab.run.blocks import CELL_OVERHEAD_S, make_plan
+from mplab.run.blocks import make_plan
 from mplab.run.durations import learn
 from mplab.userfiles.experiment import Experiment
 from tests.unit.test_plan import Parameters, experiment
