@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 
 def page_environment() -> Environment:
-    """Of ``analysis/templates``; values are escaped, and a missing one is an error."""
+    """Return the templates of ``report/templates``; values are escaped, and a missing one is an error."""
     return Environment(
-        loader=PackageLoader("mplab.analysis"),
+        loader=PackageLoader("mplab.analysis.report"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
