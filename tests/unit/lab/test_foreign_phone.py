@@ -35,6 +35,7 @@ class BenchPhoneFile(PhoneFile):
 
 
 class BenchPhones(PhoneDriver):
+    name = "bench"
     title = "a phone on a bench"
     settings = BenchPhoneFile
     real = True

@@ -78,7 +78,7 @@ class HeldBox:
 
 
 class Box(MachineDriver):
-    title, section, settings, method = "a box", "routers", BoxFile, "cogs"
+    name, title, section, settings, method = "box", "a box", "routers", BoxFile, "cogs"
     abilities = Abilities("a box", disciplines=("drop-tail",), traces=False, rate_kbps=8000.0)
 
     def where(self, machine):

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from mplab.base.drivers import Drivers
 from mplab.base.endpoints import Endpoints
 from mplab.base.enter import Inherited
 from mplab.base.findings import Finding
 from mplab.base.plugins import PROXIES
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.userfiles.proxyfile import ProxyFile, ProxyKind
 
 if TYPE_CHECKING:
     from mplab.drivers.proxy.servers import Servers
@@ -76,12 +76,9 @@ class HandedOver(Protocol):
         """Return `environment` and `descriptors` of the process inside, where `ProxyDriver.open` finds them."""
 
 
-class ProxyDriver(ABC, Generic[Settings]):
+class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
     """One kind of proxy. The defaults are those of one that needs nothing outside of its lab."""
 
-    name: ClassVar[str]
-    settings: ClassVar[type[ProxyFile] | None] = None
-    """Model of ``proxy`` in a lab file; None: lab files cannot name it."""
     preparing: ClassVar[str] = ""
     """What `prepare` makes, for people who wait for it; "": it makes nothing."""
 
@@ -123,9 +120,7 @@ class ProxyDriver(ABC, Generic[Settings]):
         return nullcontext()
 
 
-DRIVERS: Mapping[str, ProxyDriver[ProxyFile | None]] = cast(
-    "Mapping[str, ProxyDriver[ProxyFile | None]]", Drivers(PROXIES, ProxyDriver)
-)
+DRIVERS = Drivers(PROXIES, ProxyDriver)  # type: ignore[type-abstract]
 """Name → kind of proxy, of all that are installed. Looking one up raises LabNotReadyError if it cannot be imported."""
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
     """`PhoneDriver` of phones with ``driver: adb`` and root."""
 
+    name = "adb"
     title = "a phone with driver: adb, by its own root shell"
     section: Section = "phones"
     settings = BaseModel

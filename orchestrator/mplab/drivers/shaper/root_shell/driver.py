@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
     """`MachineDriver` of phones whose root shell the lab file names; nothing is installed there."""
 
+    name = "root-shell"
     title = "a phone, by a command line that opens a root shell on it"
     section: Section = "phones"
     settings = PhoneShellFile

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class VirtualPhones(PhoneDriver):
     """See `VirtualLab`."""
 
+    name = "virtual"
     title = "the virtual phone"
     settings = PhoneFile
 
