@@ -33,6 +33,7 @@ class ShaperKind:
         method: what shapes, in ``cell.json``: ``tc``.
         abilities: what of a link condition it can make.
         inside: it is booted by a virtual lab, in whose namespaces it stays.
+        root_shell: its entry stands below the key `root_shell` of a phone.
     """
 
     name: ClassVar[str] = ""
@@ -42,6 +43,7 @@ class ShaperKind:
     method: str
     abilities: Abilities
     inside: bool = False
+    root_shell: bool = False
 
 
 _KINDS = Drivers(SHAPERS, ShaperKind)
@@ -142,6 +144,18 @@ def emulator() -> ShaperKind:
     for kind in kinds_of("").values():
         return kind
     raise LabNotReadyError(f"no link emulator is registered in {SHAPERS.group}. Install mplab again")
+
+
+def root_shell_kind() -> ShaperKind:
+    """Return the kind of shaper that a phone's key `root_shell` describes.
+
+    Raises:
+        LabNotReadyError: none is registered, or it cannot be imported.
+    """
+    for kind in kinds_of("phones").values():
+        if kind.root_shell:
+            return kind
+    raise LabNotReadyError(f"no shaper for 'root_shell' is registered in {SHAPERS.group}. Install mplab again")
 
 
 def known_driver(section: Section) -> BeforeValidator:

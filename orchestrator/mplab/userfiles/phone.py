@@ -36,6 +36,8 @@ class PhoneKind:
     """Model of such a phone in a lab file."""
     real: ClassVar[bool] = False
     """Its packets take real networks: nothing of it is in namespaces, and a path without a place is not shaped."""
+    same_clock: ClassVar[bool] = False
+    """The phone has the clock of its proxy: both are on this machine."""
     android: ClassVar[bool] = False
     """It has Android apps of its own."""
     own_shell: ClassVar[bool] = False

@@ -57,7 +57,7 @@ def test_a_phone_that_is_shaped_by_hand_alone(tmp_path: Path) -> None:
 
 def test_no_lab_file(tmp_path: Path) -> None:
     assert find_lab("virtual", tmp_path) is VIRTUAL
-    assert VIRTUAL.to_json() == {"kind": "virtual"}
+    assert VIRTUAL.to_json() == {"kind": "virtual", "same_clock": True}
     assert VIRTUAL.where() == {"wlan0": "linkem", "rmnet0": "linkem"}
     with pytest.raises(InputError, match="the virtual lab has one phone"):
         find_lab("virtual", tmp_path, "one")

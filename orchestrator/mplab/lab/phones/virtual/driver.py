@@ -23,6 +23,7 @@ class VirtualPhones(PhoneDriver):
     name = "virtual"
     title = "the virtual phone"
     settings = PhoneFile
+    same_clock = True
 
     def open_lab(self, settings: "LabSettings") -> "Lab":
         """See `PhoneDriver`."""
