@@ -4,7 +4,8 @@ from mplab.base.drivers import Drivers
 from mplab.base.plugins import SERVICES
 from mplab.drivers.services.protocol import Service
 
-_DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
+DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
+"""Name → service, of all that are installed."""
 
 
 def load_service(name: str) -> Service:
@@ -14,9 +15,9 @@ def load_service(name: str) -> Service:
         InputError: there is no service of this name.
         LabNotReadyError: its ``service.py`` cannot be imported, has no SERVICE, or one of another class or name.
     """
-    return _DRIVERS.load(name)
+    return DRIVERS.load(name)
 
 
 def service_names() -> list[str]:
     """Return the names of all services, sorted."""
-    return list(_DRIVERS)
+    return list(DRIVERS)

@@ -198,6 +198,14 @@ class EmulatorDriver(ShaperDriver):
     section: Section = ""
     settings: type[BaseModel] = BaseModel
 
+    def check(self) -> Iterator[Finding]:
+        """Check it for `mplab doctor`; change nothing, raise nothing. By default: its programs."""
+        missing = [program for program in self.programs if program.find() is None]
+        for program in missing:
+            yield Finding(f"shaper {self.name}", "missing", f"{program.name}: not found", program.remedy)
+        if not missing:
+            yield Finding(f"shaper {self.name}", "ok", self.title)
+
     @abstractmethod
     def open(
         self,
@@ -221,6 +229,8 @@ class EmulatorDriver(ShaperDriver):
         """
 
 
+DRIVERS = Drivers(SHAPERS, ShaperDriver)  # type: ignore[type-abstract]
+"""Name → kind of shaper, of all that are installed."""
 _ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
 _MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
 _INSIDE = Drivers(SHAPERS, InsideDriver)  # type: ignore[type-abstract]
