@@ -1,5 +1,6 @@
 """Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, Self
@@ -8,9 +9,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mplab.base.errors import InputError
+from mplab.base.plugins import PHONES
 from mplab.drivers.transport import DRIVERS
 from mplab.format.units import DurationS, SizeBytes
 from mplab.scenarios.base import Parameters
+from mplab.userfiles.machines import kinds_of
+from mplab.userfiles.proxyfile import models
 from mplab.userfiles.resolve import Catalog
 from mplab.userfiles.transport import TransportInfo
 from tests.unrun_scenario import UnrunScenario
@@ -33,13 +37,20 @@ def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
         monkeypatch.chdir(GOLDEN)
         with pytest.raises(InputError) as caught:
             read(file)
-        message = f"{caught.value}\n"
+        message = with_placeholders(f"{caught.value}\n")
         expected = GOLDEN / file.with_suffix(".txt")
         if request.config.getoption("--update-golden", default=False):
             expected.write_text(message, encoding="utf-8")
         assert message == expected.read_text(encoding="utf-8")
 
     return check
+
+
+def with_placeholders(message: str) -> str:
+    """Return a message with ``{phones}`` for the list of all kinds of phone: another kind changes no message."""
+    for name, kinds in {"phones": PHONES, "proxies": models(), "routers": kinds_of("routers")}.items():
+        message = re.sub(rf"(?<=Allowed: ){', '.join(kinds)}(?=\n)", f"{{{name}}}", message)
+    return message
 
 
 class DownloadParameters(Parameters):

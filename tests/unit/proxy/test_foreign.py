@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.programs import CHECKOUT
+from mplab.userfiles.proxyfile import models
 from tests.foreign import installed
 
 DRIVER = '''
@@ -47,6 +48,7 @@ class RentedDriver(ProxyDriver[RentedFile]):
 
 DRIVER = RentedDriver()
 '''
+ALLOWED = ", ".join(sorted({"rented", *models()}))
 EXPERIMENT = "mplab: 1\nname: x\ntransports: [sptcp-wifi]\nlinks: [baseline]\nscenarios: [download]\n"
 
 
@@ -98,9 +100,9 @@ def test_doctor_asks_its_driver(tmp_path: Path) -> None:
             "{driver: rented, region: north, port: 1}",
             "proxy: unknown key 'port'. Allowed: driver, internet, listen, region",
         ),
-        ("{driver: rentd, region: north}", "unknown driver 'rentd'. Did you mean 'rented'? Allowed: docker, rented"),
+        ("{driver: rentd, region: north}", f"unknown driver 'rentd'. Did you mean 'rented'? Allowed: {ALLOWED}"),
         ("{driver: gone}", "proxy gone: no_such (of gone 1.0) cannot be imported"),
-        ("{driver: process}", "unknown driver 'process'. Allowed: docker, rented"),
+        ("{driver: process}", f"unknown driver 'process'. Allowed: {ALLOWED}"),
         ("{engin: unix}", "proxy: unknown key 'engin'. Did you mean 'engine'?"),
         ("{driver: docker, listen: [x]}", "proxy.listen[0]: address 'x': an IPv4 address is needed"),
     ],
