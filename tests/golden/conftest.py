@@ -1,7 +1,7 @@
 """Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, Self
 
@@ -48,7 +48,8 @@ def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 def with_placeholders(message: str) -> str:
     """Return a message with ``{phones}`` for the list of all kinds of phone: another kind changes no message."""
-    for name, kinds in {"phones": PHONES, "proxies": models(), "routers": kinds_of("routers")}.items():
+    lists: dict[str, Iterable[str]] = {"phones": PHONES, "proxies": models(), "routers": kinds_of("routers")}
+    for name, kinds in lists.items():
         message = re.sub(rf"(?<=Allowed: ){', '.join(kinds)}(?=\n)", f"{{{name}}}", message)
     return message
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def _transports() -> Iterator[Finding]:
 
 def _others() -> Iterator[Finding]:
     """Ask the other kinds that a lab without a lab file uses; a driver that cannot be used is a finding."""
-    kinds = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
+    kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for what, drivers in kinds.items():
         for name in drivers:
             try:

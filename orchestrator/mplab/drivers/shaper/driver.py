@@ -229,7 +229,7 @@ class EmulatorDriver(ShaperDriver):
         """
 
 
-DRIVERS = Drivers(SHAPERS, ShaperDriver)  # type: ignore[type-abstract]
+DRIVERS = Drivers(SHAPERS, ShaperDriver)
 """Name → kind of shaper, of all that are installed."""
 _ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
 _MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
