@@ -51,7 +51,6 @@ EXCEPTIONS = {
     ("mptcp", "orchestrator/mplab/format/captured.py"): "a level of the decoded tables",
     ("openwrt", "orchestrator/mplab/cli/init.py"): "a lab file to begin with shows what there is",
     ("openwrt", "orchestrator/mplab/drivers/shaper/tc/"): "machines with OpenWrt: its packages, its guard's folder",
-    ("openwrt", "orchestrator/mplab/drivers/shaper/adb/driver.py"): "the same flag of tc",
     ("openwrt", "orchestrator/mplab/drivers/shaper/virtual/"): "a virtual router is driven by the driver of OpenWrt",
     ("sptcp", "orchestrator/mplab/format/upgrades.py"): "old records",
     ("sptcp-lte", "orchestrator/mplab/format/upgrades.py"): "old records",

@@ -35,7 +35,7 @@ class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
 
     def check(self, phone: PhoneOnAdb, machine: Machine[BaseModel]) -> Iterator[Finding]:
         """See `PhoneDriver`."""
-        return check_shaping(look(AdbShell(phone), machine.interfaces, openwrt=False), machine.label)
+        return check_shaping(look(AdbShell(phone), machine.interfaces), machine.label)
 
 
 DRIVER = Adb()
