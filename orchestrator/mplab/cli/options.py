@@ -94,7 +94,12 @@ LinkOrFileOption = Annotated[
     ),
 ]
 TransportOption = Annotated[
-    str, typer.Option(help="Transport of the phone (mplab transports).", autocompletion=complete_transports)
+    str,
+    typer.Option(
+        help="Transport of the phone (mplab transports); by default a plain one over the paths that are needed.",
+        autocompletion=complete_transports,
+        show_default=False,
+    ),
 ]
 
 

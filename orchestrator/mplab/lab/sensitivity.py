@@ -5,19 +5,20 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from mplab.base.paths import WLAN
 from mplab.base.plugins import SCENARIOS
+from mplab.drivers.transport import default_over
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 
 FILE = "sensitivity.yaml"
-_GOOD, _BAD, _TRANSPORT = "baseline", "poor", "sptcp-wifi"
+_GOOD, _BAD = "baseline", "poor"
 _HEAD: Mapping[str, JsonValue] = {
     "mplab": 1,
     "name": "sensitivity",
     "title": "Every metric on a good link and on a bad one",
     "seed": 1,
     "repetitions": 5,
-    "transports": [_TRANSPORT],
     "links": [_GOOD, _BAD],
 }
 
@@ -57,21 +58,24 @@ def sensitivity_experiment(scenarios: Iterable[str]) -> str:
     Raises:
         InputError: a file is wrong.
     """
+    transport = default_over(WLAN)
     found = {name: one for name in scenarios if (one := sensitivity_of(name)) is not None}
-    head = "".join(f"{key}: {_flow(value)}\n" for key, value in _HEAD.items())
+    head = "".join(f"{key}: {_flow(value)}\n" for key, value in {**_HEAD, "transports": [transport]}.items())
     uses = [{name: one.parameters} for name, one in found.items()]
-    claims = [_claim(name, metric, text) for name, one in found.items() for metric, text in one.claims.items()]
+    claims = [
+        _claim(name, metric, text, transport) for name, one in found.items() for metric, text in one.claims.items()
+    ]
     return f"{head}scenarios:\n{_items(uses)}claims:\n{_items(claims)}"
 
 
-def _claim(scenario: str, metric: str, text: str) -> Mapping[str, object]:
+def _claim(scenario: str, metric: str, text: str, transport: str) -> Mapping[str, object]:
     return {
         "text": text,
         "metric": metric,
         "scenarios": [scenario],
         "links": [_GOOD],
-        "transport": _TRANSPORT,
-        "against": [_TRANSPORT],
+        "transport": transport,
+        "against": [transport],
         "against_link": _BAD,
         "gain": ["10 %", "100 %"],
     }

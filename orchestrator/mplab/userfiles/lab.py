@@ -14,14 +14,11 @@ from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
-from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, shaper_kind
+from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
 from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.proxyfile import entry_type as proxy_type
 from mplab.userfiles.yaml import Document, load_yaml
-
-ROOT_SHELL = "root-shell"
-"""The kind of shaper that a phone's key `root_shell` names."""
 
 if TYPE_CHECKING:
     RouterEntry: TypeAlias = MachineFile
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     AnyProxyFile: TypeAlias = ProxyFile
 else:
     RouterEntry, ServerEntry = entry_type("routers"), entry_type("servers")
-    RootShell = shaper_kind(ROOT_SHELL).settings
+    RootShell = root_shell_kind().settings
     AnyProxyFile = proxy_type()
 
 
@@ -151,7 +148,7 @@ class LabFile(BaseModel):
         routers = {name: self._machine(entry.driver, "routers", name, entry) for name, entry in self.routers.items()}
         servers = {name: self._machine(entry.driver, "servers", name, entry) for name, entry in self.servers.items()}
         shells = {
-            name: self._machine(ROOT_SHELL, "phones", name, phone.root_shell)
+            name: self._machine(root_shell_kind().name, "phones", name, phone.root_shell)
             for name, phone in self.phones.items()
             if phone.root_shell is not None
         }

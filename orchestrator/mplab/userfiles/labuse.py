@@ -20,7 +20,7 @@ from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile
 
 VIRTUAL_NAME = "virtual"
-"""What an experiment file calls the lab that needs no lab file."""
+"""What an experiment file calls the lab that needs no lab file: the kind of its phone."""
 
 NOT_SHAPED = "not shaped"
 """Where a real phone's path is shaped that the lab file attaches to nothing."""
@@ -137,10 +137,11 @@ class LabUse:
 
     def to_json(self) -> dict[str, Any]:
         """``lab`` in manifest.json: kind, and with a lab file its content, the phone, and where each path is shaped."""
+        lab = {"kind": self.kind, "same_clock": self.driver.same_clock}
         if self.file is None:
-            return {"kind": self.kind}
+            return lab
         content = self.file.model_dump(mode="json", exclude_none=True)
-        return {"kind": self.kind, "phone": self.phone, "paths": self.where(), "file": content}
+        return {**lab, "phone": self.phone, "paths": self.where(), "file": content}
 
 
 VIRTUAL = LabUse()

@@ -31,6 +31,7 @@ class TransportInfo:
         files: an option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`.
         paths: interfaces of the phone that one connection uses while no path fails; the first one begins it.
         sessions: application connections share lasting connections to the proxy, one per interface.
+        default: verbs use it over its paths when no transport is named.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TransportInfo:
     files: Mapping[str, Path] = field(default_factory=dict)
     paths: tuple[str, ...] = (WLAN, RMNET)
     sessions: bool = False
+    default: bool = False
 
     def look(self, options: BaseModel | None) -> TransportStyle:
         """Return how the transport is drawn with `options`."""

@@ -16,15 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from mplab.base.drivers import Drivers
 from mplab.base.findings import Finding
 from mplab.base.plugins import SHAPERS
 from mplab.base.programs import Program
-from mplab.format.abilities import Abilities
-from mplab.userfiles.machines import Section, ShapingMachine, emulator
+from mplab.userfiles.machines import Section, ShaperKind, ShapingMachine, emulator
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node
@@ -37,15 +37,9 @@ DrivenPhone = TypeVar("DrivenPhone", contravariant=True)  # noqa: PLC0105 - as `
 NOTHING_NEEDED = "nothing needs to be installed: its dead-man's switch runs while it is held"
 
 
-class ShaperDriver(ABC):
-    """One kind of shaper; see `mplab.userfiles.machines.ShaperKind` for its attributes."""
+class ShaperDriver(ShaperKind, ABC):
+    """One kind of shaper; see `ShaperKind` for its attributes."""
 
-    title: ClassVar[str]
-    section: Section
-    settings: type[BaseModel]
-    method: str
-    abilities: Abilities
-    inside: bool = False
     programs: tuple[Program, ...] = ()
     """Programs of this machine that are needed, beside those of every lab."""
 
@@ -204,6 +198,14 @@ class EmulatorDriver(ShaperDriver):
     section: Section = ""
     settings: type[BaseModel] = BaseModel
 
+    def check(self) -> Iterator[Finding]:
+        """Check it for `mplab doctor`; change nothing, raise nothing. By default: its programs."""
+        missing = [program for program in self.programs if program.find() is None]
+        for program in missing:
+            yield Finding(f"shaper {self.name}", "missing", f"{program.name}: not found", program.remedy)
+        if not missing:
+            yield Finding(f"shaper {self.name}", "ok", self.title)
+
     @abstractmethod
     def open(
         self,
@@ -227,26 +229,40 @@ class EmulatorDriver(ShaperDriver):
         """
 
 
+DRIVERS = Drivers(SHAPERS, ShaperDriver)
+"""Name → kind of shaper, of all that are installed."""
+_ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
+_MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
+_INSIDE = Drivers(SHAPERS, InsideDriver)  # type: ignore[type-abstract]
+_PHONES = Drivers(SHAPERS, PhoneDriver)  # type: ignore[type-abstract]
+_EMULATORS = Drivers(SHAPERS, EmulatorDriver)  # type: ignore[type-abstract]
+
+
 def driver_of(machine: ShapingMachine[Settings]) -> EntryDriver[Settings]:
     """Return the driver of a machine that has an entry. Raises InputError, LabNotReadyError."""
-    return cast("EntryDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
+    return _ENTRIES.load(machine.kind)
 
 
 def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Settings]:
     """Return the driver of a machine of `LabFile.reachable`. Raises InputError, LabNotReadyError."""
-    return cast("MachineDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
+    return machine_driver(machine.kind)
+
+
+def machine_driver(name: str) -> MachineDriver[Any]:
+    """Return the driver of a kind of machine that is reached from here. Raises InputError, LabNotReadyError."""
+    return _MACHINES.load(name)
 
 
 def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings]:
     """Return the driver of a machine of `LabFile.inside`. Raises InputError, LabNotReadyError."""
-    return cast("InsideDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
+    return _INSIDE.load(machine.kind)
 
 
-def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, object]:
+def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, Any]:
     """Return the driver of a machine of `LabFile.by_itself`. Raises InputError, LabNotReadyError."""
-    return cast("PhoneDriver[Settings, object]", SHAPERS.load(machine.kind, "DRIVER"))
+    return _PHONES.load(machine.kind)
 
 
 def emulator_driver() -> EmulatorDriver:
-    """Return the driver of the link emulator."""
-    return cast("EmulatorDriver", emulator())
+    """Return the driver of the link emulator. Raises LabNotReadyError."""
+    return _EMULATORS.load(emulator().name)

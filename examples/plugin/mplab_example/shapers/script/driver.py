@@ -130,6 +130,7 @@ class State:
 class Script(MachineDriver[ScriptFile]):
     """See the module."""
 
+    name = "script"
     title = "a router that a command shapes"
     section: Section = "routers"
     settings = ScriptFile

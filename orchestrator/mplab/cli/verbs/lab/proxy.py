@@ -11,17 +11,17 @@ from rich.text import Text
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli.options import JsonOption, check_name
 from mplab.cli.output import err, out, print_json, table
-from mplab.drivers.proxy.docker.borrow import exclusive, forget
-from mplab.drivers.proxy.docker.doctor import examine
-from mplab.drivers.proxy.docker.settings import PROFILES, DockerProxyFile
-from mplab.drivers.proxy.docker.stack import DockerStack, ServiceState, StackSettings
+from mplab.drivers.proxy import by_hand_drivers
+from mplab.drivers.proxy.byhand import ByHand, Chosen, ServiceState
 from mplab.userfiles.lab import load_lab
 
 app = typer.Typer(no_args_is_help=True)
 
+_PARTS = tuple(dict.fromkeys(part for driver in by_hand_drivers().values() for part in driver.parts))
+
 
 def _complete_profiles(incomplete: str) -> list[str]:
-    return [name for name in PROFILES if name.startswith(incomplete)]
+    return [name for name in _PARTS if name.startswith(incomplete)]
 
 
 LabOption = Annotated[Path | None, typer.Option("--lab", help="Lab file (YAML) with a proxy.", show_default=False)]
@@ -33,7 +33,7 @@ ProfileOption = Annotated[
     list[str] | None,
     typer.Option(
         "--profile",
-        help=f"What is started: {', '.join(PROFILES)}; by default proxy, origin, dns.",
+        help=f"What is started: {', '.join(_PARTS)}; by default proxy, origin, dns.",
         autocompletion=_complete_profiles,
         show_default=False,
     ),
@@ -43,27 +43,22 @@ RenewOption = Annotated[bool, typer.Option("--renew", help="New secrets, passwor
 BuildOption = Annotated[bool, typer.Option("--build/--no-build", help="Build images that are not up to date.")]
 
 
-def _settings(lab: Path | None, engine: str, profile: Sequence[str] | None) -> StackSettings:
-    found = DockerProxyFile.model_validate({})
-    if lab is not None:
-        named = load_lab(lab).proxy
-        if not isinstance(named, DockerProxyFile):
-            raise InputError(f"{lab}: it names no proxy: 'proxy: {{driver: docker, engine: ssh://user@host}}' does")
-        found = named
-    for name in profile or ():
-        check_name("profile", name, PROFILES)
-    return StackSettings.of(found, engine=engine, profiles=profile or ())
-
-
 def _say(line: str) -> None:
     err.print(line, style="dim", markup=False, soft_wrap=True)
 
 
-def _stack(
-    lab: Path | None, engine: str, profile: Sequence[str] | None = None, *, verbose: bool = False
-) -> DockerStack:
-    settings = _settings(lab, engine, profile)
-    return DockerStack(settings, say=_say, detail=_say) if verbose else DockerStack(settings, say=_say)
+def _proxy(lab: Path | None, engine: str, profile: Sequence[str] | None = None, *, verbose: bool = False) -> ByHand:
+    """Return the proxy that a lab file names; without one, that of the first kind that can be controlled."""
+    drivers = by_hand_drivers()
+    settings = load_lab(lab).proxy if lab is not None else None
+    name = settings.driver if settings is not None else next(iter(drivers), "")
+    if name not in drivers or (lab is not None and settings is None):
+        known = " or ".join(f"'proxy: {{driver: {kind}}}'" for kind in drivers)
+        raise InputError(f"{lab or 'proxy'}: no proxy that 'mplab proxy' can control: {known} is one")
+    for part in profile or ():
+        check_name("profile", part, drivers[name].parts)
+    chosen = Chosen(engine, tuple(profile or ()))
+    return drivers[name].by_hand(settings, chosen, say=_say, detail=_say if verbose else None)
 
 
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what compose prints.")]
@@ -79,10 +74,10 @@ def prepare(
     verbose: VerboseOption = False,
 ) -> None:
     """Build the images, make configurations and content, and put them into volumes; nothing is started."""
-    stack = _stack(lab, engine, profile, verbose=verbose)
-    with exclusive(stack):
-        made = stack.prepare(renew=renew)
-    out.print(f"Prepared; secrets and the certificate for phones are in {made.directory}", markup=False, soft_wrap=True)
+    proxy = _proxy(lab, engine, profile, verbose=verbose)
+    with proxy.exclusive():
+        folder = proxy.prepare(renew=renew)
+    out.print(f"Prepared; secrets and the certificate for phones are in {folder}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -97,10 +92,9 @@ def up(
     as_json: JsonOption = False,
 ) -> None:
     """Prepare and start; done when every service answers."""
-    stack = _stack(lab, engine, profile, verbose=verbose)
-    with exclusive(stack):
-        states = stack.up(renew=renew, build=build)
-        forget(stack)
+    proxy = _proxy(lab, engine, profile, verbose=verbose)
+    with proxy.exclusive():
+        states = proxy.up(renew=renew, build=build)
     _show(states, as_json=as_json)
 
 
@@ -112,16 +106,15 @@ def down(
     verbose: VerboseOption = False,
 ) -> None:
     """Stop and remove containers and networks; volumes and images stay."""
-    stack = _stack(lab, engine, verbose=verbose)
-    with exclusive(stack):
-        forget(stack)
-        stack.down(volumes=volumes)
+    proxy = _proxy(lab, engine, verbose=verbose)
+    with proxy.exclusive():
+        proxy.down(volumes=volumes)
 
 
 @app.command()
 def status(lab: LabOption = None, engine: EngineOption = "", as_json: JsonOption = False) -> None:
     """Show every container; exit code 3 when one is not well."""
-    states = _stack(lab, engine).status()
+    states = _proxy(lab, engine).status()
     _show(states, as_json=as_json)
     if bad := [state.service for state in states if not state.well]:
         raise LabNotReadyError(f"not well: {', '.join(bad)}; see: mplab proxy logs {bad[0]}")
@@ -138,7 +131,7 @@ def logs(
     as_json: JsonOption = False,
 ) -> None:
     """Show the last lines of the logs."""
-    found = list(_stack(lab, engine).logs(service, lines=lines))
+    found = list(_proxy(lab, engine).logs(service, lines=lines))
     if as_json:
         print_json([{"service": name, "line": line} for name, line in found])
         return
@@ -149,7 +142,7 @@ def logs(
 @app.command()
 def doctor(lab: LabOption = None, engine: EngineOption = "", as_json: JsonOption = False) -> None:
     """Check engine, kernel, images, certificates, disk and clock; exit code 3 when something is missing."""
-    findings = examine(_stack(lab, engine))
+    findings = _proxy(lab, engine).examine()
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
     """`PhoneDriver` of phones with ``driver: adb`` and root."""
 
+    name = "adb"
     title = "a phone with driver: adb, by its own root shell"
     section: Section = "phones"
     settings = BaseModel
@@ -34,7 +35,7 @@ class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
 
     def check(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel]) -> Iterator[Finding]:
         """See `PhoneDriver`."""
-        return check_shaping(look(AdbShell(phone), machine.interfaces, openwrt=False), machine.label)
+        return check_shaping(look(AdbShell(phone), machine.interfaces), machine.label)
 
 
 DRIVER = Adb()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class Linux(TcDriver[ServerFile, Shell]):
     """`MachineDriver` of Linux servers; nothing is installed there."""
 
+    name = "linux"
     title = "a Linux server, over SSH, or this machine"
     section: Section = "servers"
     settings = ServerFile

@@ -21,7 +21,7 @@ def check_router(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_
     what, settings, interfaces = machine.label, machine.settings, machine.interfaces
     yield Finding(what, "ok", f"{ssh.where} answers, its host key is the known one")
     yield from _guard(ssh, machine, lab_file)
-    found = look(ssh, interfaces)
+    found = look(ssh, interfaces, openwrt=True)
     yield from check_shaping(found, what)
     yield from _offload(found, what, settings)
     for warning in parse_offloads(ssh.script(SHOW).stdout, interfaces).warnings(openwrt=True):

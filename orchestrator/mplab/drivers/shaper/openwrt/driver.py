@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
     """`MachineDriver` of routers with OpenWrt."""
 
+    name = "openwrt"
     title = "a router with OpenWrt, over SSH"
     section: Section = "routers"
     settings = RouterFile

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mplab.base.findings import Level
 from mplab.drivers.shaper.root_shell.phone import ShapingPhone
-from mplab.drivers.shaper.root_shell.settings import STATE, PhoneShellFile
+from mplab.drivers.shaper.root_shell.settings import PhoneShellFile
 from mplab.drivers.shaper.tc.base import TcDriver
+from mplab.drivers.shaper.tc.linux import PHONE_STATE
 from mplab.drivers.shaper.tc.shell import CommandShell
 from mplab.userfiles.machines import Section, ShapingMachine
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
     """`MachineDriver` of phones whose root shell the lab file names; nothing is installed there."""
 
+    name = "root-shell"
     title = "a phone, by a command line that opens a root shell on it"
     section: Section = "phones"
+    root_shell = True
     settings = PhoneShellFile
-    state_directory = STATE
+    state_directory = PHONE_STATE
     without_ethtool: ClassVar[Level] = "warning"
 
     def shell(self, label: str, settings: PhoneShellFile) -> CommandShell:

@@ -4,9 +4,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mplab.userfiles.machine_fields import DeadMan
 
-STATE = "/data/local/tmp/mplab"
-"""Where `adb` puts things, since a phone has no /run."""
-
 
 class PhoneShellFile(BaseModel):
     """A phone that shapes by itself."""

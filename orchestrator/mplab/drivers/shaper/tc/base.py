@@ -89,7 +89,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         if held.owner:
             remedy = f"mplab router restore {lab_file} --router {machine.name}"
             yield Finding(f"{what}: in use", "warning", str(held), remedy)
-        yield from check_shaping(look(shell, machine.interfaces, openwrt=False), what)
+        yield from check_shaping(look(shell, machine.interfaces), what)
         if shell.script("command -v ethtool", check=False).exit_code != 0:
             yield Finding(
                 f"{what}: ethtool",

@@ -34,6 +34,7 @@ class VirtualRouterFile(MachineFile):
 class Virtual(InsideDriver[VirtualRouterFile]):
     """`InsideDriver` of routers in user-mode Linux."""
 
+    name = "virtual"
     title = "a virtual router with Linux in user mode"
     section: Section = "routers"
     settings = VirtualRouterFile

@@ -18,6 +18,7 @@ from mplab.base.nodes import Node
 from mplab.base.programs import ETHTOOL
 from mplab.drivers.shaper.driver import Wiring
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.driver import DRIVER as OPENWRT
 from mplab.drivers.shaper.openwrt.settings import RouterFile
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
 from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
@@ -113,7 +114,7 @@ class VirtualRouter:
             }
         )
         paths = tuple(replace(path, at=towards[path.interface]) for path in self._entry.paths)
-        return ShapingMachine("openwrt", self._entry.section, self._entry.name, settings, paths)
+        return ShapingMachine(OPENWRT.name, self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
         """Until it answers over SSH; what it says of itself: kernel, tc, busybox.

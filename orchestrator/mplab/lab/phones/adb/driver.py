@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 class AdbPhones(PhoneDriver):
     """See `BenchLab`."""
 
+    name = "adb"
     title = "a real Android phone, on a cable or over TCP"
     settings = AdbPhoneFile
     real = True

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from mplab.base.enter import NOTHING, lab_process
+from mplab.base.paths import RMNET, WLAN
 from mplab.cli.options import (
     JsonOption,
     LabOption,
@@ -24,6 +25,7 @@ from mplab.cli.options import (
 from mplab.cli.output import err, out, print_json, table
 from mplab.cli.verb_loader import add_verb
 from mplab.drivers.services import load_service, service_names
+from mplab.drivers.transport import default_over
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
@@ -40,7 +42,7 @@ app = typer.Typer(no_args_is_help=True)
 def up(
     *,
     link: LinkOrFileOption = "baseline",
-    transport: TransportOption = "mptcp",
+    transport: TransportOption = "",
     lab: LabOption = "",
     phone: PhoneOption = "",
     services: Annotated[
@@ -58,6 +60,7 @@ def up(
     """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
     use = find_lab(lab or VIRTUAL_NAME, Path(), phone)
     condition = link_entry(link, use)
+    transport = transport or default_over(WLAN, RMNET)
     check_name("transport", transport, transport_names())
     wanted = service_names() if services == "all" else [name for name in services.split(",") if name]
     for name in wanted:

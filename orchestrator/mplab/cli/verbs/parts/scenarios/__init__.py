@@ -8,10 +8,12 @@ from pydantic import ValidationError
 
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.registry import register
+from mplab.base.paths import WLAN
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.run_display import RunDisplay
 from mplab.cli.verb_loader import add_verb
+from mplab.drivers.transport import default_over
 from mplab.drivers.transport import names as transport_names
 from mplab.lab.catalog import catalog, programs_of, scenario_names
 from mplab.lab.sensitivity import sensitivity_experiment
@@ -73,7 +75,7 @@ def check(
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="KEY=VALUE", help="As in an experiment file; may be repeated."),
     ] = None,
-    transport: TransportOption = "sptcp-wifi",
+    transport: TransportOption = "",
     link: LinkOrFileOption = "baseline",
     seed: Annotated[int, typer.Option(help="Of all chance in it.", min=0, max=2**32 - 1)] = 1,
     folder: Annotated[Path, typer.Option("--runs", help="Folder that gets the evidence.")] = CHECKS,
@@ -81,6 +83,7 @@ def check(
 ) -> None:
     """Run one scenario alone, once, without captures, and print its scores."""
     check_name("scenario", name, catalog().scenarios)
+    transport = transport or default_over(WLAN)
     check_name("transport", transport, transport_names())
     condition = link_entry(link)
     with RunDisplay() as display:
