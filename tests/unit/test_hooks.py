@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.format.events import read_events
 from mplab.format.experiment import Argv, Hooks
 from mplab.run.hooks import HookRunner, allow, check_allowed, check_programs
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.hooks import parse_command
+from tests.fakes.eventlines import read_lines
 
 CELL = "0001-web-mptcp-baseline-r1"
 SAY = "import os, sys; print(*(os.environ.get('MPLAB_' + n) for n in 'HOOK RUN CELL ATTEMPT OUTCOME'.split()), sep='|')"
@@ -79,7 +79,7 @@ def test_a_run_does_not_begin_when_its_hook_fails(tmp_path: Path) -> None:
         pytest.fail("it began")
     assert "|failed" in log(runner), "what it has begun is ended"
     assert "\nnever" not in log(runner), "nothing is run after what failed"
-    events = list(read_events(runner._directory.events_file))
+    events = read_lines(runner._directory.events_file)
     assert [(event["event"], event["hook"]) for event in events] == [("hook_failed", "before_run")]
 
 
@@ -87,7 +87,7 @@ def test_what_fails_after_a_run_is_noted(tmp_path: Path) -> None:
     runner = around(Hooks(after_run=(("false",),)), tmp_path)
     with runner:
         pass
-    (event,) = read_events(runner._directory.events_file)
+    (event,) = read_lines(runner._directory.events_file)
     assert (event["hook"], event["reason"]) == ("after_run", "hook after_run: 'false': exit code 1")
 
 

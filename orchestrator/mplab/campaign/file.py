@@ -11,11 +11,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from mplab.base.errors import InputError
 from mplab.base.suggest import show
 from mplab.campaign.notify import NotifyFile, check_notify
-from mplab.campaign.retention import RetentionFile
-from mplab.campaign.state import Job
+from mplab.format.campaign import Job
 from mplab.format.experiment import Ending
 from mplab.format.names import Name, is_name
 from mplab.format.plan import Plan
+from mplab.format.retention import RetentionFile
 from mplab.format.units import DurationS, SizeBytes
 from mplab.lab.resources import resources_of
 from mplab.userfiles.check import MAPPING, TEXT, Checker, raise_lines

@@ -6,7 +6,7 @@ from typing import Literal
 
 from mplab.base.errors import GateError, InputError, LabNotReadyError
 from mplab.base.lock import IN_USE
-from mplab.campaign.state import Cells
+from mplab.format.campaign import Cells
 from mplab.run.progress import RunProgress
 
 Next = Literal["done", "again", "failed"]

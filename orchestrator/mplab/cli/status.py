@@ -8,6 +8,7 @@ from mplab.base.lock import is_locked
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import duration, out, print_json, table
 from mplab.format.events import read_events
+from mplab.format.runevents import RunEvent
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RUNS, RunDirectory
 
@@ -15,7 +16,7 @@ from mplab.run.run_directory import RUNS, RunDirectory
 def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
     """Say how far a run is: cells done, what runs now, time left."""
     directory = RunDirectory.open(find_run(run_name, runs))
-    progress = RunProgress.from_events(read_events(directory.events_file))
+    progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
     damaged = directory.damaged_cells()
     lost = sorted(progress.outcomes.keys() - directory.complete_cells().keys())
     progress = replace(progress, outcomes={id_: one for id_, one in progress.outcomes.items() if id_ not in lost})

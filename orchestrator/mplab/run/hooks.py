@@ -21,6 +21,7 @@ from mplab.base.files import explained
 from mplab.base.state import state_directory
 from mplab.format.events import EventLog
 from mplab.format.experiment import HOOK_NAMES, Argv, Hooks
+from mplab.format.runevents import HookFailed
 from mplab.format.units import format_duration_s
 from mplab.run.outside import Answer, Outside
 from mplab.run.run_directory import RunDirectory
@@ -128,7 +129,7 @@ class HookRunner:
         problem = self._run(name, {"MPLAB_CELL": "", "MPLAB_OUTCOME": outcome}, log)
         if problem:
             with EventLog(self._directory.events_file) as events:
-                events.append("hook_failed", hook=name, reason=problem)
+                events.append(HookFailed(hook=name, reason=problem))
         return problem
 
     def _run(self, name: str, about: Mapping[str, str], log: Path) -> str:

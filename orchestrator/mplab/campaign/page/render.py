@@ -13,7 +13,7 @@ from markupsafe import Markup
 from mplab.base.files import explained, replace
 from mplab.base.words import clock_time, duration, space
 from mplab.campaign.page.night import REPORT, Night, read_night, trend_name
-from mplab.campaign.state import CampaignState, Cells, JobStatus, ResourceStatus
+from mplab.format.campaign import CampaignState, Cells, JobStatus, ResourceStatus
 
 REFRESH_S = 10
 """So often a page of a campaign that is at work asks for itself again."""
