@@ -6,10 +6,11 @@ from pathlib import Path
 
 from mplab.base.errors import InputError
 from mplab.base.files import explained, write_new
-from mplab.campaign.file import CampaignFile, read_campaign_file
+from mplab.campaign.file import read_campaign_file
 from mplab.campaign.state import state_of
 from mplab.format.campaign import CampaignRecord, CampaignState
 from mplab.format.campaignevents import CampaignEvent
+from mplab.format.campaignfile import CampaignFile
 from mplab.format.events import EventLog, read_events
 from mplab.format.record import read_record, write_record
 

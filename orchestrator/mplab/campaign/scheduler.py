@@ -14,7 +14,7 @@ from mplab.base.lock import is_locked, resource_lock
 from mplab.campaign.breaker import Breaker
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.judge import NOTHING_BEFORE, Verdict, cells_of, judge
-from mplab.campaign.notify import Kind, Message, Notifier
+from mplab.campaign.notify import Message, Notifier
 from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.running import RunningTry, progress_of
 from mplab.campaign.state import CampaignTracker
@@ -40,6 +40,7 @@ from mplab.format.campaignevents import (
 )
 from mplab.format.events import EventLog, EventTail
 from mplab.format.experiment import Ending
+from mplab.format.notify import Kind
 from mplab.run.run_directory import RunDirectory, new_run_id
 
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"

@@ -262,7 +262,7 @@ def _order(name: str, campaigns: Path, event: CampaignEvent) -> CampaignDirector
 def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
     if as_json:
         jobs = [json_of(job) for job in campaign.jobs]
-        print_json({"campaign": campaign.to_json(), "jobs": jobs})
+        print_json({"campaign": json_of(campaign.file), "jobs": jobs})
         return
     rows = table("job", "experiment", "cells", "about", "needs")
     for job in campaign.jobs:

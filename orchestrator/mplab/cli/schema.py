@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mplab.base.plugins import PHONES
-from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
+from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.userfiles.changes import ChangeFile
 from mplab.userfiles.check import models_in
 from mplab.userfiles.ending import IntervalFile, StopFile

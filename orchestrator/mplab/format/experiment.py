@@ -16,6 +16,7 @@ from pydantic import (
     Field,
     JsonValue,
     SerializerFunctionWrapHandler,
+    WithJsonSchema,
     field_serializer,
     model_serializer,
     model_validator,
@@ -188,6 +189,13 @@ def parse_time_of_day(found: object) -> time:
         raise ValueError(f'{show(found)}: a time of day is needed, like "06:00"') from None
 
 
+TimeOfDay = Annotated[
+    time,
+    BeforeValidator(parse_time_of_day),
+    WithJsonSchema({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$", "examples": ["06:00"]}),
+]
+
+
 @dataclass(frozen=True, config=CONFIG)
 class Ending:
     """What ends a run before its plan is done.
@@ -200,7 +208,7 @@ class Ending:
     """
 
     max_s: float | None = None
-    until: Annotated[time, BeforeValidator(parse_time_of_day)] | None = None
+    until: TimeOfDay | None = None
     failures: int | None = None
     interval: IntervalRule | None = None
 

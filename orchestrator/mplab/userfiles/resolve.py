@@ -13,7 +13,7 @@ from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
 from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, Matrix, Tolerance
 from mplab.format.link import LinkCondition
-from mplab.format.names import parse_name
+from mplab.format.names import VIRTUAL_NAME, parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.units import format_duration_s
 from mplab.userfiles.appuse import app_files, chosen_app
@@ -29,7 +29,7 @@ from mplab.userfiles.experiment import (
     TransportUse,
 )
 from mplab.userfiles.labels import Names, check_names
-from mplab.userfiles.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
+from mplab.userfiles.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
 from mplab.userfiles.layers import merged, parents_of, read_layers
 from mplab.userfiles.link import NoSuchLinkError, load_links, read_inline_link
 from mplab.userfiles.transport import TransportInfo
