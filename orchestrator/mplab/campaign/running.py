@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from mplab.campaign.worker import Worker
-from mplab.format.campaign import Cells, Job
+from mplab.format.campaign import CellCounts, Job
 from mplab.format.events import read_events
 from mplab.format.runevents import ContinueAsked, PauseAsked, RunEvent
 from mplab.run.orders import order
@@ -22,7 +22,7 @@ class RunningTry:
         before: outcomes of the run's cells when it began.
     """
 
-    def __init__(self, job: Job, directory: RunDirectory, worker: Worker, before: Cells) -> None:
+    def __init__(self, job: Job, directory: RunDirectory, worker: Worker, before: CellCounts) -> None:
         self.job = job
         self.worker = worker
         self.before = before

@@ -5,9 +5,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from mplab.base.plugins import PHONES
 from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
@@ -98,12 +98,23 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
     schema = {"$schema": _DIALECT, **model.model_json_schema()}
     for part in (model, *inner):
         properties = schema["properties"] if part is model else schema["$defs"][part.__name__]["properties"]
-        defaults = part.model_construct().model_dump(mode="json")  # as a file would say it: "0 %", not 0.0
+        defaults = _defaults(part)
         for name, entry in properties.items():
             entry.pop("title", None)
-            if name in defaults and defaults[name] is not None:
+            if name in defaults:
                 entry["default"] = defaults[name]
     return schema
+
+
+def _defaults(model: type[BaseModel]) -> dict[str, object]:
+    """Return the defaults as a file would have them: "0 %", not 0.0."""
+    found: dict[str, object] = {}
+    for name, field in model.model_fields.items():
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        if default is not None:
+            form: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+            found[name] = TypeAdapter(form).dump_python(default, mode="json")
+    return found
 
 
 def _paths_partly(schema: Schema) -> None:

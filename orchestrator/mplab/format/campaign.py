@@ -65,7 +65,7 @@ class Try:
 
 
 @dataclass(frozen=True, config=CONFIG)
-class Cells:
+class CellCounts:
     """Outcomes of a run's cells."""
 
     total: int = 0
@@ -82,7 +82,7 @@ class JobStatus:
     job: Job
     state: JobState = "waiting"
     tries: tuple[Try, ...] = ()
-    cells: Cells = Cells()
+    cells: CellCounts = CellCounts()
     reason: str = ""
     """Why it failed or was left out."""
     compared: str = ""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mplab.format.campaign import Cells, Job
+from mplab.format.campaign import CellCounts, Job
 from mplab.format.events import Event
 from mplab.format.record import Text, Whole
 
@@ -52,7 +52,7 @@ class JobEnded(CampaignEvent):
     """Why it was not good."""
     blamed: bool = True
     """It counts among the tries of the job."""
-    cells: Cells = Cells()
+    cells: CellCounts = CellCounts()
     number: Whole = Field(0, validation_alias="try", serialization_alias="try")
 
 

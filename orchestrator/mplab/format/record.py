@@ -64,7 +64,7 @@ Text = Annotated[str, BeforeValidator(_encodable)]
 
 
 def _is_empty(value: object) -> bool:
-    return value in (None, "", {}, ())
+    return value in (None, "", {}, [], ())
 
 
 OMIT_EMPTY = Field(exclude_if=_is_empty)
@@ -96,11 +96,6 @@ Model = TypeVar("Model", bound=BaseModel)
 def json_of(record: object) -> dict[str, JsonValue]:
     """Return a dataclass or model of a record as JSON."""
     return _JSON_OBJECT.validate_python(TypeAdapter(type(record)).dump_python(record, mode="json"))
-
-
-def without_empty(content: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a record without what is None or empty."""
-    return {name: value for name, value in content.items() if value not in (None, [], {}, ())}
 
 
 def utc_now() -> str:

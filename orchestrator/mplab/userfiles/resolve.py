@@ -155,7 +155,7 @@ def load_experiment(
         matrix=matrix,
         grouped_by=file.grouped_by,
         ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
-        hooks=file.hooks.to_hooks(),
+        hooks=file.hooks,
         notes=file.notes,
         tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),

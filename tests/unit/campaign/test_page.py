@@ -9,7 +9,7 @@ from lxml import html
 
 from mplab.campaign.page import Night, read_night, render, write_page
 from mplab.campaign.page.render import bar
-from mplab.format.campaign import CampaignState, Cells
+from mplab.format.campaign import CampaignState, CellCounts
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import CellFinished, CellStarted, CellStep, RunPlanned, RunStarted
@@ -55,8 +55,8 @@ def texts(page: str, path: str) -> list[str]:
 
 
 def test_cells_count_those_of_a_run_at_work(night: Night) -> None:
-    assert night.cells(night.state.job("04-video")) == Cells(20, 5, 1)
-    assert night.all_cells() == Cells(total=140, ok=74, invalid=5, failed=5)
+    assert night.cells(night.state.job("04-video")) == CellCounts(20, 5, 1)
+    assert night.all_cells() == CellCounts(total=140, ok=74, invalid=5, failed=5)
 
 
 def test_time_left_is_that_of_the_resource_with_most_to_do(night: Night) -> None:
@@ -139,10 +139,10 @@ def test_a_page_is_replaced(tmp_path: Path, runs: Path) -> None:
 
 
 def test_parts_of_a_bar() -> None:
-    parts = bar(Cells(total=8, ok=4, invalid=0, failed=1, left_out=2))
+    parts = bar(CellCounts(total=8, ok=4, invalid=0, failed=1, left_out=2))
     assert [(part.kind, part.start, part.width) for part in parts] == [
         ("ok", 0.0, 50.0),
         ("failed", 50.0, 12.5),
         ("left-out", 62.5, 25.0),
     ]
-    assert bar(Cells()) == ()
+    assert bar(CellCounts()) == ()

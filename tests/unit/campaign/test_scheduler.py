@@ -16,7 +16,7 @@ from mplab.base.errors import InterruptedRunError, LabNotReadyError
 from mplab.base.lock import resource_lock
 from mplab.campaign.directory import CampaignDirectory, quarantined_before
 from mplab.campaign.scheduler import Scheduler
-from mplab.format.campaign import CampaignRecord, CampaignState, Cells, Job
+from mplab.format.campaign import CampaignRecord, CampaignState, CellCounts, Job
 from mplab.format.campaignevents import (
     CampaignContinued,
     CampaignPaused,
@@ -271,7 +271,7 @@ def test_what_was_complete_when_it_was_killed_is_done(bench: Bench) -> None:
     with EventLog(directory.events_file) as events:
         events.append(CampaignStarted(ends_by=None))
         events.append(JobStarted(job="1-ok", run="x", number=1))
-        cells = Cells(total=2, ok=2)
+        cells = CellCounts(total=2, ok=2)
         events.append(JobEnded(job="1-ok", run="x", code=0, reason="", blamed=True, cells=cells, number=1))
     state = bench.scheduler(directory).execute()
     assert words(state) == {"1-ok": "done"}, "and not left out for want of time"
@@ -283,7 +283,7 @@ def test_a_broken_budget_stays_said_when_there_is_nothing_to_compare_with(bench:
     with EventLog(directory.events_file) as events:
         events.append(CampaignStarted(ends_by=None))
         events.append(JobStarted(job="1-ok", run="x", number=1))
-        cells = Cells(total=2, ok=2)
+        cells = CellCounts(total=2, ok=2)
         events.append(JobEnded(job="1-ok", run="x", code=4, reason="", blamed=True, cells=cells, number=1))
     (status,) = bench.scheduler(directory).execute().jobs
     assert (status.state, status.worse, status.compared) == ("done", True, "a budget is broken")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mplab.base.errors import InputError
-from mplab.format.campaign import CampaignState, Cells, JobStatus, ResourceStatus
+from mplab.format.campaign import CampaignState, CellCounts, JobStatus, ResourceStatus
 from mplab.format.events import read_events
 from mplab.format.record import json_of
 from mplab.format.runevents import RunEvent
@@ -55,20 +55,20 @@ class Night:
         at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
-    def cells(self, status: JobStatus) -> Cells:
+    def cells(self, status: JobStatus) -> CellCounts:
         """Outcomes of a job's cells so far; `total` is known before it has begun."""
         live = self.progress.get(status.job.id)
         if live is not None and live.total:
-            return Cells(live.total, live.ok, live.invalid, live.failed, live.left_out)
-        return status.cells if status.cells.total else Cells(total=status.job.cells)
+            return CellCounts(live.total, live.ok, live.invalid, live.failed, live.left_out)
+        return status.cells if status.cells.total else CellCounts(total=status.job.cells)
 
-    def all_cells(self) -> Cells:
+    def all_cells(self) -> CellCounts:
         """Outcomes of all cells of all jobs; the cells of a job that is left out are."""
-        total = Cells()
+        total = CellCounts()
         for status in self.state.jobs:
             one = self.cells(status)
             left_out = one.total - one.ok - one.invalid - one.failed if status.state == "left out" else one.left_out
-            total = Cells(
+            total = CellCounts(
                 total.total + one.total,
                 total.ok + one.ok,
                 total.invalid + one.invalid,
