@@ -12,9 +12,11 @@ from mplab.base.programs import CHECKOUT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
 from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, Matrix, Tolerance
+from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, parse_name
 from mplab.format.palette import distinct_styles
+from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
 from mplab.userfiles.appuse import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
@@ -155,7 +157,7 @@ def load_experiment(
         matrix=matrix,
         grouped_by=file.grouped_by,
         ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
-        hooks=file.hooks,
+        hooks=Hooks.model_validate(json_of(file.hooks)),
         notes=file.notes,
         tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),
