@@ -13,11 +13,11 @@ import pytest
 from docker import DockerClient
 
 from mplab.base.enter import IN_LAB_VARIABLE
-from mplab.format.events import read_events
 from tests.docker.bench import Bench, why_no_router, why_not
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
 from tests.docker.ssh import SshServer
+from tests.fakes.eventlines import read_lines
 from tests.integration.conftest import environment, lab_processes, mplab_argv, wait_until
 
 pytestmark = pytest.mark.timeout(600)
@@ -235,7 +235,7 @@ def test_what_a_killed_run_left_is_given_back_at_the_next_start(
 
 def in_scenario(runs: Path, running: subprocess.Popen[str]) -> bool:
     assert running.poll() is None, running.communicate()[0]
-    return any(event.get("step") == "scenario" for file in runs.glob("*/events.jsonl") for event in read_events(file))
+    return any(event.get("step") == "scenario" for file in runs.glob("*/events.jsonl") for event in read_lines(file))
 
 
 def labs_of(running: subprocess.Popen[str]) -> set[str]:

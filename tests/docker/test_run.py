@@ -15,11 +15,11 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from mplab.base.errors import LabNotReadyError
-from mplab.format.events import read_events
 from mplab.lab.catalog import catalog
 from mplab.run.ready import check_ready
 from tests.docker.conftest import congestion_control
 from tests.docker.engine import Engine
+from tests.fakes.eventlines import read_lines
 from tests.integration.conftest import Mplab, environment, mplab_argv, runner, wait_until
 
 pytestmark = pytest.mark.timeout(600)
@@ -158,7 +158,7 @@ def long_run(
 
         def begun() -> bool:
             assert process.poll() is None, process.communicate()[0]
-            events = [event for file in runs.glob("*/events.jsonl") for event in read_events(file)]
+            events = [event for file in runs.glob("*/events.jsonl") for event in read_lines(file)]
             return any(event.get("step") == "scenario" for event in events)
 
         wait_until(begun, "the scenario has begun", timeout_s=120)

@@ -11,9 +11,10 @@ from mplab.cell.cell import CellAttempt
 from mplab.cell.report import CellReport
 from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.format.cell import CellRecord
-from mplab.format.events import Event, EventLog, read_events
+from mplab.format.events import EventLog
 from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.record import utc_now
+from mplab.format.runevents import planned_event
 from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.blocks import make_plan
 from mplab.run.hostrpc import Answer, HostClient
@@ -22,6 +23,7 @@ from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.resolve import load_experiment
+from tests.fakes.eventlines import read_lines
 from tests.fakes.lab import FakeLab
 from tests.fakes.scenario import FakeScenario
 
@@ -149,7 +151,7 @@ class RunBench:
         experiment = _read(directory, made)
         plan = make_plan(experiment)
         with EventLog(directory.events_file) as events:
-            events.append("run_planned", **plan.to_json())
+            events.append(planned_event(plan))
         directory.write_manifest(
             Manifest(
                 run_id=directory.run_id,
@@ -194,9 +196,9 @@ class RunBench:
         """Of the complete cells, in order."""
         return [cell.outcome for cell in self.cells.values()]
 
-    def events(self, *names: str) -> list[Event]:
+    def events(self, *names: str) -> list[dict[str, Any]]:
         """The events (of these names), in order."""
-        return [event for event in read_events(self.directory.events_file) if not names or event["event"] in names]
+        return [event for event in read_lines(self.directory.events_file) if not names or event["event"] in names]
 
     def names(self) -> list[str]:
         """Names of all events but the steps of cells, in order."""

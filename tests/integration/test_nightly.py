@@ -17,8 +17,11 @@ from typing import Any
 import psutil
 import pytest
 
-from mplab.campaign.state import CampaignState
+from mplab.campaign.state import state_of
+from mplab.format.campaign import CampaignState
+from mplab.format.campaignevents import CampaignEvent
 from mplab.format.events import read_events
+from tests.fakes.eventlines import read_lines
 from tests.integration.conftest import runner, wait_until
 
 Start = Callable[..., subprocess.Popen[str]]
@@ -89,7 +92,7 @@ class Night:
     def events(self, name: str) -> list[dict[str, Any]]:
         """Of all runs, those of a name."""
         files = sorted(self.folder.glob("runs/*/events.jsonl"))
-        return [event for file in files for event in read_events(file) if event["event"] == name]
+        return [event for file in files for event in read_lines(file) if event["event"] == name]
 
     def _finished(self) -> int:
         return len({event["cell"] for event in self.events("cell_finished")})
@@ -136,7 +139,7 @@ class Night:
         out, said = self._process.communicate(timeout=PATIENCE_S)
         assert self._process.returncode == 0, out + said
         (events,) = self.folder.glob("campaigns/*/events.jsonl")
-        return CampaignState.from_events(read_events(events))
+        return state_of(read_events(events, CampaignEvent))
 
 
 def _is(process: psutil.Process, words: tuple[str, ...]) -> bool:

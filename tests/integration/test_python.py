@@ -27,7 +27,7 @@ from mplab.base.errors import InterruptedRunError
 paths = []
 
 def stop(event):
-    if event["event"] == "cell_finished":
+    if event.event == "cell_finished":
         os.kill(os.getpid(), signal.SIGINT)
 
 plan = mplab.run.plan(sys.argv[1], repetitions=2)

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mplab.format.experiment import Ending, IntervalRule, parse_time_of_day
+from mplab.format.runevents import CellFinished, RunCut, RunEvent, RunFinished, RunResumed, RunStarted, planned_event
 from mplab.run.blocks import make_plan
 from mplab.run.ending import Cut, EndingWatch, IntervalCheck
 from mplab.run.progress import RunProgress
@@ -108,25 +108,18 @@ def test_a_run_that_has_told_enough_ends_between_blocks() -> None:
     assert looked(ending, enough_after=1, first=5)[:2] == ([3], 1), "blocks of before an interruption count"
 
 
-def events(cut: bool) -> list[dict[str, Any]]:
+def events(cut: bool) -> list[RunEvent]:
     plan = make_plan(replace(experiment(scenarios=1, transports=1, links=1, repetitions=2)))
     first, second = plan.cells
-    ended = [{"event": "run_cut", "reason": "time", "cells": [second.id]}] if cut else []
-    listed: list[dict[str, Any]] = [
-        {"event": "run_planned", **plan.to_json()},
-        {"event": "run_started"},
-        {"event": "cell_finished", "cell": first.id, "outcome": "ok"},
-        *ended,
-        {"event": "run_finished"},
-    ]
-    return [{"t": float(t), **event} for t, event in enumerate(listed)]
+    ended = [RunCut(reason="time", cells=(second.id,))] if cut else []
+    return [planned_event(plan), RunStarted(), CellFinished(cell=first.id, outcome="ok"), *ended, RunFinished()]
 
 
 def test_what_was_left_out_by_the_runs_own_rules_is_no_failure() -> None:
     found = RunProgress.from_events(events(cut=True))
     assert (found.good, found.cut, found.left_out, found.remaining) == (True, "time", 1, 1)
     assert not RunProgress.from_events(events(cut=False)).good
-    resumed = RunProgress.from_events([*events(cut=True), {"t": 9.0, "event": "run_resumed"}])
+    resumed = RunProgress.from_events([*events(cut=True), RunResumed()])
     assert (resumed.cut, resumed.left_out) == ("", 0)
 
 

@@ -1,13 +1,11 @@
 """Commands of the host around a run and its cells; and who is asked before somebody else's are run."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,11 @@ import psutil
 import pytest
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.format.events import read_events
-from mplab.format.experiment import Argv, Hooks
+from mplab.format.hooks import Argv, Hooks, parse_command
+from mplab.format.record import json_of
 from mplab.run.hooks import HookRunner, allow, check_allowed, check_programs
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.hooks import parse_command
+from tests.fakes.eventlines import read_lines
 
 CELL = "0001-web-mptcp-baseline-r1"
 SAY = "import os, sys; print(*(os.environ.get('MPLAB_' + n) for n in 'HOOK RUN CELL ATTEMPT OUTCOME'.split()), sep='|')"
@@ -60,7 +58,7 @@ def test_commands(found: object, words: Argv) -> None:
 
 def test_what_hooks_are_told_and_where_their_words_go(tmp_path: Path) -> None:
     say = python(SAY)
-    runner = around(Hooks((say,), (say,), (say,), (say,)), tmp_path)
+    runner = around(Hooks(before_run=(say,), after_run=(say,), before_cell=(say,), after_cell=(say,)), tmp_path)
     run = str(runner._directory.path.resolve())
     with runner:
         assert of_cell(runner, "before_cell") == ""
@@ -79,7 +77,7 @@ def test_a_run_does_not_begin_when_its_hook_fails(tmp_path: Path) -> None:
         pytest.fail("it began")
     assert "|failed" in log(runner), "what it has begun is ended"
     assert "\nnever" not in log(runner), "nothing is run after what failed"
-    events = list(read_events(runner._directory.events_file))
+    events = read_lines(runner._directory.events_file)
     assert [(event["event"], event["hook"]) for event in events] == [("hook_failed", "before_run")]
 
 
@@ -87,7 +85,7 @@ def test_what_fails_after_a_run_is_noted(tmp_path: Path) -> None:
     runner = around(Hooks(after_run=(("false",),)), tmp_path)
     with runner:
         pass
-    (event,) = read_events(runner._directory.events_file)
+    (event,) = read_lines(runner._directory.events_file)
     assert (event["hook"], event["reason"]) == ("after_run", "hook after_run: 'false': exit code 1")
 
 
@@ -108,7 +106,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path)
     left = tmp_path / "left"
     child = f"import time; time.sleep(1.5); open({str(left)!r}, 'w')"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    runner = around(Hooks(before_cell=(python(code),), timeout_s=0.3), tmp_path)
+    runner = around(Hooks.model_validate({"before_cell": [python(code)], "timeout": "300 ms"}), tmp_path)
     assert of_cell(runner, "before_cell").endswith("not ended within 300 ms")
     time.sleep(1.6)
     assert not left.exists()
@@ -118,7 +116,7 @@ BEGINS = """
 import pathlib, sys
 from mplab.run.hooks import HookRunner
 from mplab.run.run_directory import RunDirectory
-from mplab.format.experiment import Hooks
+from mplab.format.hooks import Hooks
 wait = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
 hooks = Hooks(before_run=(wait,), after_run=(("sh", "-c", "echo $MPLAB_OUTCOME"),))
 HookRunner(hooks, RunDirectory(pathlib.Path(sys.argv[1]))).__enter__()
@@ -168,10 +166,10 @@ def test_commands_of_others_are_not_run_unasked(tmp_path: Path, monkeypatch: pyt
     allow(hooks)
     check_allowed(hooks, "my own")
     with pytest.raises(InputError, match="touch y"):
-        check_allowed(replace(hooks, after_run=(("touch", "y"),)), "somebody's")
+        check_allowed(hooks.model_copy(update={"after_run": (("touch", "y"),)}), "somebody's")
 
 
 def test_hooks_as_the_manifest_has_them() -> None:
-    hooks = Hooks(before_run=(("a", "b c"),), timeout_s=30)
-    assert json.loads(json.dumps(hooks.to_json())) == {"before_run": [["a", "b c"]], "timeout": "30 s"}
-    assert (Hooks().to_json(), bool(Hooks()), bool(hooks)) == ({}, False, True)
+    hooks = Hooks.model_validate({"before_run": [["a", "b c"]], "timeout": "30 s"})
+    assert json_of(hooks) == {"before_run": [["a", "b c"]], "timeout": "30 s"}
+    assert (json_of(Hooks()), bool(Hooks()), bool(hooks)) == ({}, False, True)

@@ -16,6 +16,7 @@ from mplab.format.experiment import CELL_OVERHEAD_S, FACTORS, Cells, Factor, Mat
 from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
 from mplab.format.plan import Plan
+from mplab.format.record import json_of
 from mplab.run.blocks import EstimateTracker, cell_seed, make_plan
 from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
 from mplab.userfiles.lab import LabFile
@@ -192,7 +193,7 @@ def test_the_estimate_adds_up_scenarios_and_overhead() -> None:
 
 
 def test_the_plan_as_json() -> None:
-    found: Any = make_plan(ONE).to_json()
+    found: Any = json_of(make_plan(ONE))
     assert set(found) == {"cells", "estimate_s", "skipped"}
     assert list(found["cells"][0]) == [
         *("id", "index", "block", "scenario", "transport", "link", "repetition", "seed", "hash"),

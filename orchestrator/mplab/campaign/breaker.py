@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mplab.campaign.state import ResourceStatus
+from mplab.format.campaign import ResourceStatus
 
 
 @dataclass(frozen=True)

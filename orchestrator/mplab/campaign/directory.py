@@ -3,36 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from mplab.base.errors import InputError
 from mplab.base.files import explained, write_new
-from mplab.campaign.file import CampaignFile, read_campaign_file
-from mplab.campaign.state import CampaignState
-from mplab.format.events import Event, EventLog, read_events
-from mplab.format.manifest import GitRecord, HostRecord
+from mplab.campaign.file import read_campaign_file
+from mplab.campaign.state import state_of
+from mplab.format.campaign import CampaignRecord, CampaignState
+from mplab.format.campaignevents import CampaignEvent
+from mplab.format.campaignfile import CampaignFile
+from mplab.format.events import EventLog, read_events
 from mplab.format.record import read_record, write_record
-
-
-class CampaignRecord(BaseModel):
-    """``campaign.json``: where the campaign was asked, and by what it is run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: Literal[1] = 1
-    campaign: str
-    """Name of its directory."""
-    file: str
-    """The campaign file, absolute."""
-    runs: str
-    """Folder of its runs, absolute."""
-    host: HostRecord
-    versions: dict[str, str]
-    git: GitRecord
-    started: str
-    """ISO 8601, UTC."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +26,16 @@ class CampaignDirectory:
     path: Path
 
     @classmethod
-    def create(cls, root: Path, source: bytes, record: CampaignRecord, planned: Iterable[Event]) -> "CampaignDirectory":
+    def create(
+        cls, root: Path, source: bytes, record: CampaignRecord, planned: Iterable[CampaignEvent]
+    ) -> "CampaignDirectory":
         """Make the directory that `record` names in `root`, with the campaign file in it, byte for byte.
 
         Args:
             root: folder of campaigns.
             source: the campaign file.
             record: ``campaign.json``, which is written last: without it, there is no campaign.
-            planned: the first events, each with its name as ``event``.
+            planned: the first events.
 
         Raises:
             MplabError: it cannot be made ("disk full: …").
@@ -66,7 +48,7 @@ class CampaignDirectory:
         write_new(directory.campaign_file, source)
         with EventLog(directory.events_file) as events:
             for event in planned:
-                events.append(**event)
+                events.append(event)
         write_record(directory.manifest_file, record)
         return directory
 
@@ -140,7 +122,7 @@ class CampaignDirectory:
 
     def read_state(self) -> CampaignState:
         """How far it is. Raises InputError."""
-        return CampaignState.from_events(read_events(self.events_file))
+        return state_of(read_events(self.events_file, CampaignEvent))
 
 
 def quarantined_before(campaigns: Path, resources: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from mplab.base.errors import GateError, InputError, LabNotReadyError
 from mplab.base.lock import IN_USE
-from mplab.campaign.state import Cells
+from mplab.format.campaign import CellCounts
 from mplab.run.progress import RunProgress
 
 Next = Literal["done", "again", "failed"]
@@ -27,14 +27,14 @@ class Verdict:
     """Somebody else was there a moment earlier."""
 
 
-def cells_of(progress: RunProgress | None) -> Cells:
+def cells_of(progress: RunProgress | None) -> CellCounts:
     """Outcomes of a run so far; None: it has none."""
     if progress is None:
-        return Cells()
-    return Cells(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)
+        return CellCounts()
+    return CellCounts(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)
 
 
-def judge(code: int, said: str, before: Cells, after: Cells) -> Verdict:
+def judge(code: int, said: str, before: CellCounts, after: CellCounts) -> Verdict:
     """What follows from a try that ended by itself.
 
     Args:
@@ -52,7 +52,7 @@ def judge(code: int, said: str, before: Cells, after: Cells) -> Verdict:
     return Verdict("again", _reason(code, said, after), "good" if after.ok > before.ok else "bad")
 
 
-def _reason(code: int, said: str, after: Cells) -> str:
+def _reason(code: int, said: str, after: CellCounts) -> str:
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
     if code == LabNotReadyError.exit_code:

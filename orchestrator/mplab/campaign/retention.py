@@ -1,7 +1,7 @@
 """What of old runs is compressed or removed: the owner's explicit wish alone, off unless asked for.
 
-Exports `RetentionFile` (the key ``retention:`` of a campaign file), `Action`, `Result`, `plan_retention`,
-`apply_retention`, `LOG`.
+Exports `Action`, `Result`, `plan_retention`, `apply_retention`, `LOG`; the rules are a
+`mplab.format.retention.RetentionFile`.
 
 A run is touched only when it is a run directory of this format that bears its own name, has finished, and nobody holds
 its lock. Before anything goes, it is written down: of captures in the run's own ``retention.jsonl``, of whole runs in
@@ -19,11 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, Literal, Self
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing import BinaryIO, Literal
 
 from mplab.base.errors import InputError, MplabError
 from mplab.base.files import explained, sync
@@ -31,8 +28,9 @@ from mplab.base.humanize import space
 from mplab.base.lock import resource_lock
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest
-from mplab.format.names import Name
-from mplab.format.units import AgeS, format_age_s
+from mplab.format.retention import CaptureCompressed, CaptureRemoved, RetentionFile, RunRemoved
+from mplab.format.runevents import RunEvent
+from mplab.format.units import format_age_s
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 
@@ -50,29 +48,6 @@ _UNFINISHED = ".new"
 _SUMMARY = Path("report", "summary.json")
 _TABLES = Path("tables", "connections.parquet")
 _CHUNK = 1 << 20
-
-
-class RetentionFile(BaseModel):
-    """How long runs are kept; what is not named is kept for ever."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    compress_after: AgeS | None = Field(None, description="Captures are compressed (gzip) when the run is so old.")
-    captures: AgeS | None = Field(None, description="They are removed; tables, scores and reports stay.")
-    runs: AgeS | None = Field(None, description="Whole runs are removed.")
-    keep_last: int = Field(5, ge=1, description="So many finished runs of each experiment lose nothing.")
-    keep: tuple[Name, ...] = Field((), description="Runs of experiments with one of these tags are never touched.")
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        given = {"compress_after": self.compress_after, "captures": self.captures, "runs": self.runs}
-        ages = [(key, age) for key, age in given.items() if age is not None]
-        if not ages:
-            raise ValueError("retention needs 'compress_after', 'captures' or 'runs'")
-        for (earlier, age), (later, other) in pairwise(ages):
-            if other <= age:
-                raise ValueError(f"{later} {format_age_s(other)}: must be more than {earlier}, {format_age_s(age)}")
-        return self
 
 
 @dataclass(frozen=True)
@@ -171,7 +146,7 @@ def _ended(path: Path) -> float | None:
     if _manifest(path) is None:
         return None
     try:
-        progress = RunProgress.from_events(read_events(RunDirectory(path).events_file))
+        progress = RunProgress.from_events(read_events(RunDirectory(path).events_file, RunEvent))
     except (InputError, KeyError, TypeError, ValueError):
         return None
     return progress.updated if progress.state == "finished" else None
@@ -261,9 +236,8 @@ def _remove_run(action: Action, runs: Path) -> None:
     path, aside = action.run, runs / ASIDE
     with EventLog(runs / LOG) as log:
         manifest = RunDirectory(path).manifest_file
-        log.append(
-            "run_removed", run=path.name, rule=action.rule, bytes=action.size_bytes, manifest_sha256=_sha256(manifest)
-        )
+        sha256 = _sha256(manifest)
+        log.append(RunRemoved(run=path.name, rule=action.rule, bytes=action.size_bytes, manifest_sha256=sha256))
     with explained(path):
         aside.mkdir(mode=0o755, exist_ok=True)
         path.rename(aside / path.name)
@@ -277,13 +251,8 @@ def _removed(action: Action, log: EventLog) -> Iterator[int]:
     there = [file for name in action.files if (file := action.run / name).is_file()]
     sizes = {file: file.stat().st_size for file in there}
     for file in there:
-        log.append(
-            "capture_removed",
-            file=file.relative_to(action.run).as_posix(),
-            rule=action.rule,
-            bytes=sizes[file],
-            sha256=_sha256(file),
-        )
+        name = file.relative_to(action.run).as_posix()
+        log.append(CaptureRemoved(file=name, rule=action.rule, bytes=sizes[file], sha256=_sha256(file)))
     sync(log.path)
     sync(action.run)
     for file in there:
@@ -307,13 +276,14 @@ def _compressed(action: Action, log: EventLog) -> Iterator[int]:
         sync(file.parent)
         size, smaller = file.stat().st_size, target.stat().st_size
         log.append(
-            "capture_compressed",
-            file=name.as_posix(),
-            to=target.relative_to(action.run).as_posix(),
-            rule=action.rule,
-            bytes=size,
-            sha256=digest,
-            compressed_bytes=smaller,
+            CaptureCompressed(
+                file=name.as_posix(),
+                to=target.relative_to(action.run).as_posix(),
+                rule=action.rule,
+                bytes=size,
+                sha256=digest,
+                compressed_bytes=smaller,
+            )
         )
         file.unlink()
         sync(file.parent)

@@ -3,9 +3,10 @@
 import time
 from pathlib import Path
 
-from mplab.campaign.state import Cells, Job
 from mplab.campaign.worker import Worker
+from mplab.format.campaign import CellCounts, Job
 from mplab.format.events import read_events
+from mplab.format.runevents import ContinueAsked, PauseAsked, RunEvent
 from mplab.run.orders import order
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
@@ -21,7 +22,7 @@ class RunningTry:
         before: outcomes of the run's cells when it began.
     """
 
-    def __init__(self, job: Job, directory: RunDirectory, worker: Worker, before: Cells) -> None:
+    def __init__(self, job: Job, directory: RunDirectory, worker: Worker, before: CellCounts) -> None:
         self.job = job
         self.worker = worker
         self.before = before
@@ -46,7 +47,7 @@ class RunningTry:
         """Tell its run to wait, or to go on; once, and not before it has begun: that takes earlier orders back."""
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
-            order(self._directory.events_file, "pause_asked" if wait else "continue_asked")
+            order(self._directory.events_file, PauseAsked() if wait else ContinueAsked())
 
     def end_when_dead(self, stall_s: float) -> None:
         """End it when it has shown no sign of life for `stall_s` seconds.
@@ -75,7 +76,7 @@ def progress_of(directory: RunDirectory) -> RunProgress | None:
     """How far a run is; None: it has not been begun."""
     if not directory.manifest_file.is_file() or not directory.events_file.is_file():
         return None
-    return RunProgress.from_events(read_events(directory.events_file))
+    return RunProgress.from_events(read_events(directory.events_file, RunEvent))
 
 
 def _size(file: Path) -> int:

@@ -14,13 +14,33 @@ from mplab.base.lock import is_locked, resource_lock
 from mplab.campaign.breaker import Breaker
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.judge import Verdict, cells_of, judge
-from mplab.campaign.notify import Kind, Message, Notifier
+from mplab.campaign.notify import Message, Notifier
 from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.running import RunningTry, progress_of
-from mplab.campaign.state import CampaignState, CampaignTracker, Job, JobStatus
+from mplab.campaign.state import CampaignTracker
 from mplab.campaign.worker import MPLAB, Worker
+from mplab.format.campaign import CampaignState, Job, JobStatus
+from mplab.format.campaignevents import (
+    CampaignCut,
+    CampaignEvent,
+    CampaignFinished,
+    CampaignInterrupted,
+    CampaignStarted,
+    DiskEnough,
+    DiskLow,
+    JobCompared,
+    JobEnded,
+    JobFinished,
+    JobStarted,
+    Notified,
+    ResourceQuarantined,
+    ResourceRests,
+    ResourceUsed,
+    Tidied,
+)
 from mplab.format.events import EventLog, EventTail
 from mplab.format.experiment import Ending
+from mplab.format.notify import Kind
 from mplab.run.run_directory import RunDirectory, new_run_id
 
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
@@ -88,7 +108,7 @@ class Scheduler:
             with (
                 resource_lock(directory.lock_name, run_id=directory.id),
                 EventLog(directory.events_file, durable=True) as self._events,
-                EventTail(directory.events_file) as self._tail,
+                EventTail(directory.events_file, CampaignEvent) as self._tail,
             ):
                 self._execute()
         finally:
@@ -103,14 +123,14 @@ class Scheduler:
         self._follow()
         deadline = Ending(self._file.max, self._file.until).deadline(datetime.now().astimezone())
         self._ends_by = deadline.timestamp() if deadline is not None else None
-        self._append("campaign_started", ends_by=self._ends_by)
+        self._append(CampaignStarted(ends_by=self._ends_by))
         try:
             while self._goes_on():
                 time.sleep(_POLL_S)
         finally:
             self._end_all()
         self._tidy()
-        self._append("campaign_finished")
+        self._append(CampaignFinished())
         self._tell("finished", f"{self.state.title}: finished", _summary(self.state))
 
     def _goes_on(self) -> bool:
@@ -129,12 +149,12 @@ class Scheduler:
         self._on_state(self.state)
         return bool(self._running or self._comparing or next(self._waiting(), None))
 
-    def _append(self, event: str, **fields: object) -> None:
+    def _append(self, event: CampaignEvent) -> None:
         """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
         until = time.monotonic() + self._file.stall
         while True:
             try:
-                self._events.append(event, **fields)
+                self._events.append(event)
                 break
             except MplabError:
                 if self._stop or time.monotonic() > until:
@@ -207,7 +227,7 @@ class Scheduler:
             place = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
             given = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
             arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
-        self._append("job_started", job=job.id, run=run, **{"try": number})
+        self._append(JobStarted(job=job.id, run=run, number=number))
         worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log", self._program)
         self._running[job.id] = RunningTry(job, directory, worker, before)
 
@@ -218,14 +238,14 @@ class Scheduler:
             bad = [name for name in status.job.resources if self.state.resource(name).quarantined]
             if bad:
                 reason = f"{bad[0]} is in quarantine: {self.state.resource(bad[0]).reason}"
-                self._append("job_finished", job=status.job.id, state="left out", reason=reason)
+                self._append(JobFinished(job=status.job.id, state="left out", reason=reason))
             elif self._ends_by is not None and time.time() + status.job.block_s > self._ends_by:
                 late.append(status.job.id)
         if late:
             reason = "not begun: it would not have ended in time (max, until)"
-            self._append("campaign_cut", reason=reason, jobs=late)
+            self._append(CampaignCut(reason=reason, jobs=tuple(late)))
             for job_id in late:
-                self._append("job_finished", job=job_id, state="left out", reason=reason)
+                self._append(JobFinished(job=job_id, state="left out", reason=reason))
 
     # --- End -----------------------------------------------------------------------------------------------------
 
@@ -252,16 +272,9 @@ class Scheduler:
             self._looked[job.id] = time.time() + _BUSY_S
         blamed = running.stalled or not (running.worker.stopping or verdict.busy)
         number = len(self.state.job(job.id).tries)
-        counts = {"total": cells.total, "ok": cells.ok, "invalid": cells.invalid, "failed": cells.failed}
+        reason = verdict.reason if verdict.next != "done" else ""
         self._append(
-            "job_ended",
-            job=job.id,
-            run=running.run,
-            code=code,
-            reason=verdict.reason if verdict.next != "done" else "",
-            blamed=blamed,
-            cells={**counts, "left_out": cells.left_out},
-            **{"try": number},
+            JobEnded(job=job.id, run=running.run, code=code, reason=reason, blamed=blamed, cells=cells, number=number)
         )
         self._judge_resources(job, verdict)
         if verdict.next == "done":
@@ -274,13 +287,13 @@ class Scheduler:
                 self._fail(self.state.job(job.id), verdict.reason)
 
     def _fail(self, status: JobStatus, reason: str) -> None:
-        self._append("job_finished", job=status.job.id, state="failed", reason=reason)
+        self._append(JobFinished(job=status.job.id, state="failed", reason=reason))
         self._tell("failed", f"{status.job.id} failed", reason, run=status.run, tries=len(status.tries))
 
     def _done(self, job: Job, run: str) -> None:
         """A run is complete: compare it with those before it, if that is asked for."""
         if self._file.compare is None or self._stop:
-            self._append("job_finished", job=job.id, state="done", reason="")
+            self._append(JobFinished(job=job.id, state="done", reason=""))
             return
         window = str(self._file.compare.window)
         arguments = ["compare", run, "--runs", str(self._runs), "--window", window]
@@ -293,26 +306,26 @@ class Scheduler:
         elif code != 0 and not none:
             self._worse(job, f"cannot be compared: {said or f'exit code {code}'}")
         elif not self.state.job(job.id).worse:
-            self._append("job_compared", job=job.id, passed=True, text="no earlier run" if none else "as before")
-        self._append("job_finished", job=job.id, state="done", reason="")
+            self._append(JobCompared(job=job.id, passed=True, text="no earlier run" if none else "as before"))
+        self._append(JobFinished(job=job.id, state="done", reason=""))
 
     def _worse(self, job: Job, text: str) -> None:
-        self._append("job_compared", job=job.id, passed=False, text=text)
+        self._append(JobCompared(job=job.id, passed=False, text=text))
         self._tell("worse", f"{job.id} is worse", text, run=self.state.job(job.id).run)
 
     def _judge_resources(self, job: Job, verdict: Verdict) -> None:
         if verdict.resources == "unknown":
             return
-        self._append("resource_used", resources=list(job.resources), good=verdict.resources == "good")
+        self._append(ResourceUsed(resources=job.resources, good=verdict.resources == "good"))
         for name in job.resources if verdict.resources == "bad" else ():
             status = self.state.resource(name)
             reason = f"{status.failures} tries in a row went wrong with it, the last: {job.id}: {verdict.reason}"
             match self._breaker.judge(status):
                 case "rest":
                     until = time.time() + self._breaker.rest_s
-                    self._append("resource_rests", resource=name, until=until, reason=reason)
+                    self._append(ResourceRests(resource=name, until=until, reason=reason))
                 case "quarantine":
-                    self._append("resource_quarantined", resource=name, reason=reason)
+                    self._append(ResourceQuarantined(resource=name, reason=reason))
                     hint = f"Look at it, then: mplab nightly release '{name}'"
                     self._tell("quarantined", f"{name} is in quarantine", f"{reason}\n{hint}", resource=name)
 
@@ -329,10 +342,10 @@ class Scheduler:
         if low and not self.state.disk_low:
             reason = f"{_gb(free)} free for {self._runs}, less than {_gb(self._file.keep_free)} (keep_free): runs wait"
             self._low_since = time.monotonic()
-            self._append("disk_low", free_bytes=free, reason=reason)
+            self._append(DiskLow(free_bytes=free, reason=reason))
             self._tell("disk", "Too little space", reason, free_bytes=free)
         elif not low and self.state.disk_low:
-            self._append("disk_enough", free_bytes=free)
+            self._append(DiskEnough(free_bytes=free))
         elif low and self._low_since is not None and time.monotonic() - self._low_since > self._file.stall:
             self._interrupted(self.state.disk_low)
             where = f"mplab nightly resume {self._directory.path}"
@@ -344,13 +357,13 @@ class Scheduler:
             return
         for result in apply_retention(plan_retention(self._runs, self._file.retention), self._runs):
             about, freed = result.action.text, result.freed_bytes
-            self._append("tidied", text=about, freed_bytes=freed, problem=result.problem)
+            self._append(Tidied(text=about, freed_bytes=freed, problem=result.problem))
 
     # --- Stop ----------------------------------------------------------------------------------------------------
 
     def _interrupted(self, reason: str) -> None:
         self._end_all()
-        self._append("campaign_interrupted", reason=reason)
+        self._append(CampaignInterrupted(reason=reason))
         self._on_state(self.state)
         self._tell("interrupted", f"{self.state.title}: interrupted", f"{reason}\n{_summary(self.state)}")
 
@@ -369,7 +382,7 @@ class Scheduler:
     def _tell(self, kind: Kind, title: str, text: str, **facts: str | int | float | bool) -> None:
         message = Message(kind, title, text, self._directory.id, facts)
         for delivery in self._notifier.send(message):
-            self._append("notified", kind=kind, to=delivery.to, ok=delivery.ok, error=delivery.error)
+            self._append(Notified(kind=kind, to=delivery.to, ok=delivery.ok, error=delivery.error))
 
 
 def _summary(state: CampaignState) -> str:

@@ -14,7 +14,7 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
         described = {
             "experiment": json_of(experiment.record()),
             "lab": experiment.lab.to_json(),
-            "plan": planned.plan.to_json(),
+            "plan": json_of(planned.plan),
         }
         print_json({**described, "estimate_from_cells": planned.learnt, "resources": uses})
         return

@@ -16,8 +16,7 @@ from rich.text import Text
 from mplab.base.errors import GateError
 from mplab.cli.output import duration, err, print_json
 from mplab.cli.summary import print_summary
-from mplab.format.events import Event
-from mplab.format.runevents import CellFinished, CellRetried, parse_event
+from mplab.format.runevents import CellFinished, CellRetried, RunEvent
 from mplab.run.executing import RunResult
 from mplab.run.progress import ProgressTracker, RunProgress
 from mplab.run.watch import Watch
@@ -54,12 +53,12 @@ class RunDisplay:
         """Return the functions for a run to call; `begun` is called when its lab is locked."""
         return Watch(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
 
-    def _event(self, event: Event) -> None:
+    def _event(self, event: RunEvent) -> None:
         self._tracker.feed(event)
         self._progress = self._tracker.progress()
         if self._live:
             self._live.start()
-        match parse_event(event):
+        match event:
             case CellFinished() as finished if not self._quiet or finished.outcome != "ok":
                 self._cell_line(finished)
             case CellRetried() as retried if not self._quiet:

@@ -1,16 +1,24 @@
-"""JSON Schemas of experiment files, link conditions, lab files and campaign files, for editors (docs/schema/).
+"""JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs that read or write runs.
 
 ``python -m mplab.cli.schema`` writes them again.
 """
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import models_json_schema
 
 from mplab.base.plugins import PHONES
-from mplab.campaign.file import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
+from mplab.format.campaignevents import CampaignEvent
+from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
+from mplab.format.cell import CellRecord
+from mplab.format.events import Event, kinds_of
+from mplab.format.manifest import Manifest
+from mplab.format.record import Record
+from mplab.format.runevents import RunEvent
+from mplab.format.scores import Scores
 from mplab.userfiles.changes import ChangeFile
 from mplab.userfiles.check import models_in
 from mplab.userfiles.ending import IntervalFile, StopFile
@@ -21,7 +29,18 @@ from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 from mplab.userfiles.phone import phone_kind
-from mplab.userfiles.schemafiles import CAMPAIGN, DIRECTORY, EXPERIMENT, LAB, LINK
+from mplab.userfiles.schemafiles import (
+    CAMPAIGN,
+    CAMPAIGN_EVENTS,
+    CELL,
+    DIRECTORY,
+    EXPERIMENT,
+    LAB,
+    LINK,
+    MANIFEST,
+    RUN_EVENTS,
+    SCORES,
+)
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
 Schema = dict[str, Any]
@@ -98,12 +117,23 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
     schema = {"$schema": _DIALECT, **model.model_json_schema()}
     for part in (model, *inner):
         properties = schema["properties"] if part is model else schema["$defs"][part.__name__]["properties"]
-        defaults = part.model_construct().model_dump(mode="json")  # as a file would say it: "0 %", not 0.0
+        defaults = _defaults(part)
         for name, entry in properties.items():
             entry.pop("title", None)
-            if name in defaults and defaults[name] is not None:
+            if name in defaults:
                 entry["default"] = defaults[name]
     return schema
+
+
+def _defaults(model: type[BaseModel]) -> dict[str, object]:
+    """Return the defaults as a file would have them: "0 %", not 0.0."""
+    found: dict[str, object] = {}
+    for name, field in model.model_fields.items():
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        if default is not None:
+            form: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+            found[name] = TypeAdapter(form).dump_python(default, mode="json")
+    return found
 
 
 def _paths_partly(schema: Schema) -> None:
@@ -155,9 +185,51 @@ def _described(entry: Schema) -> Schema:
     return {"description": entry["description"]}
 
 
+def record_schema(model: type[Record]) -> Schema:
+    """Of a file that is one record, as this version writes it."""
+    return _untitled({"$schema": _DIALECT, **model.model_json_schema(mode="serialization")})
+
+
+def events_schema(base: type[Event], title: str) -> Schema:
+    """Of one line of a log of events. Kinds that this version does not know are valid."""
+    kinds = kinds_of(base)
+    _, made = models_json_schema([(kind, "serialization") for kind in (base, *kinds.values())])
+    defs = _untitled(made)["$defs"]
+    for name, kind in kinds.items():
+        properties = defs[kind.__name__]["properties"]
+        properties["event"] = {"const": name}
+        del properties["t"]
+    any_event = defs.pop(base.__name__)
+    for entry in any_event["properties"].values():
+        entry.pop("default")
+    rules = [
+        {"if": {"properties": {"event": {"const": name}}}, "then": {"$ref": f"#/$defs/{kind.__name__}"}}
+        for name, kind in kinds.items()
+    ]
+    return {"$schema": _DIALECT, **any_event, "title": title, "required": ["t", "event"], "allOf": rules, "$defs": defs}
+
+
+def _untitled(schema: Schema) -> Schema:
+    """Remove the titles of properties, which only repeat their names."""
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for entry in part.get("properties", {}).values():
+            entry.pop("title", None)
+    return schema
+
+
 def schema_files() -> dict[str, str]:
     """File name → text."""
-    schemas = {EXPERIMENT: experiment_schema(), LINK: link_schema(), LAB: lab_schema(), CAMPAIGN: campaign_schema()}
+    schemas = {
+        EXPERIMENT: experiment_schema(),
+        LINK: link_schema(),
+        LAB: lab_schema(),
+        CAMPAIGN: campaign_schema(),
+        MANIFEST: record_schema(Manifest),
+        CELL: record_schema(CellRecord),
+        SCORES: record_schema(Scores),
+        RUN_EVENTS: events_schema(RunEvent, "an event of a run"),
+        CAMPAIGN_EVENTS: events_schema(CampaignEvent, "an event of a campaign"),
+    }
     return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
 
 

@@ -3,10 +3,10 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field
 
 from mplab.format.plan import CellSpec
-from mplab.format.record import CELL_ID, LENIENT, CellId, Quantity, Record, Settings, Whole, without_empty
+from mplab.format.record import CELL_ID, LENIENT, OMIT_EMPTY, CellId, Quantity, Record, Settings, Whole
 from mplab.format.upgrades import upgrade_link_proof
 
 Outcome = Literal["ok", "invalid", "failed"]
@@ -69,13 +69,9 @@ class SessionPath(Record):
 class SessionProof(Record):
     """What the paths of an MPFlex session carried, from the logs of both sides; empty with other transports."""
 
-    paths: dict[str, SessionPath] = Field(default_factory=dict)
-    events: tuple[Settings, ...] = ()
+    paths: Annotated[dict[str, SessionPath], OMIT_EMPTY] = Field(default_factory=dict)
+    events: Annotated[tuple[Settings, ...], OMIT_EMPTY] = ()
     """What happened to the paths, as the agent logged it."""
-
-    @model_serializer(mode="wrap")
-    def _given(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        return without_empty(handler(self))
 
 
 class TransportProof(Record):

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from pydantic import JsonValue, model_serializer, model_validator
+from pydantic import model_serializer, model_validator
 from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
 
 from mplab.format.record import CONFIG
-from mplab.format.trace import RecordedTrace
+from mplab.format.trace import RecordedTrace, TraceJson
 from mplab.format.units import format_duration_ms, format_percent, format_rate, format_size
 
 DEFAULT_QUEUE_BYTES = 150_000
@@ -22,6 +23,16 @@ Discipline = Literal["drop-tail", "codel", "fq_codel", "cake"]
 
 CONTROLLED: tuple[Discipline, ...] = ("codel", "fq_codel")
 """Disciplines with a target and an interval (RFC 8289, RFC 8290)."""
+
+
+class QueueJson(TypedDict, total=False):
+    """A queue in a record: its length is in ``bytes`` or in ``packets``."""
+
+    bytes: int
+    packets: int
+    discipline: Discipline
+    target_ms: float
+    interval_ms: float
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -49,13 +60,13 @@ class Queue:
         return {**given, **{key: value for unit in units for key, value in (("unit", unit), ("length", units[unit]))}}
 
     @model_serializer
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> QueueJson:
         """``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, "interval_ms": 100}``."""
-        described: dict[str, JsonValue] = {self.unit: self.length}
+        described: QueueJson = {"bytes": self.length} if self.unit == "bytes" else {"packets": self.length}
         if self.discipline != "drop-tail":
             described["discipline"] = self.discipline
         if self.discipline in CONTROLLED:
-            described |= {"target_ms": self.target_ms, "interval_ms": self.interval_ms}
+            described["target_ms"], described["interval_ms"] = self.target_ms, self.interval_ms
         return described
 
     def __str__(self) -> str:
@@ -67,6 +78,15 @@ class Queue:
         elif self.discipline != "drop-tail":
             words.append(self.discipline)
         return ", ".join(words)
+
+
+class GilbertElliottJson(TypedDict):
+    """Losses in bursts in a record."""
+
+    p_percent: float
+    r_percent: float
+    good_loss_percent: float
+    bad_loss_percent: float
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -83,7 +103,7 @@ class GilbertElliott:
     good_loss_percent: float = 0.0
     bad_loss_percent: float = 100.0
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> GilbertElliottJson:
         """As `linkem` takes it."""
         return {
             "p_percent": self.p_percent,
@@ -115,6 +135,23 @@ class GilbertElliott:
 
 Loss = float | GilbertElliott
 """Percent of the packets at random, or a model of bursts."""
+
+
+class DirectionJson(TypedDict, total=False):
+    """A direction in a record."""
+
+    rate_kbps: float
+    """0: unlimited. Not with a trace."""
+    delay_ms: float
+    jitter_ms: float
+    jitter_distribution: Distribution
+    loss_model: GilbertElliottJson
+    loss_percent: float
+    """Not with a loss model."""
+    reorder_percent: float
+    duplicate_percent: float
+    queue: QueueJson
+    trace: TraceJson
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -150,25 +187,23 @@ class Direction:
         return {**taken, "rate_kbps": given.get("rate_kbps") or None}
 
     @model_serializer
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> DirectionJson:
         """As in manifest.json: what has been there always, and what else is set; a trace by name and content."""
         described = self._described()
         if self.trace is not None:
             described["trace"] = self.trace.to_json()
         return described
 
-    def to_linkem(self) -> dict[str, JsonValue]:
+    def to_linkem(self) -> dict[str, object]:
         """As ``linkem`` takes it (docs/linkem.md); `rate_kbps` 0 is unlimited."""
-        described = self._described()
-        if self.trace is not None:
-            described["trace"] = str(self.trace.file.resolve())
-        return described
+        trace = {"trace": str(self.trace.file.resolve())} if self.trace is not None else {}
+        return {**self._described(), **trace}
 
-    def _described(self) -> dict[str, JsonValue]:
-        described: dict[str, JsonValue] = {}
+    def _described(self) -> DirectionJson:
+        described: DirectionJson = {}
         if self.trace is None:
             described["rate_kbps"] = self.rate_kbps or 0.0
-        described |= {"delay_ms": self.delay_ms, "jitter_ms": self.jitter_ms}
+        described["delay_ms"], described["jitter_ms"] = self.delay_ms, self.jitter_ms
         if self.distribution != "uniform":
             described["jitter_distribution"] = self.distribution
         if isinstance(self.loss, GilbertElliott):
@@ -179,7 +214,8 @@ class Direction:
             described["reorder_percent"] = self.reorder_percent
         if self.duplicate_percent:
             described["duplicate_percent"] = self.duplicate_percent
-        return {**described, "queue": self.queue.to_json()}
+        described["queue"] = self.queue.to_json()
+        return described
 
     def text(self, key: str) -> str:
         """One of its values as a file has it; `key` is that of a direction in a file: ``loss`` → ``1 %``."""

@@ -1,20 +1,72 @@
-"""``events.jsonl``: what happened in a run, appended as it happens."""
+"""``events.jsonl``: what happened in a run or a campaign, appended as it happens. One model for each kind of event.
+
+The kinds are in `mplab.format.runevents`, `mplab.format.campaignevents` and `mplab.format.retention`.
+"""
 
 import contextlib
 import json
 import os
+import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Generic, Self, TypeVar
+
+from pydantic import Field, ValidationError, field_validator
 
 from mplab.base.errors import InputError
 from mplab.base.files import explained, write_all
+from mplab.format.record import Record, json_of
 
-Event = dict[str, Any]
-"""``{"t": <unix s>, "event": NAME, …}``; the names are in docs/design.md."""
+END_OF_TIME_S = 1e11
+"""Later times have no date."""
+
+
+class Event(Record):
+    """One line: ``{"t": <unix s>, "event": NAME, …}``. `CellStarted` has the name ``cell_started``.
+
+    Each log has a base class of its kinds, which derive from it directly. An instance of the base itself is an event
+    of a kind that this version does not know.
+    """
+
+    t: Annotated[float, Field(ge=0, lt=END_OF_TIME_S)] = 0.0
+    """Unix seconds. The log sets it."""
+    event: Annotated[str, Field(validate_default=True)] = ""
+    """The name of its kind."""
+
+    @field_validator("event")
+    @classmethod
+    def _named(cls, found: str) -> str:
+        return found or name_of(cls)
+
+    @classmethod
+    def parse(cls, line: Mapping[str, object]) -> Self:
+        """Return the event of a line, of its kind. Raises InputError: it lacks a field, or has a wrong one."""
+        name = str(line.get("event"))
+        try:
+            kind: type[Self] = kinds_of(cls).get(name, cls)
+            return kind.model_validate(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"event {name}: {where}: {first['msg']}") from None
+
+
+AnyEvent = TypeVar("AnyEvent", bound=Event)
+
+
+def name_of(kind: type[Event]) -> str:
+    """Return the name of a kind: ``cell_started`` of `CellStarted`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+@cache
+def kinds_of(base: type[AnyEvent]) -> Mapping[str, type[AnyEvent]]:
+    """Return the kinds of a log by name, in the order of their definition."""
+    return {name_of(kind): kind for kind in base.__subclasses__()}
 
 
 class EventLog:
@@ -43,14 +95,14 @@ class EventLog:
             if not beside:
                 _mend(self._descriptor, path)
 
-    def append(self, event: str, **fields: Any) -> Event:  # noqa: ANN401 - any JSON value
-        """Write one event with the time; what was written.
+    def append(self, event: AnyEvent) -> AnyEvent:
+        """Write one event with the time. Return what was written.
 
         Raises:
             MplabError: "disk full: …"; nothing of the event is then in the file.
         """
-        record: Event = {"t": round(self._clock(), 6), "event": event, **fields}
-        line = (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode(errors="replace")
+        stamped = event.model_copy(update={"t": round(self._clock(), 6)})
+        line = (json.dumps(json_of(stamped), ensure_ascii=False, allow_nan=False) + "\n").encode(errors="replace")
         with self._lock, explained(self.path):
             size = os.fstat(self._descriptor).st_size
             try:
@@ -60,7 +112,7 @@ class EventLog:
                 raise
             if self._durable:
                 os.fsync(self._descriptor)
-        return record
+        return stamped
 
     def close(self) -> None:
         """Put the file on disk and close it. Raises MplabError."""
@@ -81,38 +133,43 @@ class EventLog:
         self.close()
 
 
-def read_events(path: Path) -> Iterator[Event]:
-    """The events in a file, in order; a cut last line is left out.
+def read_events(path: Path, base: type[AnyEvent]) -> Iterator[AnyEvent]:
+    """Yield the events in a file, in order; a cut last line is left out.
+
+    Args:
+        path: of the log.
+        base: of its kinds of events.
 
     Raises:
         InputError: the file cannot be read, or another line than the last is not an event.
     """
     with _readable(path), path.open("rb") as file:
-        yield from _parse(file, path)
+        yield from map(base.parse, _parse(file, path))
 
 
-class EventTail:
-    """Reads a file of events that somebody else appends to; whole lines alone.
+class EventTail(Generic[AnyEvent]):
+    """Reads a log that another process appends to; whole lines only.
 
     Raises:
         InputError: the file cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        """`path` must be there."""
+    def __init__(self, path: Path, base: type[AnyEvent]) -> None:
+        """`path` must exist; `base` as in `read_events`."""
         self._path = path
+        self._base = base
         self._rest = b""
         with _readable(path):
             self._file = path.open("rb")
 
-    def poll(self) -> list[Event]:
-        """The events that have come since. Raises InputError when a line is no event."""
+    def poll(self) -> list[AnyEvent]:
+        """Return the events that were appended since. Raises InputError when a line is no event."""
         with _readable(self._path):
             *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         found = [_record(line) for line in lines if line]
         if None in found:
             raise InputError(f"{self._path}: not an event: the file is damaged")
-        return [event for event in found if event is not None]
+        return [self._base.parse(line) for line in found if line is not None]
 
     def close(self) -> None:
         """Read no more."""
@@ -129,6 +186,9 @@ class EventTail:
         self.close()
 
 
+_Line = dict[str, Any]
+
+
 @contextlib.contextmanager
 def _readable(path: Path) -> Iterator[None]:
     try:
@@ -137,7 +197,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _parse(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
+def _parse(lines: Iterator[bytes], path: Path) -> Iterator[_Line]:
     broken = 0
     for number, line in enumerate(lines, start=1):
         if broken:
@@ -149,7 +209,7 @@ def _parse(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
             yield record
 
 
-def _record(line: bytes) -> Event | None:
+def _record(line: bytes) -> _Line | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

@@ -5,28 +5,26 @@ An experiment file says it in other words (`mplab.userfiles.experiment`); manife
 
 import dataclasses
 import re
-import shlex
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
-    SerializerFunctionWrapHandler,
+    WithJsonSchema,
     field_serializer,
-    model_serializer,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
 
 from mplab.base.suggest import show
+from mplab.format.hooks import NO_HOOKS, Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
-from mplab.format.record import CONFIG, LENIENT, RecordName, Settings, Whole, json_of, without_empty
-from mplab.format.units import format_duration_s, parse_duration_s
+from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Settings, Whole, json_of
 from mplab.format.upgrades import upgrade_transport
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
@@ -39,8 +37,6 @@ Capture = Literal["headers", "payload", "off"]
 Statistic = Literal["median", "mean", "p75", "p90", "p95", "worst"]
 Factor = Literal["scenario", "transport", "link"]
 FACTORS: tuple[Factor, ...] = ("scenario", "transport", "link")
-HOOK_NAMES = ("before_run", "after_run", "before_cell", "after_cell")
-Argv: TypeAlias = tuple[str, ...]
 
 _DAY = timedelta(days=1)
 _NOT_RECORDED = Field(exclude=True)
@@ -190,6 +186,13 @@ def parse_time_of_day(found: object) -> time:
         raise ValueError(f'{show(found)}: a time of day is needed, like "06:00"') from None
 
 
+TimeOfDay = Annotated[
+    time,
+    BeforeValidator(parse_time_of_day),
+    WithJsonSchema({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$", "examples": ["06:00"]}),
+]
+
+
 @dataclass(frozen=True, config=CONFIG)
 class Ending:
     """What ends a run before its plan is done.
@@ -201,10 +204,10 @@ class Ending:
         interval: when it has measured enough.
     """
 
-    max_s: float | None = None
-    until: Annotated[time, BeforeValidator(parse_time_of_day)] | None = None
-    failures: int | None = None
-    interval: IntervalRule | None = None
+    max_s: Annotated[float | None, OMIT_EMPTY] = None
+    until: Annotated[TimeOfDay | None, OMIT_EMPTY] = None
+    failures: Annotated[int | None, OMIT_EMPTY] = None
+    interval: Annotated[IntervalRule | None, OMIT_EMPTY] = None
 
     def deadline(self, begun: datetime) -> datetime | None:
         """When a run that has `begun` is to have ended, or None."""
@@ -218,77 +221,18 @@ class Ending:
     def _until(self, until: time | None) -> str | None:
         return until.strftime("%H:%M") if until is not None else None
 
-    @model_serializer(mode="wrap")
-    def _given(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """Without what does not end it."""
-        return without_empty(handler(self))
-
 
 AT_THE_END = Ending()
 """Nothing ends it before."""
 
 
 @dataclass(frozen=True, config=CONFIG)
-class Hooks:
-    """Commands of the host, by when they are run; each is ended after `timeout_s` seconds. No shell reads them."""
-
-    before_run: tuple[Argv, ...] = ()
-    after_run: tuple[Argv, ...] = ()
-    before_cell: tuple[Argv, ...] = ()
-    after_cell: tuple[Argv, ...] = ()
-    timeout_s: float = 60.0
-
-    def commands(self, name: str) -> tuple[Argv, ...]:
-        """Return those of one of `HOOK_NAMES`. Raises KeyError."""
-        by_name = {
-            "before_run": self.before_run,
-            "after_run": self.after_run,
-            "before_cell": self.before_cell,
-            "after_cell": self.after_cell,
-        }
-        return by_name[name]
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return any(self.commands(name) for name in HOOK_NAMES)
-
-    @property
-    def of_cells(self) -> bool:
-        """Whether there are any around cells."""
-        return bool(self.before_cell or self.after_cell)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_json(cls, given: object) -> object:
-        """Take what `to_json` gave, too."""
-        if isinstance(given, dict) and "timeout" in given:
-            return {**given, "timeout_s": parse_duration_s(given["timeout"])}
-        return given
-
-    @model_serializer
-    def to_json(self) -> dict[str, JsonValue]:
-        """As in manifest.json; empty when there are none."""
-        commands: dict[str, JsonValue] = {
-            name: [list(one) for one in self.commands(name)] for name in HOOK_NAMES if self.commands(name)
-        }
-        return {**commands, "timeout": format_duration_s(self.timeout_s)} if commands else {}
-
-    def text(self) -> str:
-        """All of them in words: ``before_run: 'logger begins'; after_cell: 'sync'``."""
-        listed = {name: ", ".join(f"'{shlex.join(one)}'" for one in self.commands(name)) for name in HOOK_NAMES}
-        return "; ".join(f"{name}: {said}" for name, said in listed.items() if said)
-
-
-NO_HOOKS = Hooks()
-
-
-@dataclass(frozen=True, config=CONFIG)
 class Cells:
     """Some combinations, by patterns of labels; no pattern of a factor: all of it."""
 
-    scenario: tuple[str, ...] = ()
-    transport: tuple[str, ...] = ()
-    link: tuple[str, ...] = ()
+    scenario: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
+    transport: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
+    link: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
 
     def have(self, combination: Sequence[str]) -> bool:
         """Whether (scenario, transport, link) is one of them."""
@@ -297,28 +241,18 @@ class Cells:
             not patterns or any(fnmatchcase(label, pattern) for pattern in patterns) for patterns, label in factors
         )
 
-    @model_serializer(mode="wrap")
-    def _given(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """Factor → patterns, of those that are given."""
-        return without_empty(handler(self))
-
 
 @dataclass(frozen=True, config=CONFIG)
 class Matrix:
     """The combinations of an experiment: what `include` has, all when it has nothing, without what `exclude` has."""
 
-    include: tuple[Cells, ...] = ()
-    exclude: tuple[Cells, ...] = ()
+    include: Annotated[tuple[Cells, ...], OMIT_EMPTY] = ()
+    exclude: Annotated[tuple[Cells, ...], OMIT_EMPTY] = ()
 
     def has(self, combination: Sequence[str]) -> bool:
         """Whether (scenario, transport, link) is run."""
         wanted = not self.include or any(cells.have(combination) for cells in self.include)
         return wanted and not any(cells.have(combination) for cells in self.exclude)
-
-    @model_serializer(mode="wrap")
-    def _given(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """Empty when everything is run."""
-        return without_empty(handler(self))
 
 
 EVERYTHING = Matrix()

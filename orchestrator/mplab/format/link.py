@@ -1,13 +1,14 @@
 """Link conditions: the paths over WiFi and LTE, and what happens to them while a scenario runs."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired, cast
 
-from pydantic import Field, JsonValue, model_serializer, model_validator
+from pydantic import Field, model_serializer, model_validator
 from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
 
 from mplab.base.paths import INTERFACES
-from mplab.format.direction import WAYS
+from mplab.format.direction import WAYS, DirectionJson
 from mplab.format.path import OPEN, PathCondition
 from mplab.format.record import CONFIG, RecordName
 
@@ -15,6 +16,40 @@ INTERFACE_TITLES = {"wlan0": "WiFi", "rmnet0": "LTE"}
 
 PathName = Literal["wifi", "lte"]
 _PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES.items()}
+
+
+class PathJson(TypedDict):
+    """The condition of a path in a record."""
+
+    down: DirectionJson
+    up: DirectionJson
+
+
+class MomentJson(TypedDict):
+    """A change in a record: what is not there does not change."""
+
+    at_s: float
+    device: str
+    text: str
+    interface: NotRequired[Literal["down", "up"]]
+    radio: NotRequired[Literal["off", "on"]]
+    access_point: NotRequired[Literal["lost", "new"]]
+    route: NotRequired[Literal["default"]]
+    multipath: NotRequired[Literal["on", "off", "backup"]]
+    down: NotRequired[DirectionJson]
+    up: NotRequired[DirectionJson]
+
+
+class LinkConditionJson(TypedDict):
+    """A link condition in a record."""
+
+    name: str
+    title: NotRequired[str]
+    source: NotRequired[str]
+    paths: dict[str, PathJson]
+    """By the phone's interface."""
+    core_rtt_ms: NotRequired[float]
+    changes: NotRequired[list[MomentJson]]
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -53,7 +88,7 @@ class Moment:
         return {**taken, "default_route": given.get("route") == "default"}
 
     @model_serializer
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> MomentJson:
         """As in manifest.json: what is not said does not change."""
         said = {
             "interface": self.interface,
@@ -62,13 +97,9 @@ class Moment:
             "route": "default" if self.default_route else "",
             "multipath": self.multipath,
         }
-        return {
-            "at_s": self.at_s,
-            "device": self.device,
-            "text": self.text,
-            **{name: value for name, value in said.items() if value},
-            **(_ways(self.condition) if self.reshaped else {}),
-        }
+        made: MomentJson = {"at_s": self.at_s, "device": self.device, "text": self.text}
+        changed = {name: value for name, value in said.items() if value}
+        return cast("MomentJson", {**made, **changed, **(_ways(self.condition) if self.reshaped else {})})
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -115,30 +146,28 @@ class LinkCondition:
         return {**given, **paths}
 
     @model_serializer
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> LinkConditionJson:
         """As in manifest.json: ``{name, title, source, paths: {wlan0: {down, up}, rmnet0: {down, up}}}``.
 
         Where there are any, ``core_rtt_ms`` and ``changes`` (`Moment.to_json`), too.
         """
-        paths: dict[str, JsonValue] = {interface: _ways(path) for interface, path in self.paths().items()}
-        return {"name": self.name, "title": self.title, "source": self.source, "paths": paths, **self._extras()}
-
-    def determinants(self) -> dict[str, JsonValue]:
-        """Return what a cell's result may depend on: name, title and source are not among it."""
-        return {**{interface: _ways(path) for interface, path in self.paths().items()}, **self._extras()}
-
-    def _extras(self) -> dict[str, JsonValue]:
-        """Return ``core_rtt_ms`` and ``changes`` as in manifest.json, as far as there are any."""
-        extras: dict[str, JsonValue] = {}
+        paths = {interface: _ways(path) for interface, path in self.paths().items()}
+        made: LinkConditionJson = {"name": self.name, "title": self.title, "source": self.source, "paths": paths}
         if self.core_rtt_ms:
-            extras["core_rtt_ms"] = self.core_rtt_ms
+            made["core_rtt_ms"] = self.core_rtt_ms
         if self.changes:
-            extras["changes"] = [moment.to_json() for moment in self.changes]
-        return extras
+            made["changes"] = [moment.to_json() for moment in self.changes]
+        return made
+
+    def determinants(self) -> dict[str, object]:
+        """Return what a cell's result may depend on: name, title and source are not among it."""
+        made = self.to_json()
+        extras = {key: value for key, value in made.items() if key in {"core_rtt_ms", "changes"}}
+        return {**made["paths"], **extras}
 
 
-def _ways(path: PathCondition) -> dict[str, JsonValue]:
-    return {way: path.way(way).to_json() for way in WAYS}
+def _ways(path: PathCondition) -> PathJson:
+    return {"down": path.down.to_json(), "up": path.up.to_json()}
 
 
 def interface_title(name: str) -> str:

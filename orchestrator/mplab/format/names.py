@@ -11,6 +11,13 @@ _NAME = re.compile(r"[a-z0-9-]{1,40}")
 _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
+TEXT, MAPPING = "‹text›", "‹mapping›"
+"""Tags of the two ways to write a value, which are no keys of a file."""
+
+VIRTUAL_NAME = "virtual"
+"""What an experiment file calls the lab that needs no lab file."""
+
+
 def is_name(text: str) -> bool:
     """True for ``[a-z0-9-]{1,40}``."""
     return _NAME.fullmatch(text) is not None

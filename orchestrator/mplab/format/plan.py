@@ -1,12 +1,11 @@
 """The plan of a run: its cells in their order."""
 
-import dataclasses
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, JsonValue
+from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from mplab.format.record import CONFIG, CellId, RecordName, Whole, json_of
+from mplab.format.record import CONFIG, CellId, RecordName, Whole
 from mplab.format.upgrades import label_of
 
 RecordLabel = Annotated[RecordName, BeforeValidator(label_of)]
@@ -32,10 +31,6 @@ class CellSpec:
     hash: str = ""
     """SHA-256, hex, of everything that determines the cell; "": of an mplab that did not hash it."""
 
-    def to_json(self) -> dict[str, JsonValue]:
-        """As in events.jsonl and manifest.json."""
-        return dataclasses.asdict(self)
-
 
 @dataclass(frozen=True, config=CONFIG)
 class SkippedTransport:
@@ -53,7 +48,3 @@ class Plan:
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0
     skipped: tuple[SkippedTransport, ...] = ()
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """``plan`` in manifest.json, and what the event ``run_planned`` says."""
-        return json_of(self)

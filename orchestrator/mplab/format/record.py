@@ -28,9 +28,11 @@ CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class Record(BaseModel):
-    """A frozen record that ignores keys it does not know."""
+    """A frozen record that ignores keys it does not know. A field has an alias where its key is a Python keyword."""
 
-    model_config = ConfigDict(**CONFIG, frozen=True)
+    model_config = ConfigDict(
+        **CONFIG, frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
 
 
 class OpenRecord(Record):
@@ -51,6 +53,22 @@ CELL_ID = r"^[A-Za-z0-9_-]{1,240}$"
 CellId = Annotated[str, StringConstraints(pattern=CELL_ID)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """As tables hold it."""
+
+
+def _encodable(found: object) -> object:
+    return found.encode(errors="replace").decode() if isinstance(found, str) else found
+
+
+Text = Annotated[str, BeforeValidator(_encodable)]
+"""Text for people, from whatever program; what UTF-8 cannot hold becomes "?"."""
+
+
+def _is_empty(value: object) -> bool:
+    return value in (None, "", {}, [], ())
+
+
+OMIT_EMPTY = Field(exclude_if=_is_empty)
+"""Of a key that is written only when there is something to write."""
 
 
 def _mapping_or_nothing(found: object) -> object:
@@ -78,11 +96,6 @@ Model = TypeVar("Model", bound=BaseModel)
 def json_of(record: object) -> dict[str, JsonValue]:
     """Return a dataclass or model of a record as JSON."""
     return _JSON_OBJECT.validate_python(TypeAdapter(type(record)).dump_python(record, mode="json"))
-
-
-def without_empty(content: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a record without what is None or empty."""
-    return {name: value for name, value in content.items() if value not in (None, [], {}, ())}
 
 
 def utc_now() -> str:

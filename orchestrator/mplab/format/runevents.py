@@ -1,28 +1,21 @@
-"""The events of a run, in ``events.jsonl`` of its directory: one model for each.
+"""The events of a run, in ``events.jsonl`` of its directory: one model for each kind, in the order of a run.
 
-The log itself is `mplab.format.events`. An event that is not named here has no field that mplab reads.
+`mplab.format.events` has the log.
 """
 
-from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field
 
-from mplab.base.errors import InputError
 from mplab.format.cell import Outcome
-from mplab.format.plan import CellSpec, SkippedTransport
-from mplab.format.record import Record, Settings, Whole
+from mplab.format.events import Event
+from mplab.format.manifest import GitRecord
+from mplab.format.plan import CellSpec, Plan, SkippedTransport
+from mplab.format.record import OMIT_EMPTY, Settings, Text, Whole
 
-END_OF_TIME_S = 1e11
-"""Later times have no date."""
 
-
-class RunEvent(Record):
-    """Any event."""
-
-    t: Annotated[float, Field(ge=0, lt=END_OF_TIME_S)]
-    """Unix seconds."""
-    event: str
+class RunEvent(Event):
+    """An event of a run."""
 
 
 class RunPlanned(RunEvent):
@@ -33,54 +26,35 @@ class RunPlanned(RunEvent):
     skipped: tuple[SkippedTransport, ...] = ()
 
 
-class RunStarted(RunEvent):
-    """Cells are run from now on; `again`: cells that a resumed run takes back."""
-
-    again: tuple[str, ...] = ()
-
-
-class RunCut(RunEvent):
-    """The run ends before its plan is done, by its own rules."""
-
-    reason: str = ""
-    cells: tuple[str, ...] = ()
-    """Those that are left out."""
-    interval: Settings = Field(default_factory=dict)
-    """The intervals that were narrow enough."""
-
-
-class RunFinished(RunEvent):
-    """Nothing is left to run."""
-
-    outcomes: dict[str, Whole] = Field(default_factory=dict)
-
-
-class RunInterrupted(RunEvent):
-    """The run ended before its plan was done, and can be resumed."""
-
-    reason: str = ""
-
-
-class RunPaused(RunEvent):
-    """No further cell begins until the run is continued."""
-
-
-class RunContinued(RunEvent):
-    """A paused run goes on."""
-
-
-class PauseAsked(RunEvent):
-    """An order of ``mplab pause``."""
-
-
-class ContinueAsked(RunEvent):
-    """An order of ``mplab continue``."""
-
-
 class DeadlineSet(RunEvent):
-    """When the run must have ended, Unix seconds."""
+    """When the run must have ended."""
 
     ends_by: float
+    """Unix seconds."""
+
+
+class RunStarted(RunEvent):
+    """Cells are run from now on."""
+
+    cells: Whole = 0
+    """Number of those that are not complete."""
+
+
+class RunResumed(RunEvent):
+    """A run that was interrupted goes on; orders from before are void."""
+
+    complete: Whole = 0
+    """Number of cells that stay complete."""
+    again: tuple[str, ...] = ()
+    """Cells that were complete, and get new attempts."""
+    git: Annotated[GitRecord | None, OMIT_EMPTY] = None
+    """The checkout, when it is not the one that the run began with."""
+
+
+class LabUp(RunEvent):
+    """The lab is up; further keys are what its parts report: ``nodes``, ``routers``, ``phone``, ``containers``."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class CellStarted(RunEvent):
@@ -97,12 +71,29 @@ class CellStep(RunEvent):
     step: str
 
 
+class LabRestored(RunEvent):
+    """Programs of the lab had ended and were started again."""
+
+    cell: str = ""
+    programs: tuple[Text, ...] = ()
+    """One sentence for each."""
+
+
+class PhoneRecovered(RunEvent):
+    """The phone works again after a failed attempt."""
+
+    cell: str = ""
+    attempt: Whole = 0
+    by: str = ""
+    """The rung of the recovery ladder that helped."""
+
+
 class CellRetried(RunEvent):
     """An attempt was not ok and is made again."""
 
     cell: str = ""
     attempt: Whole = 0
-    reason: str = ""
+    reason: Text = ""
 
 
 class CellFinished(RunEvent):
@@ -110,36 +101,65 @@ class CellFinished(RunEvent):
 
     cell: str
     outcome: Outcome
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Text, ...] = ()
     duration_s: float = 0.0
 
 
-KINDS: Mapping[str, type[RunEvent]] = {
-    "run_planned": RunPlanned,
-    "run_started": RunStarted,
-    "run_resumed": RunStarted,
-    "run_cut": RunCut,
-    "run_finished": RunFinished,
-    "run_interrupted": RunInterrupted,
-    "run_paused": RunPaused,
-    "run_continued": RunContinued,
-    "pause_asked": PauseAsked,
-    "continue_asked": ContinueAsked,
-    "deadline_set": DeadlineSet,
-    "cell_started": CellStarted,
-    "cell_step": CellStep,
-    "cell_retried": CellRetried,
-    "cell_finished": CellFinished,
-}
-"""Name of an event → its model; `RunEvent` for every other."""
+class IntervalChecked(RunEvent):
+    """The intervals were looked at between two blocks."""
+
+    blocks: Whole = 0
+    """Number of those that are complete."""
+    enough: bool = False
+    text: Text = ""
+    duration_s: float = 0.0
 
 
-def parse_event(record: Mapping[str, object]) -> RunEvent:
-    """Return the event of a line of ``events.jsonl``. Raises InputError: it lacks a field, or has a wrong one."""
-    model = KINDS.get(str(record.get("event")), RunEvent)
-    try:
-        return model.model_validate(record)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"event {record.get('event')}: {where}: {first['msg']}") from None
+class HookFailed(RunEvent):
+    """A command of a hook around the run failed."""
+
+    hook: str = ""
+    reason: Text = ""
+
+
+class PauseAsked(RunEvent):
+    """An order of ``mplab pause``."""
+
+
+class ContinueAsked(RunEvent):
+    """An order of ``mplab continue``."""
+
+
+class RunPaused(RunEvent):
+    """No further cell begins until the run is continued."""
+
+
+class RunContinued(RunEvent):
+    """A paused run goes on."""
+
+
+class RunCut(RunEvent):
+    """The run ends before its plan is done, by its own rules."""
+
+    reason: Text = ""
+    cells: tuple[str, ...] = ()
+    """Those that are left out."""
+    interval: Annotated[Settings, OMIT_EMPTY] = Field(default_factory=dict)
+    """The intervals that were narrow enough."""
+
+
+class RunInterrupted(RunEvent):
+    """The run ended before its plan was done, and can be resumed."""
+
+    reason: Annotated[Text, OMIT_EMPTY] = ""
+
+
+class RunFinished(RunEvent):
+    """Nothing is left to run."""
+
+    outcomes: dict[str, Whole] = Field(default_factory=dict)
+
+
+def planned_event(plan: Plan) -> RunPlanned:
+    """Return the event of a plan."""
+    return RunPlanned(cells=plan.cells, estimate_s=plan.estimate_s, skipped=plan.skipped)

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, JsonValue, StringConstraints
+from pydantic import BeforeValidator, StringConstraints
+from typing_extensions import TypedDict
 
 from mplab.base.suggest import show, unknown
 
@@ -41,6 +42,13 @@ class Profile:
         return self.opportunities * PACKET_BYTES * 8 / self.lasts_ms
 
 
+class TraceJson(TypedDict):
+    """A trace in a record."""
+
+    name: str
+    sha256: str
+
+
 @dataclass(frozen=True)
 class Trace:
     """A trace by its file: a whole number of milliseconds a line, none less than the one before, for ever again."""
@@ -63,7 +71,7 @@ class Trace:
         """What is in it. Raises ValueError: not such a file."""
         return _read(self.file)[1]
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> TraceJson:
         """Return ``{name, sha256}``, as in manifest.json. Raises ValueError: not such a file."""
         return {"name": self.name, "sha256": self.sha256 or self.profile().sha256}
 

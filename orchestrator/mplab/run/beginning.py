@@ -14,6 +14,7 @@ from mplab.drivers.shaper.driver import inside_driver_of
 from mplab.format.events import EventLog
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
+from mplab.format.runevents import DeadlineSet, planned_event
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import prepared
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
@@ -90,7 +91,7 @@ def _whole_or_not_there(path: Path) -> Iterator[None]:
 
 def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, object], ends_by: float | None) -> None:
     with EventLog(directory.events_file) as events:
-        events.append("run_planned", **planned.plan.to_json())
+        events.append(planned_event(planned.plan))
         set_deadline(events, ends_by)
     experiment = planned.experiment
     allow(experiment.hooks)
@@ -112,7 +113,7 @@ def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, 
 def set_deadline(events: EventLog, ends_by: float | None) -> None:
     """Append when a run must have ended, Unix seconds, if there is such a time. Raises MplabError."""
     if ends_by is not None:
-        events.append("deadline_set", ends_by=ends_by)
+        events.append(DeadlineSet(ends_by=ends_by))
 
 
 def _routers(experiment: Experiment) -> dict[str, object]:

@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
-from pydantic import JsonValue
-
 from mplab.base.errors import LabNotReadyError
 from mplab.format.link import LinkCondition
 from mplab.format.plan import CellSpec, Plan, SkippedTransport
@@ -109,10 +107,10 @@ def cell_seed(experiment_seed: int, scenario_label: str, link_name: str, repetit
 
 def _determinants(
     experiment: Experiment, scenario: ScenarioUse, transport: TransportUse, link: LinkCondition, seed: int
-) -> dict[str, JsonValue]:
+) -> dict[str, object]:
     """What a cell's result may depend on; titles, labels, colours and time limits are not among it."""
     contents = {**scenario.files, **transport.files}
-    files: dict[str, JsonValue] = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
+    files = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
     return {
         **({"files": files} if files else {}),
         "scenario": {"name": scenario.name, "parameters": scenario.record().parameters},

@@ -14,6 +14,7 @@ from mplab.drivers.transport import make_transport
 from mplab.format.cell import AttemptRecord, CellRecord
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
+from mplab.format.runevents import CellFinished, CellRetried, CellStarted, CellStep, LabRestored, PhoneRecovered
 from mplab.lab.catalog import LabCatalog, android_app
 from mplab.lab.protocol import Lab
 from mplab.run.hooks import ask_hook
@@ -58,7 +59,7 @@ class CellRunner:
         restored = self._restore(spec)
         while True:
             directory, number = self.directory.begin_attempt(spec.id)
-            self.events.append("cell_started", cell=spec.id, attempt=number)
+            self.events.append(CellStarted(cell=spec.id, attempt=number))
             report = self._attempt(spec, directory, number)
             report.warnings = restored + report.warnings
             attempts.append(report.as_attempt())
@@ -66,7 +67,7 @@ class CellRunner:
                 break
             lost = self._restore(spec)
             if rung := self.lab.recover(report.reason):
-                self.events.append("phone_recovered", cell=spec.id, attempt=number, by=rung)
+                self.events.append(PhoneRecovered(cell=spec.id, attempt=number, by=rung))
             if lost:  # it is no result of its cell, and costs no retry
                 restored += lost
                 losses += 1
@@ -76,7 +77,7 @@ class CellRunner:
                 break
             else:
                 retries, losses = retries - 1, 0
-            self.events.append("cell_retried", cell=spec.id, attempt=number, reason=report.reason)
+            self.events.append(CellRetried(cell=spec.id, attempt=number, reason=report.reason))
         record = report.record(attempts)
         self.directory.finish_cell(record)
         tell_finished(self.events, record)
@@ -96,7 +97,7 @@ class CellRunner:
                 "'mplab resume' runs them in a new lab"
             ) from error
         if restored:
-            self.events.append("lab_restored", cell=spec.id, programs=restored)
+            self.events.append(LabRestored(cell=spec.id, programs=tuple(restored)))
         return restored
 
     def _attempt(self, spec: CellSpec, directory: Path, number: int) -> CellReport:
@@ -111,7 +112,7 @@ class CellRunner:
             app=android_app(experiment.lab, name),
             directory=directory,
             attempt=number,
-            on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),
+            on_step=lambda step: events.append(CellStep(cell=spec.id, step=step)),
         )
         run = CellAttempt(self.lab, job, self.instruments).run
         return self._hooked(job, run) if experiment.hooks.of_cells else run()
@@ -142,13 +143,8 @@ class CellRunner:
 
 def tell_finished(events: EventLog, record: CellRecord) -> None:
     """Append the event ``cell_finished`` of a complete cell."""
-    events.append(
-        "cell_finished",
-        cell=record.id,
-        outcome=record.outcome,
-        reasons=list(record.reasons),
-        duration_s=round(sum(record.timings_s.values()), 3),
-    )
+    duration_s = round(sum(record.timings_s.values()), 3)
+    events.append(CellFinished(cell=record.id, outcome=record.outcome, reasons=record.reasons, duration_s=duration_s))
 
 
 def _gave_up(spec: CellSpec, losses: int, reason: str) -> LabNotReadyError:

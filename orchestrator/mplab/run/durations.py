@@ -14,7 +14,7 @@ from mplab.base.errors import InputError
 from mplab.format.events import read_events
 from mplab.format.plan import CellSpec, Plan
 from mplab.format.record import json_of
-from mplab.format.runevents import CellFinished, CellStarted, RunPlanned, RunStarted, parse_event
+from mplab.format.runevents import CellFinished, CellStarted, RunEvent, RunPlanned, RunStarted
 from mplab.userfiles.experiment import Experiment
 
 _MOST_RUNS = 10
@@ -58,11 +58,11 @@ def _finished(folder: Path, uses: Mapping[str, Mapping[str, JsonValue]]) -> Iter
         same = {use["label"] for use in manifest["experiment"]["scenarios"] if use == uses.get(use["label"])}
         cells: dict[str, CellSpec] = {}
         begun: dict[str, float] = {}
-        for event in map(parse_event, read_events(folder / "events.jsonl")):
+        for event in read_events(folder / "events.jsonl", RunEvent):
             match event:
                 case RunPlanned():
                     cells = {cell.id: cell for cell in event.cells if cell.scenario in same}
-                case RunStarted(event="run_started"):
+                case RunStarted():
                     begun.clear()
                 case CellStarted():
                     begun.setdefault(event.cell, event.t)

@@ -1,9 +1,11 @@
 """Watches whether a run goes on: its time, and how many cells in a row went wrong."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from pydantic import JsonValue
 
 from mplab.format.experiment import Ending
 from mplab.format.plan import CellSpec, Plan
@@ -25,7 +27,7 @@ class Cut:
 
     reason: str
     cells: list[str]
-    interval: Mapping[str, object] | None = None
+    interval: dict[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class IntervalCheck:
 
     enough: bool
     text: str
-    numbers: Mapping[str, object]
+    numbers: dict[str, JsonValue]
 
 
 class EndingWatch:
@@ -112,5 +114,5 @@ class EndingWatch:
         left_s = max((deadline - now).total_seconds(), 0.0)
         return self._cut(f"block {block} takes about {needed_s:.0f} s, and {left_s:.0f} s are left (max, until)")
 
-    def _cut(self, reason: str, interval: Mapping[str, object] | None = None) -> Cut:
+    def _cut(self, reason: str, interval: dict[str, JsonValue] | None = None) -> Cut:
         return Cut(reason, [spec.id for spec in self._todo], interval)

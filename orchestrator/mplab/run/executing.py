@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mplab.base.deferred import deferred
 from mplab.format.cell import Outcome
 from mplab.format.events import read_events
+from mplab.format.runevents import RunEvent
 from mplab.run import hosting, ready
 from mplab.run.beginning import begin, held
 from mplab.run.junit import write_junit
@@ -111,7 +112,7 @@ def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) ->
     Returns:
         What the report says; None without one.
     """
-    events = list(read_events(directory.events_file))
+    events = list(read_events(directory.events_file, RunEvent))
     write_junit(directory.junit_file, directory.run_id, events)
     if not report:
         return None

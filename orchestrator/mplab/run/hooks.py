@@ -20,7 +20,9 @@ from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.files import explained
 from mplab.base.state import state_directory
 from mplab.format.events import EventLog
-from mplab.format.experiment import HOOK_NAMES, Argv, Hooks
+from mplab.format.hooks import HOOK_NAMES, Argv, Hooks
+from mplab.format.record import json_of
+from mplab.format.runevents import HookFailed
 from mplab.format.units import format_duration_s
 from mplab.run.hostrpc import Answer, HostClient
 from mplab.run.run_directory import RunDirectory
@@ -69,7 +71,7 @@ def foreign(hooks: Hooks, whose: object) -> InputError:
 
 
 def _note(hooks: Hooks) -> Path:
-    digest = hashlib.sha256(json.dumps(hooks.to_json(), sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(json_of(hooks), sort_keys=True).encode()).hexdigest()
     return state_directory() / "hooks" / digest[:32]
 
 
@@ -128,7 +130,7 @@ class HookRunner:
         problem = self._run(name, {"MPLAB_CELL": "", "MPLAB_OUTCOME": outcome}, log)
         if problem:
             with EventLog(self._directory.events_file) as events:
-                events.append("hook_failed", hook=name, reason=problem)
+                events.append(HookFailed(hook=name, reason=problem))
         return problem
 
     def _run(self, name: str, about: Mapping[str, str], log: Path) -> str:
@@ -169,12 +171,12 @@ class HookRunner:
             )
         except OSError as error:
             return f"cannot be run: {error.strerror}"
-        deadline = time.monotonic() + self._hooks.timeout_s
+        deadline = time.monotonic() + self._hooks.timeout
         try:
             while process.poll() is None:
                 time.sleep(_POLL_S)
                 if time.monotonic() > deadline:
-                    return f"not ended within {format_duration_s(self._hooks.timeout_s)}"
+                    return f"not ended within {format_duration_s(self._hooks.timeout)}"
                 if self._closed and during.endswith("_cell"):
                     return "ended with the run"
         finally:

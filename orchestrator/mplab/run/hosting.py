@@ -13,6 +13,7 @@ from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError,
 from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
 from mplab.format.record import json_of
+from mplab.format.runevents import RunEvent
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
@@ -33,7 +34,7 @@ class _Follower:
     """Reads the events of a run as they are appended, passes them on, and keeps its progress."""
 
     def __init__(self, file: Path, watch: Watch) -> None:
-        self._tail = EventTail(file)
+        self._tail = EventTail(file, RunEvent)
         self._watch = watch
         self._tracker = ProgressTracker()
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from mplab.base.files import replace
-from mplab.format.events import Event
 from mplab.format.plan import CellSpec
-from mplab.format.runevents import CellFinished, CellStarted, RunPlanned, RunStarted, parse_event
+from mplab.format.runevents import CellFinished, CellStarted, RunEvent, RunPlanned, RunStarted
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
 
@@ -35,7 +34,7 @@ class Case:
     skipped: str = ""
 
 
-def junit_xml(name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> str:
+def junit_xml(name: str, events: Iterable[RunEvent], checks: Iterable[Case] = ()) -> str:
     """The events of run `name` as JUnit XML, and after its cells some further checks.
 
     Every planned cell is a ``testcase``. A failed cell has a ``failure``, an invalid one an ``error`` (what
@@ -81,19 +80,19 @@ def _check(check: Case) -> ET.Element:
     return case
 
 
-def write_junit(path: Path, name: str, events: Iterable[Event], checks: Iterable[Case] = ()) -> None:
+def write_junit(path: Path, name: str, events: Iterable[RunEvent], checks: Iterable[Case] = ()) -> None:
     """Write `junit_xml` to `path`, in place of an earlier one. Raises MplabError."""
     replace(path, junit_xml(name, events, checks).encode())
 
 
-def _read(events: Iterable[Event]) -> _Run:
+def _read(events: Iterable[RunEvent]) -> _Run:
     run = _Run()
-    for event in map(parse_event, events):
+    for event in events:
         match event:
             case RunPlanned():
                 run.cells = list(event.cells)
                 run.skipped = [(item.transport, item.reason) for item in event.skipped]
-            case RunStarted(event="run_started"):
+            case RunStarted():
                 run.started = event.t
             case CellStarted():
                 run.finished.pop(event.cell, None)

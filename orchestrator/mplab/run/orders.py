@@ -7,8 +7,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mplab.format.events import EventLog, EventTail
-from mplab.format.runevents import ContinueAsked, DeadlineSet, PauseAsked, RunStarted, parse_event
+from mplab.format.events import Event, EventLog, EventTail
+from mplab.format.runevents import (
+    ContinueAsked,
+    DeadlineSet,
+    PauseAsked,
+    RunContinued,
+    RunEvent,
+    RunPaused,
+    RunResumed,
+)
 
 _POLL_S = 0.5
 
@@ -26,7 +34,7 @@ class Orders:
     def __init__(self, events: EventLog, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._events = events
         self._sleep = sleep
-        self._tail = EventTail(events.path)
+        self._tail = EventTail(events.path, RunEvent)
         self._paused = False
         self.ends_by: datetime | None = None
         """When the run is to have ended."""
@@ -46,17 +54,17 @@ class Orders:
         """Wait as long as the run is to wait."""
         if not self._waits():
             return
-        self._events.append("run_paused")
+        self._events.append(RunPaused())
         while self._waits():
             self._sleep(_POLL_S)
-        self._events.append("run_continued")
+        self._events.append(RunContinued())
 
     def _waits(self) -> bool:
         self._read()
         return self._paused
 
     def _read(self) -> None:
-        for event in map(parse_event, self._tail.poll()):
+        for event in self._tail.poll():
             match event:
                 case PauseAsked():
                     self._paused = True
@@ -64,11 +72,11 @@ class Orders:
                     self._paused = False
                 case DeadlineSet():
                     self.ends_by = datetime.fromtimestamp(event.ends_by).astimezone()
-                case RunStarted(event="run_resumed"):
+                case RunResumed():
                     self._paused, self.ends_by = False, None
 
 
-def order(events_file: Path, event: str) -> None:
+def order(events_file: Path, event: Event) -> None:
     """Append an order to the events of a run or campaign that another process writes to.
 
     Raises:

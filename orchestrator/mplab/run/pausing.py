@@ -5,6 +5,7 @@ from pathlib import Path
 from mplab.base.errors import InputError
 from mplab.base.lock import is_locked
 from mplab.format.events import read_events
+from mplab.format.runevents import ContinueAsked, PauseAsked, RunEvent
 from mplab.run.orders import order
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
@@ -17,18 +18,18 @@ def pause(run: Path | str) -> None:
         InputError: not a run directory, or the run is not running.
         MplabError: the run directory cannot be written.
     """
-    order(_running(run).events_file, "pause_asked")
+    order(_running(run).events_file, PauseAsked())
 
 
 def go_on(run: Path | str) -> None:
     """Let a run continue that `pause` made wait. Raises as `pause`."""
-    order(_running(run).events_file, "continue_asked")
+    order(_running(run).events_file, ContinueAsked())
 
 
 def _running(run: Path | str) -> RunDirectory:
     """Return the directory of a run that a process is at work on."""
     directory = RunDirectory.open(Path(run))
-    progress = RunProgress.from_events(read_events(directory.events_file))
+    progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
     if progress.state == "finished" and not progress.remaining:
         raise InputError(f"{directory.run_id} is complete: all of its {progress.total} cells have been run")
     if not is_locked(directory.lock_name):

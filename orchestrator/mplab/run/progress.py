@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mplab.format.cell import Outcome
-from mplab.format.events import Event
 from mplab.format.runevents import (
     CellFinished,
     CellRetried,
@@ -13,12 +12,13 @@ from mplab.format.runevents import (
     CellStep,
     RunContinued,
     RunCut,
+    RunEvent,
     RunFinished,
     RunInterrupted,
     RunPaused,
     RunPlanned,
+    RunResumed,
     RunStarted,
-    parse_event,
 )
 from mplab.run.blocks import EstimateTracker
 
@@ -84,7 +84,7 @@ class RunProgress:
         return self.ok + self.left_out == self.total
 
     @classmethod
-    def from_events(cls, events: Iterable[Event]) -> "RunProgress":
+    def from_events(cls, events: Iterable[RunEvent]) -> "RunProgress":
         """The state after `events`; names that it does not know change nothing."""
         tracker = ProgressTracker()
         for event in events:
@@ -114,35 +114,28 @@ class ProgressTracker:
         self._updated: float | None = None
         self._estimate = EstimateTracker((), 0.0)
 
-    def feed(self, event: Event) -> None:
-        """Take the next event into account. Raises InputError: it is none of a run."""
-        found = parse_event(event)
-        self._updated = found.t
-        match found:
+    def feed(self, event: RunEvent) -> None:
+        """Take the next event into account."""
+        self._updated = event.t
+        match event:
             case RunPlanned():
-                self._plan(found)
-            case RunStarted():
-                self._state = "running"
-                self._cut, self._left_out = "", 0
-                for cell in found.again:
-                    self._outcomes.pop(cell, None)
-                    self._estimate.reopened(cell)
-                self._started = self._started if self._started is not None else found.t
-                self._leave_cell()
+                self._plan(event)
+            case RunStarted() | RunResumed():
+                self._start(event)
             case CellStarted():
-                self._cell, self._attempt, self._step = found.cell, found.attempt, None
-                self._outcomes.pop(found.cell, None)
-                self._estimate.reopened(found.cell)
+                self._cell, self._attempt, self._step = event.cell, event.attempt, None
+                self._outcomes.pop(event.cell, None)
+                self._estimate.reopened(event.cell)
             case CellStep():
-                self._step = found.step
+                self._step = event.step
             case CellRetried():
                 self._retried += 1
             case CellFinished():
-                self._outcomes[found.cell] = found.outcome
-                self._estimate.finished(found.cell, found.duration_s)
+                self._outcomes[event.cell] = event.outcome
+                self._estimate.finished(event.cell, event.duration_s)
                 self._leave_cell()
             case RunCut():
-                self._cut, self._left_out = found.reason, len(found.cells)
+                self._cut, self._left_out = event.reason, len(event.cells)
             case RunPaused():
                 self._state = "paused"
             case RunContinued():
@@ -176,6 +169,15 @@ class ProgressTracker:
         self._total = len(planned.cells)
         self._estimate = EstimateTracker(planned.cells, planned.estimate_s)
         self._skipped = tuple((item.transport, item.reason) for item in planned.skipped)
+
+    def _start(self, started: RunStarted | RunResumed) -> None:
+        self._state = "running"
+        self._cut, self._left_out = "", 0
+        for cell in started.again if isinstance(started, RunResumed) else ():
+            self._outcomes.pop(cell, None)
+            self._estimate.reopened(cell)
+        self._started = self._started if self._started is not None else started.t
+        self._leave_cell()
 
     def _leave_cell(self) -> None:
         self._cell, self._step, self._attempt = None, None, 0

@@ -9,6 +9,7 @@ from mplab.base.lock import resource_lock
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import GitRecord, Manifest
 from mplab.format.plan import Plan
+from mplab.format.runevents import RunEvent, RunResumed
 from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.beginning import held, set_deadline
@@ -131,7 +132,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
             directory.reopen_cell(cell)
         done = len(complete) - (len(again) - len(damaged))
         git = _other_code(directory, watch)
-        events.append("run_resumed", complete=done, again=again, **({"git": git.model_dump()} if git else {}))
+        events.append(RunResumed(complete=done, again=tuple(again), git=git))
         set_deadline(events, ends_by)
     return done
 
@@ -147,7 +148,7 @@ def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
 
 
 def _progress(directory: RunDirectory) -> RunProgress:
-    return RunProgress.from_events(read_events(directory.events_file))
+    return RunProgress.from_events(read_events(directory.events_file, RunEvent))
 
 
 def _not_ok(directory: RunDirectory) -> list[str]:

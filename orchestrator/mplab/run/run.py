@@ -12,6 +12,15 @@ from mplab.cell.instruments import Instruments
 from mplab.drivers.services import load_service
 from mplab.format.events import EventLog, read_events
 from mplab.format.plan import CellSpec
+from mplab.format.runevents import (
+    IntervalChecked,
+    LabUp,
+    RunCut,
+    RunEvent,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+)
 from mplab.lab.catalog import LabCatalog, services_of
 from mplab.lab.make import make_lab
 from mplab.lab.protocol import Lab
@@ -81,11 +90,11 @@ class RunLoop:
                 with explained(self._directory.path):
                     self._execute(events)
             except KeyboardInterrupt:
-                events.append("run_interrupted")
+                events.append(RunInterrupted())
                 raise InterruptedRunError("stopped; 'mplab resume' goes on with it") from None
             except MplabError as error:
                 with suppress(MplabError):  # the disk may be full
-                    events.append("run_interrupted", reason=str(error))
+                    events.append(RunInterrupted(reason=str(error)))
                 raise
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
@@ -97,22 +106,21 @@ class RunLoop:
     def _execute(self, events: EventLog) -> None:
         todo = self._cells_to_run()
         lab = self._open_lab(self._experiment, self._directory)
-        events.append("run_started", cells=len(todo))
+        events.append(RunStarted(cells=len(todo)))
         self._tell_what_was_not_told(events)
         cut = None
         if todo:
             with lab:
-                events.append("lab_up", **lab.describe())
+                events.append(LabUp.model_validate(lab.describe()))
                 cut = self._run_cells(lab, todo, events)
         if cut is not None:
-            found = {"interval": cut.interval} if cut.interval is not None else {}
-            events.append("run_cut", reason=cut.reason, cells=cut.cells, **found)
+            events.append(RunCut(reason=cut.reason, cells=tuple(cut.cells), interval=cut.interval or {}))
         outcomes = [record.outcome for record in self._directory.complete_cells().values()]
-        events.append("run_finished", outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")})
+        events.append(RunFinished(outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")}))
 
     def _tell_what_was_not_told(self, events: EventLog) -> None:
         """A cell is on disk before it is said to be: in between, power may have failed, or the disk was full."""
-        told = RunProgress.from_events(read_events(events.path)).outcomes
+        told = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
         for cell, record in self._directory.complete_cells().items():
             if cell not in told:
                 tell_finished(events, record)
@@ -145,7 +153,7 @@ class RunLoop:
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
             told = IntervalCheck(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)
-        events.append("interval_checked", blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s)
+        events.append(IntervalChecked(blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s))
         return told
 
     def _cells_to_run(self) -> list[CellSpec]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mplab.base.lock import is_locked
 from mplab.format.events import read_events
+from mplab.format.runevents import RunEvent
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 
@@ -35,7 +36,7 @@ class RunStatus:
 def status(run: Path | str) -> RunStatus:
     """Read the state of a run. Raises InputError: not a run directory."""
     directory = RunDirectory.open(Path(run))
-    progress = RunProgress.from_events(read_events(directory.events_file))
+    progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
     problems = directory.damaged_cells()
     damaged = {
         cell: problems.get(cell, f"{directory.cell_dir(cell)}: no such directory")

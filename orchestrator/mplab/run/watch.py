@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mplab.format.events import Event
+from mplab.format.runevents import RunEvent
 
 if TYPE_CHECKING:
     from mplab.analysis.pipeline import Progress
@@ -30,7 +30,7 @@ class Watch:
     """
 
     begun: Callable[[Path, int], None] = _ignore
-    event: Callable[[Event], None] = _ignore
+    event: Callable[[RunEvent], None] = _ignore
     analysis: Callable[["Progress"], None] = _ignore
     doing: Callable[[str], None] = _ignore
     warning: Callable[[str], None] = _ignore

@@ -12,15 +12,13 @@ from pydantic_core import ErrorDetails
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, did_you_mean, unknown
+from mplab.format.names import MAPPING, TEXT
 from mplab.userfiles.yaml import Document, KeyPath, Problem
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _MOST_LINES = 50
 _FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
-
-TEXT, MAPPING = "‹text›", "‹mapping›"
-"""Tags of the two ways to write a value, which are no keys of the file."""
 
 
 def tag_of(model: type[BaseModel]) -> str:

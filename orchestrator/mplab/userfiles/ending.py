@@ -1,19 +1,12 @@
 """When a run ends before its plan does: its time is over, or too much goes wrong."""
 
-from datetime import time
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
-from mplab.format.experiment import IntervalRule, parse_time_of_day
+from mplab.format.experiment import IntervalRule
 from mplab.format.units import Percent
 from mplab.userfiles.yaml import Document
-
-TimeOfDay = Annotated[
-    time,
-    BeforeValidator(parse_time_of_day),
-    WithJsonSchema({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$", "examples": ["06:00"]}),
-]
 
 
 class IntervalFile(BaseModel):

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show
-from mplab.format.experiment import Capture, CongestionControl, ExperimentBase, Factor, Scenario, Transport
+from mplab.format.experiment import Capture, CongestionControl, ExperimentBase, Factor, Scenario, TimeOfDay, Transport
 from mplab.format.experiment import Experiment as Record
 from mplab.format.link import LinkCondition
-from mplab.format.names import Name, VariableName
+from mplab.format.names import VIRTUAL_NAME, Name, VariableName
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.budgets import BudgetsByMetric
-from mplab.userfiles.ending import StopFile, TimeOfDay
+from mplab.userfiles.ending import StopFile
 from mplab.userfiles.hooks import HooksFile
-from mplab.userfiles.labuse import VIRTUAL_NAME, LabUse
+from mplab.userfiles.labuse import LabUse
 from mplab.userfiles.link import InlineLinkFile
 from mplab.userfiles.matrix import CellsFile
 

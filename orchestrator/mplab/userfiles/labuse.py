@@ -13,14 +13,12 @@ from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
+from mplab.format.names import VIRTUAL_NAME
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile, read_lab
 from mplab.userfiles.machines import ShapingMachine, emulator, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile
-
-VIRTUAL_NAME = "virtual"
-"""What an experiment file calls the lab that needs no lab file: the kind of its phone."""
 
 NOT_SHAPED = "not shaped"
 """Where a real phone's path is shaped that the lab file attaches to nothing."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mplab.base.private import private_file_problem
 from mplab.base.suggest import show
+from mplab.format import hosts
 from mplab.format.patterns import pattern_schema, text_like
 from mplab.format.units import DurationS, between
 
@@ -17,30 +18,7 @@ SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S = 5, 600
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _INTERFACE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-
-
-def _parse_host(found: object) -> str:
-    if isinstance(found, str) and (_HOST.fullmatch(found) or _is_address(found)):
-        return found
-    raise ValueError(f"host {show(found)}: a name or an IP address is needed, like '192.168.1.1'")
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine, whatever a name server says."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _parse_mac(found: object) -> str:
@@ -50,7 +28,7 @@ def _parse_mac(found: object) -> str:
 
 
 def _parse_ip(found: object) -> str:
-    if isinstance(found, str) and _is_address(found):
+    if isinstance(found, str) and hosts.is_address(found):
         return str(ip_address(found))
     raise ValueError(f"ip {show(found)}: one address is needed, like '192.168.1.23'")
 
@@ -69,7 +47,7 @@ def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
     return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
-Host = Annotated[str, BeforeValidator(_parse_host)]
+Host = hosts.Host
 Mac = Annotated[str, BeforeValidator(_parse_mac)]
 Ip = Annotated[str, BeforeValidator(_parse_ip)]
 Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), pattern_schema(_FINGERPRINT)]

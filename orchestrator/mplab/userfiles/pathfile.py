@@ -33,10 +33,10 @@ from mplab.format.direction import (
     Queue,
     Way,
 )
+from mplab.format.names import MAPPING, TEXT
 from mplab.format.path import PathCondition
 from mplab.format.trace import Trace, parse_trace_name
 from mplab.format.units import DurationMs, Percent, format_duration_ms, format_rate, parse_rate_kbps, parse_size_bytes
-from mplab.userfiles.check import MAPPING, TEXT
 
 SMALLEST_QUEUE_BYTES = 1514
 """One full Ethernet frame: a smaller queue lets no full packet pass."""

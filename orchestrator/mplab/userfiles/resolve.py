@@ -12,9 +12,11 @@ from mplab.base.programs import CHECKOUT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
 from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, ExperimentBase, Matrix, Tolerance
+from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import parse_name
+from mplab.format.names import VIRTUAL_NAME, parse_name
 from mplab.format.palette import distinct_styles
+from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
 from mplab.userfiles.appuse import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
@@ -29,7 +31,7 @@ from mplab.userfiles.experiment import (
     TransportUse,
 )
 from mplab.userfiles.labels import Names, check_names
-from mplab.userfiles.labuse import VIRTUAL, VIRTUAL_NAME, LabUse, NoSuchLabError, find_lab
+from mplab.userfiles.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
 from mplab.userfiles.layers import merged, parents_of, read_layers
 from mplab.userfiles.link import NoSuchLinkError, load_links, read_inline_link
 from mplab.userfiles.transport import TransportInfo
@@ -149,7 +151,7 @@ def load_experiment(
         cell_timeout_s=timeout_s,
         matrix=matrix,
         ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
-        hooks=file.hooks.to_hooks(),
+        hooks=Hooks.model_validate(json_of(file.hooks)),
         claims=tuple(_claim(claim) for claim in file.claims),
         budgets=tuple(budgets),
         parents=parents_of(layers, kept=kept is not None),

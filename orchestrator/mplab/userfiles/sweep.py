@@ -12,9 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from mplab.base.suggest import describe, show
 from mplab.format.direction import UNLIMITED, WAYS, Distribution
+from mplab.format.names import MAPPING, TEXT
 from mplab.format.trace import parse_trace_name
 from mplab.format.units import parse_duration_ms, parse_percent, parse_rate_kbps
-from mplab.userfiles.check import MAPPING, TEXT
 from mplab.userfiles.inherit import PATHS
 from mplab.userfiles.pathfile import parse_queue
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from mplab.campaign.state import CampaignState
-from mplab.format.events import Event
+from mplab.campaign.state import state_of
+from mplab.format.campaign import CampaignState
+from mplab.format.campaignevents import CampaignEvent
 
 T0 = 1_700_000_000.0
 
@@ -32,7 +33,7 @@ def cells(total: int, ok: int, invalid: int = 0, failed: int = 0, left_out: int 
     return {"total": total, "ok": ok, "invalid": invalid, "failed": failed, "left_out": left_out}
 
 
-def events() -> list[Event]:
+def events() -> list[CampaignEvent]:
     """Two jobs done, one failed, one at work, two waiting; one phone rests, one is in quarantine."""
     jobs = [
         job(1, "apps", "phone-1"),
@@ -62,8 +63,8 @@ def events() -> list[Event]:
         (2003, "resource_rests", {"resource": "phone-2", "reason": "43 °C", "until": T0 + 4000}),
         (2005, "job_started", {"job": "04-video", "try": 1, "run": run_name("video")}),
     ]
-    return [{"t": T0 + t, "event": name, **fields} for t, name, fields in told]
+    return [CampaignEvent.parse({"t": T0 + t, "event": name, **fields}) for t, name, fields in told]
 
 
 def night_state() -> CampaignState:
-    return CampaignState.from_events(events())
+    return state_of(events())

@@ -12,17 +12,18 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
+from mplab.format.cell import Outcome
 from mplab.format.events import EventLog
+from mplab.format.plan import CellSpec
+from mplab.format.runevents import CellFinished, RunFinished, RunPlanned, RunResumed, RunStarted
 from mplab.run.orders import Orders
 
 CELLS = 2
 
 
-def cell(number: int) -> dict[str, Any]:
-    names = {"scenario": "download", "transport": "mptcp", "link": "home"}
-    return {"id": f"000{number}", "index": number, "block": 1, "repetition": 1, "seed": 1, "hash": "0", **names}
+def cell(number: int) -> CellSpec:
+    return CellSpec(id=f"000{number}", index=number, block=1, scenario="download", transport="mptcp", link="home")
 
 
 class Script:
@@ -68,10 +69,10 @@ class Script:
 
     def _go(self, word: str, events: EventLog) -> int:
         if self._verb == "run":
-            events.append("run_planned", cells=[cell(1), cell(2)], estimate_s=2.0)
+            events.append(RunPlanned(cells=(cell(1), cell(2)), estimate_s=2.0))
         else:
-            events.append("run_resumed", again=[cell(2)["id"]] if self._again else [])
-        events.append("run_started")
+            events.append(RunResumed(again=(cell(2).id,) if self._again else ()))
+        events.append(RunStarted())
         if word == "lab":
             print("mplab: phone 1: not there", file=sys.stderr)
             return 3
@@ -80,15 +81,16 @@ class Script:
             return 3
         if word == "hang":
             time.sleep(600)
-        outcomes = {"bad": ("ok", "failed"), "worst": ("failed", "failed")}.get(word, ("ok", "ok"))
+        scripts: dict[str, tuple[Outcome, ...]] = {"bad": ("ok", "failed"), "worst": ("failed", "failed")}
+        outcomes = scripts.get(word, ("ok", "ok"))
         with Orders(events, sleep=lambda _: time.sleep(0.05)) as orders:
             for number, outcome in enumerate(outcomes, 1):
                 orders.obey()
                 time.sleep(1.0 if word == "slow" else 0.1)
-                events.append("cell_finished", cell=cell(number)["id"], outcome=outcome, duration_s=1.0, reasons=[])
+                events.append(CellFinished(cell=cell(number).id, outcome=outcome, duration_s=1.0))
                 if word == "die":
                     os.kill(os.getpid(), signal.SIGKILL)
-        events.append("run_finished")
+        events.append(RunFinished())
         return 0 if outcomes == ("ok", "ok") else 1
 
 

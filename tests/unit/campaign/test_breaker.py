@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mplab.campaign.breaker import Breaker
-from mplab.campaign.state import ResourceStatus
+from mplab.format.campaign import ResourceStatus
 
 PHONE = ResourceStatus("phone 1")
 

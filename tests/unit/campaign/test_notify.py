@@ -13,7 +13,8 @@ import pytest
 import trustme
 
 from mplab.base.errors import InputError
-from mplab.campaign.notify import KINDS, Delivery, MailFile, Message, Notifier, NotifyFile, check_notify
+from mplab.campaign.notify import Delivery, Message, Notifier, check_notify
+from mplab.format.notify import KINDS, MailFile, NotifyFile
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 from tests.unit.campaign.receivers import HttpReceiver, SmtpReceiver, http_receiver, silent_server, smtp_receiver

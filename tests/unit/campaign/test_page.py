@@ -9,9 +9,10 @@ from lxml import html
 
 from mplab.campaign.page import Night, read_night, render, write_page
 from mplab.campaign.page.render import bar
-from mplab.campaign.state import CampaignState, Cells
+from mplab.format.campaign import CampaignState, CellCounts
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
+from mplab.format.runevents import CellFinished, CellStarted, CellStep, RunPlanned, RunStarted
 from tests.unit.campaign.nights import T0, night_state, run_name
 from tests.unit.record.conftest import cell_spec
 
@@ -29,13 +30,13 @@ def make_runs(folder: Path) -> Path:
     video.mkdir()
     cells: list[CellSpec] = [cell_spec(index, "mptcp") for index in range(1, 21)]
     with EventLog(video / "events.jsonl", clock=lambda: NOW - 5) as log:
-        log.append("run_planned", cells=[cell.to_json() for cell in cells], estimate_s=2000.0, skipped=[])
-        log.append("run_started")
+        log.append(RunPlanned(cells=tuple(cells), estimate_s=2000.0))
+        log.append(RunStarted())
         for number, cell in enumerate(cells[:6]):
-            log.append("cell_started", cell=cell.id, attempt=1)
-            log.append("cell_finished", cell=cell.id, outcome="invalid" if number == 2 else "ok", duration_s=100.0)
-        log.append("cell_started", cell=cells[6].id, attempt=1)
-        log.append("cell_step", cell=cells[6].id, step="scenario")
+            log.append(CellStarted(cell=cell.id, attempt=1))
+            log.append(CellFinished(cell=cell.id, outcome="invalid" if number == 2 else "ok", duration_s=100.0))
+        log.append(CellStarted(cell=cells[6].id, attempt=1))
+        log.append(CellStep(cell=cells[6].id, step="scenario"))
     return folder
 
 
@@ -54,8 +55,8 @@ def texts(page: str, path: str) -> list[str]:
 
 
 def test_cells_count_those_of_a_run_at_work(night: Night) -> None:
-    assert night.cells(night.state.job("04-video")) == Cells(20, 5, 1)
-    assert night.all_cells() == Cells(total=140, ok=74, invalid=5, failed=5)
+    assert night.cells(night.state.job("04-video")) == CellCounts(20, 5, 1)
+    assert night.all_cells() == CellCounts(total=140, ok=74, invalid=5, failed=5)
 
 
 def test_time_left_is_that_of_the_resource_with_most_to_do(night: Night) -> None:
@@ -138,10 +139,10 @@ def test_a_page_is_replaced(tmp_path: Path, runs: Path) -> None:
 
 
 def test_parts_of_a_bar() -> None:
-    parts = bar(Cells(total=8, ok=4, invalid=0, failed=1, left_out=2))
+    parts = bar(CellCounts(total=8, ok=4, invalid=0, failed=1, left_out=2))
     assert [(part.kind, part.start, part.width) for part in parts] == [
         ("ok", 0.0, 50.0),
         ("failed", 50.0, 12.5),
         ("left-out", 62.5, 25.0),
     ]
-    assert bar(Cells()) == ()
+    assert bar(CellCounts()) == ()

@@ -20,9 +20,11 @@ from mplab.analysis.record.decode import captures, find_mptrace, make_tables
 from mplab.analysis.record.run import read_run
 from mplab.analysis.record.tables import read_tables
 from mplab.base.lock import resource_lock
-from mplab.campaign.retention import ASIDE, LOG, Action, RetentionFile, apply_retention, plan_retention
+from mplab.campaign.retention import ASIDE, LOG, Action, apply_retention, plan_retention
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
+from mplab.format.retention import RetentionFile
+from mplab.format.runevents import RunFinished, RunPlanned, RunResumed, RunStarted
 from mplab.run.run_directory import RunDirectory
 from tests.unit.record.conftest import cell_spec
 from tests.unit.record.test_run_directory import manifest, record
@@ -60,12 +62,12 @@ def make(runs: Path) -> Make:
         run.write_manifest(made.model_copy(update={"experiment": experiment}))
         cells: list[CellSpec] = [cell_spec(1, "mptcp"), cell_spec(2, "wifi")]
         with EventLog(run.events_file, clock=lambda: ended) as log:
-            log.append("run_planned", cells=[cell.to_json() for cell in cells], estimate_s=60.0)
-            log.append("run_started")
+            log.append(RunPlanned(cells=tuple(cells), estimate_s=60.0))
+            log.append(RunStarted())
             for cell in cells:
                 _make_cell(run, cell, analysed=analysed)
             if finished:
-                log.append("run_finished", outcomes={"ok": 2})
+                log.append(RunFinished(outcomes={"ok": 2}))
         if analysed:
             (run.path / "report").mkdir()
             (run.path / "report" / "summary.json").write_text("{}", encoding="utf-8")
@@ -206,7 +208,7 @@ def test_a_run_that_somebody_uses_is_left(runs: Path, make: Make, tmp_path: Path
         (problem,) = apply(actions, runs, tmp_path)
     assert "in use by run a resume" in problem
     with EventLog(run.events_file) as events:
-        events.append("run_resumed")  # and it was not finished when the lock was free again
+        events.append(RunResumed())  # and it was not finished when the lock was free again
     (problem,) = apply(actions, runs, tmp_path)
     assert "no longer a finished run" in problem
     assert run.manifest_file.is_file()

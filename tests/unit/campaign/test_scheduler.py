@@ -14,10 +14,20 @@ import pytest
 
 from mplab.base.errors import InterruptedRunError, LabNotReadyError
 from mplab.base.lock import resource_lock
-from mplab.campaign.directory import CampaignDirectory, CampaignRecord, quarantined_before
+from mplab.campaign.directory import CampaignDirectory, quarantined_before
 from mplab.campaign.scheduler import Scheduler
-from mplab.campaign.state import CampaignState, Job
+from mplab.format.campaign import CampaignRecord, CampaignState, CellCounts, Job
+from mplab.format.campaignevents import (
+    CampaignContinued,
+    CampaignPaused,
+    CampaignPlanned,
+    CampaignStarted,
+    JobEnded,
+    JobStarted,
+    ResourceReleased,
+)
 from mplab.format.events import EventLog, read_events
+from mplab.format.runevents import RunEvent
 from mplab.run import host
 from mplab.run.orders import order
 from mplab.run.run_directory import new_run_id
@@ -45,12 +55,7 @@ class Bench:
         )
         file = {"mplab_campaign": 1, "name": "night", "experiments": ["x.yaml"], "keep_free": "1 MB", **settings}
         jobs_planned = [self._job(name, tuple(f"{self.folder}/{one}" for one in needs)) for name, needs in jobs.items()]
-        planned = {
-            "event": "campaign_planned",
-            "name": "night",
-            "title": "Night",
-            "jobs": [vars(j) for j in jobs_planned],
-        }
+        planned = CampaignPlanned(name="night", title="Night", jobs=tuple(jobs_planned))
         return CampaignDirectory.create(self.folder / "campaigns", json.dumps(file).encode(), record, [planned])
 
     def _job(self, name: str, resources: tuple[str, ...]) -> Job:
@@ -174,7 +179,7 @@ def test_somebody_releases_what_is_in_quarantine(bench: Bench) -> None:
     campaigns = directory.path.parent
     assert quarantined_before(campaigns, [resource.name, "other"]) == {resource.name: resource.reason}
     with EventLog(directory.events_file) as events:
-        events.append("resource_released", resource=resource.name)
+        events.append(ResourceReleased(resource=resource.name))
     assert quarantined_before(campaigns, [resource.name]) == {}
     assert bench.scheduler(directory).execute().good
 
@@ -208,13 +213,13 @@ def test_a_pause(bench: Bench) -> None:
     def look(state: CampaignState) -> None:
         seen.append(state.phase)
         if state.jobs[0].state == "running" and "paused" not in seen:
-            order(directory.events_file, "campaign_paused")
+            order(directory.events_file, CampaignPaused())
         if seen.count("paused") == 4:
-            order(directory.events_file, "campaign_continued")
+            order(directory.events_file, CampaignContinued())
 
     state = bench.scheduler(directory, look).execute()
     assert state.good
-    events = [event["event"] for event in read_events(directory.runs / state.jobs[0].run / "events.jsonl")]
+    events = [event.event for event in read_events(directory.runs / state.jobs[0].run / "events.jsonl", RunEvent)]
     assert events.index("pause_asked") < events.index("run_paused") < events.index("continue_asked")
 
 
@@ -264,10 +269,10 @@ def test_an_order_of_its_own_each_night(bench: Bench) -> None:
 def test_what_was_complete_when_it_was_killed_is_done(bench: Bench) -> None:
     directory = bench.plan({"1-ok": ["a"]}, max="1 s")
     with EventLog(directory.events_file) as events:
-        events.append("campaign_started", ends_by=None)
-        events.append("job_started", job="1-ok", run="x", **{"try": 1})
-        cells = {"total": 2, "ok": 2, "invalid": 0, "failed": 0, "left_out": 0}
-        events.append("job_ended", job="1-ok", run="x", code=0, reason="", blamed=True, cells=cells, **{"try": 1})
+        events.append(CampaignStarted(ends_by=None))
+        events.append(JobStarted(job="1-ok", run="x", number=1))
+        cells = CellCounts(total=2, ok=2)
+        events.append(JobEnded(job="1-ok", run="x", code=0, reason="", blamed=True, cells=cells, number=1))
     state = bench.scheduler(directory).execute()
     assert words(state) == {"1-ok": "done"}, "and not left out for want of time"
     assert not (bench.folder / "calls").exists()
@@ -276,10 +281,10 @@ def test_what_was_complete_when_it_was_killed_is_done(bench: Bench) -> None:
 def test_a_broken_budget_stays_said_when_there_is_nothing_to_compare_with(bench: Bench) -> None:
     directory = bench.plan({"1-ok": ["a"]}, compare={"window": 5})
     with EventLog(directory.events_file) as events:
-        events.append("campaign_started", ends_by=None)
-        events.append("job_started", job="1-ok", run="x", **{"try": 1})
-        cells = {"total": 2, "ok": 2, "invalid": 0, "failed": 0, "left_out": 0}
-        events.append("job_ended", job="1-ok", run="x", code=4, reason="", blamed=True, cells=cells, **{"try": 1})
+        events.append(CampaignStarted(ends_by=None))
+        events.append(JobStarted(job="1-ok", run="x", number=1))
+        cells = CellCounts(total=2, ok=2)
+        events.append(JobEnded(job="1-ok", run="x", code=4, reason="", blamed=True, cells=cells, number=1))
     (status,) = bench.scheduler(directory).execute().jobs
     assert (status.state, status.worse, status.compared) == ("done", True, "a budget is broken")
 

@@ -14,10 +14,11 @@ from typer.testing import CliRunner, Result
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.lock import resource_lock
 from mplab.cli.main import app
-from mplab.format.cell import CellRecord
+from mplab.format.cell import CellRecord, Outcome
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import GitRecord
 from mplab.format.plan import CellSpec
+from mplab.format.runevents import CellFinished, RunEvent, RunFinished, RunStarted
 from mplab.lab.resources import VIRTUAL_LAB
 from mplab.run import concluding, hosting, ready, resuming
 from mplab.run.beginning import begin
@@ -27,6 +28,7 @@ from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
+from tests.fakes.eventlines import read_lines
 
 EXPERIMENT = """\
 mplab: 1
@@ -57,15 +59,15 @@ def begun(experiment: Path, runs: Path) -> RunDirectory:
     return begin(plan(experiment, runs=runs))
 
 
-def finish(directory: RunDirectory, outcome: str = "ok", *, cells: int = 2, ended: bool = True) -> None:
+def finish(directory: RunDirectory, outcome: Outcome = "ok", *, cells: int = 2, ended: bool = True) -> None:
     with EventLog(directory.events_file) as events:
-        events.append("run_started")
+        events.append(RunStarted())
         for spec in directory.read_manifest().plan.cells[:cells]:
             directory.begin_attempt(spec.id)
             directory.finish_cell(record(spec, outcome))
-            events.append("cell_finished", cell=spec.id, outcome=outcome, duration_s=1.0)
+            events.append(CellFinished(cell=spec.id, outcome=outcome, duration_s=1.0))
         if ended:
-            events.append("run_finished")
+            events.append(RunFinished())
             directory.junit_file.write_text("<testsuites/>")
             (directory.path / "report").mkdir()
             (directory.path / "report" / "index.html").write_text("report")
@@ -87,7 +89,7 @@ def mplab(*arguments: object) -> Result:
 
 @pytest.mark.parametrize(("outcome", "code", "options"), [("ok", 0, ()), ("failed", 1, ()), ("ok", 0, ("--failed",))])
 def test_a_complete_run_is_said_to_be_complete_and_not_touched(
-    experiment: Path, runs: Path, outcome: str, code: int, options: tuple[str, ...]
+    experiment: Path, runs: Path, outcome: Outcome, code: int, options: tuple[str, ...]
 ) -> None:
     directory = begun(experiment, runs)
     finish(directory, outcome)
@@ -147,7 +149,7 @@ def test_the_lab_is_free_again_when_the_cells_have_been_run(
             for name in (VIRTUAL_LAB, directory.lock_name):
                 with pytest.raises(LabNotReadyError), resource_lock(name):
                     pass
-        return RunProgress.from_events(read_events(directory.events_file))
+        return RunProgress.from_events(read_events(directory.events_file, RunEvent))
 
     def analyse(*_: object) -> None:
         with resource_lock(VIRTUAL_LAB):
@@ -199,7 +201,7 @@ def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
     assert f"{damaged}/cell.json: not a CellRecord of format 1" in done.stderr
     assert "kept in its folder 'attempts'" in done.stderr
     assert len(executed) == 1
-    (resumed,) = (event for event in read_events(directory.events_file) if event["event"] == "run_resumed")
+    (resumed,) = (event for event in read_lines(directory.events_file) if event["event"] == "run_resumed")
     assert (resumed["complete"], resumed["again"]) == (1, [damaged])
     assert directory.partial_dir(damaged).is_dir()
 
@@ -242,5 +244,5 @@ def test_resume_says_when_the_checkout_is_another_one(
     monkeypatch.setattr(resuming, "finish", lambda *_, **_options: RunResult(directory.path, RunProgress(), None))
     done = mplab("resume", directory.path)
     assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr
-    (resumed,) = (event for event in read_events(directory.events_file) if event["event"] == "run_resumed")
+    (resumed,) = (event for event in read_lines(directory.events_file) if event["event"] == "run_resumed")
     assert resumed["git"] == {"commit": "0123abc", "dirty": False}

@@ -9,7 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from mplab.base.programs import CHECKOUT
 from mplab.format.cell import CellRecord
-from mplab.format.experiment import Experiment, Hooks
+from mplab.format.experiment import Experiment
+from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.record import json_of
@@ -61,7 +62,7 @@ def test_a_recorded_experiment_is_the_same_experiment(tmp_path: Path) -> None:
     assert (read.ending.until, read.hooks, read.claims) == (record.ending.until, record.hooks, record.claims)
     assert record.budgets[0].place
     assert not read.budgets[0].place, "file and line are not recorded"
-    assert Hooks() == TypeAdapter(Hooks).validate_python({})
+    assert Hooks() == Hooks.model_validate({})
 
 
 def test_a_manifest_of_an_older_version_has_the_defaults() -> None:

@@ -5,30 +5,28 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
-from mplab.format.events import read_events
-from mplab.format.runevents import KINDS, CellFinished, RunEvent, RunStarted, parse_event
+from mplab.format.events import kinds_of, read_events
+from mplab.format.runevents import CellFinished, RunEvent, RunResumed
 from tests.fakes.bench import RunBench, experiment_text
 
 
 def test_what_a_run_writes_is_read_as_models(tmp_path: Path) -> None:
     run = RunBench.planned(tmp_path, experiment_text())
     cells = run.execute()
-    found = [parse_event(event) for event in read_events(run.directory.events_file)]
+    found = list(read_events(run.directory.events_file, RunEvent))
     assert {"run_planned", "run_started", "cell_started", "cell_step", "cell_finished", "run_finished"} <= {
         event.event for event in found
     }
-    assert all(type(event) is KINDS.get(event.event, RunEvent) for event in found)
+    assert all(type(event) is kinds_of(RunEvent)[event.event] for event in found)
     assert [event.cell for event in found if isinstance(event, CellFinished)] == list(cells)
 
 
 def test_an_event_of_a_later_version_is_kept_without_its_fields() -> None:
-    assert parse_event({"t": 1, "event": "from_the_future", "x": 1}) == RunEvent(t=1.0, event="from_the_future")
+    assert RunEvent.parse({"t": 1, "event": "from_the_future", "x": 1}) == RunEvent(t=1.0, event="from_the_future")
 
 
 def test_a_resumed_run_takes_cells_back() -> None:
-    assert parse_event({"t": 1, "event": "run_resumed", "again": ["a"]}) == RunStarted(
-        t=1.0, event="run_resumed", again=("a",)
-    )
+    assert RunEvent.parse({"t": 1, "event": "run_resumed", "again": ["a"]}) == RunResumed(t=1.0, again=("a",))
 
 
 @pytest.mark.parametrize(
@@ -41,5 +39,5 @@ def test_a_resumed_run_takes_cells_back() -> None:
 )
 def test_an_event_without_its_fields_is_refused(event: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError) as refused:
-        parse_event(event)
+        RunEvent.parse(event)
     assert str(refused.value).startswith(problem)

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from mplab.format.events import Event
 from mplab.format.plan import CellSpec
+from mplab.format.record import json_of
+from mplab.format.runevents import RunEvent
 
 
 def cell_spec(index: int, transport: str) -> CellSpec:
@@ -28,12 +29,12 @@ def cells() -> list[CellSpec]:
 
 
 @pytest.fixture
-def events(cells: list[CellSpec]) -> list[Event]:
+def events(cells: list[CellSpec]) -> list[RunEvent]:
     """One cell ok, one invalid, one failed after a retry, one not run; one transport skipped."""
     one, two, three, _ = (cell.id for cell in cells)
     skipped = [{"transport": "quic", "reason": "not built"}]
     told: list[tuple[str, dict[str, Any]]] = [
-        ("run_planned", {"cells": [cell.to_json() for cell in cells], "estimate_s": 80.0, "skipped": skipped}),
+        ("run_planned", {"cells": list(map(json_of, cells)), "estimate_s": 80.0, "skipped": skipped}),
         ("run_started", {}),
         ("cell_started", {"cell": one, "attempt": 1}),
         ("cell_step", {"cell": one, "step": "probe"}),
@@ -50,4 +51,5 @@ def events(cells: list[CellSpec]) -> list[Event]:
         ),
         ("run_interrupted", {}),
     ]
-    return [{"t": 1_700_000_000.0 + n, "event": name, **fields} for n, (name, fields) in enumerate(told)]
+    lines = ({"t": 1_700_000_000.0 + n, "event": name, **fields} for n, (name, fields) in enumerate(told))
+    return list(map(RunEvent.parse, lines))

@@ -10,6 +10,7 @@ from mplab.format.events import EventLog
 from mplab.format.experiment import CELL_OVERHEAD_S
 from mplab.format.plan import CellSpec
 from mplab.format.record import json_of
+from mplab.format.runevents import CellFinished, CellRetried, CellStarted, RunStarted, planned_event
 from mplab.run.blocks import make_plan
 from mplab.run.durations import learn
 from mplab.userfiles.experiment import Experiment
@@ -27,16 +28,16 @@ def earlier(runs: Path, took_s: dict[tuple[str, str, str], float], asked: Experi
     now = 0.0
     with EventLog(folder / "events.jsonl", clock=lambda: now) as events:
         plan = make_plan(asked)
-        events.append("run_planned", **plan.to_json())
-        events.append("run_started")
+        events.append(planned_event(plan))
+        events.append(RunStarted())
         for cell in plan.cells:
             if (lasted := took_s.get((cell.scenario, cell.transport, cell.link))) is not None:
-                events.append("cell_started", cell=cell.id, attempt=1)
+                events.append(CellStarted(cell=cell.id, attempt=1))
                 now += lasted / 2
-                events.append("cell_retried", cell=cell.id, attempt=1)
-                events.append("cell_started", cell=cell.id, attempt=2)
+                events.append(CellRetried(cell=cell.id, attempt=1))
+                events.append(CellStarted(cell=cell.id, attempt=2))
                 now += lasted / 2
-                events.append("cell_finished", cell=cell.id, outcome="ok", duration_s=1.0)
+                events.append(CellFinished(cell=cell.id, outcome="ok", duration_s=1.0))
     return folder
 
 

@@ -66,14 +66,15 @@ import sys
 from pathlib import Path
 from mplab.base.errors import MplabError
 from mplab.format.events import EventLog, read_events
+from mplab.format.runevents import CellStep, RunEvent
 folder = Path(sys.argv[1])
 log = EventLog(folder / "events.jsonl")
 try:
     while True:
-        log.append("cell_step", step="x" * 1000)
+        log.append(CellStep(step="x" * 1000))
 except MplabError as error:
     print(str(error).partition(":")[0])
-print(all(event["step"] == "x" * 1000 for event in read_events(folder / "events.jsonl")))
+print(all(event.step == "x" * 1000 for event in read_events(folder / "events.jsonl", RunEvent)))
 """
 
 

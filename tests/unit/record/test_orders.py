@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from mplab.format.events import EventLog, EventTail, read_events
+from mplab.format.runevents import ContinueAsked, DeadlineSet, PauseAsked, RunEvent, RunResumed, RunStarted
 from mplab.run.orders import Orders, order
 from mplab.run.progress import RunProgress
 
 
 def names(path: Path) -> list[str]:
-    return [event["event"] for event in read_events(path)]
+    return [event.event for event in read_events(path, RunEvent)]
 
 
 def test_a_run_waits_between_two_orders(tmp_path: Path) -> None:
@@ -19,30 +20,30 @@ def test_a_run_waits_between_two_orders(tmp_path: Path) -> None:
     states = []
 
     def sleep(_seconds: float) -> None:
-        states.append(RunProgress.from_events(read_events(path)).state)
+        states.append(RunProgress.from_events(read_events(path, RunEvent)).state)
         if len(states) == 2:
-            order(path, "continue_asked")
+            order(path, ContinueAsked())
 
     with EventLog(path) as events:
-        events.append("run_started")
+        events.append(RunStarted())
         with Orders(events, sleep=sleep) as orders:
             orders.obey()
             assert names(path) == ["run_started"]
-            order(path, "pause_asked")
+            order(path, PauseAsked())
             orders.obey()
             orders.obey()
     assert states == ["paused", "paused"]
     assert names(path) == ["run_started", "pause_asked", "run_paused", "continue_asked", "run_continued"]
-    assert RunProgress.from_events(read_events(path)).state == "running"
+    assert RunProgress.from_events(read_events(path, RunEvent)).state == "running"
 
 
 def test_what_was_ordered_before_it_was_resumed_does_not_count(tmp_path: Path) -> None:
     with EventLog(tmp_path / "events.jsonl") as events:
-        events.append("deadline_set", ends_by=1000.0)
+        events.append(DeadlineSet(ends_by=1000.0))
         with Orders(events, sleep=lambda _: pytest.fail("it does not wait")) as orders:
             assert orders.ends_by == datetime.fromtimestamp(1000).astimezone()
-            events.append("pause_asked")
-            events.append("run_resumed")
+            events.append(PauseAsked())
+            events.append(RunResumed())
             orders.obey()
             assert orders.ends_by is None
 
@@ -50,13 +51,13 @@ def test_what_was_ordered_before_it_was_resumed_does_not_count(tmp_path: Path) -
 def test_a_log_beside_another_one_leaves_its_last_line_alone(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     with EventLog(path) as events:
-        events.append("run_started")
-        with path.open("ab") as file, EventTail(path) as tail:
-            assert [event["event"] for event in tail.poll()] == ["run_started"]
+        events.append(RunStarted())
+        with path.open("ab") as file, EventTail(path, RunEvent) as tail:
+            assert [event.event for event in tail.poll()] == ["run_started"]
             file.write(b'{"t": 1, "event": ')
             file.flush()
             with EventLog(path, beside=True):
                 assert tail.poll() == []
-            file.write(b'"cell_started"}\n')
+            file.write(b'"run_resumed"}\n')
             file.flush()
-            assert [event["event"] for event in tail.poll()] == ["cell_started"]
+            assert [event.event for event in tail.poll()] == ["run_resumed"]

@@ -14,7 +14,7 @@ from mplab.format.link import LinkCondition
 from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.path import PathCondition
 from mplab.format.plan import CellSpec
-from mplab.format.record import utc_now
+from mplab.format.record import json_of, utc_now
 from mplab.run.blocks import make_plan
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import Parameters
@@ -126,7 +126,7 @@ def test_cell_json_has_the_keys_of_the_design(run: RunDirectory, spec: CellSpec)
         "format id spec outcome reasons warnings attempt attempts started timings_s links proof captures "
         "congestion_control host clock_offset_ms phone"
     )
-    assert found["spec"] == spec.to_json()
+    assert found["spec"] == json_of(spec)
 
 
 def test_a_failed_attempt_is_kept_whole(run: RunDirectory, spec: CellSpec) -> None:

@@ -14,8 +14,9 @@ import mplab.run
 from mplab.analysis.results import reported
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError, StepError
 from mplab.base.lock import resource_lock
-from mplab.format.events import Event, read_events
+from mplab.format.events import read_events
 from mplab.format.manifest import GitRecord
+from mplab.format.runevents import ContinueAsked, PauseAsked, RunEvent
 from mplab.run import concluding, hosting, metrics, planning, ready, resuming, run_directory
 from mplab.run.hooks import HookRunner
 from mplab.run.hosting import _Follower
@@ -152,7 +153,7 @@ def test_a_run_gives_its_directory_outcomes_and_progress(desk: Desk, capfd: pyte
 def test_events_are_told_as_they_are_appended(desk: Desk) -> None:
     told: list[Any] = []
     watch = mplab.run.Watch(
-        begun=lambda path, complete: told.append((path, complete)), event=lambda event: told.append(event["event"])
+        begun=lambda path, complete: told.append((path, complete)), event=lambda event: told.append(event.event)
     )
     result = mplab.run.execute(desk.plan(experiment_text()), report=False, run_id="first", watch=watch)
     assert result.path.name == "first"
@@ -191,10 +192,10 @@ def test_an_interrupted_run_is_resumed(desk: Desk) -> None:
     with pytest.raises(InterruptedRunError, match="stopped after 1 of 3 cells"):
         mplab.run.execute(desk.plan(experiment_text(repetitions=3)), report=False, watch=watch)
     assert len(mplab.run.plan_rest(paths[0]).cells) == 2
-    events: list[Event] = []
+    events: list[RunEvent] = []
     result = mplab.run.resume(paths[0], report=False, watch=mplab.run.Watch(event=events.append))
     assert list(result.outcomes.values()) == ["ok"] * 3
-    assert [event["event"] for event in events if event["event"].startswith("run_")] == [
+    assert [event.event for event in events if event.event.startswith("run_")] == [
         "run_planned", "run_started", "run_interrupted", "run_resumed", "run_started", "run_finished",
     ]  # fmt: skip
 
@@ -289,8 +290,8 @@ def test_a_run_is_paused_and_goes_on(desk: Desk) -> None:
     with resource_lock(directory.lock_name):
         mplab.run.pause(result.path)
         mplab.run.go_on(str(result.path))
-    names = [event["event"] for event in read_events(directory.events_file)]
-    assert names[2:] == ["pause_asked", "continue_asked"]
+    events = list(read_events(directory.events_file, RunEvent))
+    assert [type(event) for event in events[2:]] == [PauseAsked, ContinueAsked]
 
 
 def test_the_status_of_a_run(desk: Desk) -> None:

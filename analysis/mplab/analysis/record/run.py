@@ -16,10 +16,11 @@ from mplab.analysis.files import parse_json
 from mplab.analysis.metric import Observation
 from mplab.base.errors import InputError
 from mplab.format.cell import CellRecord, is_cell_id
+from mplab.format.events import END_OF_TIME_S
 from mplab.format.experiment import Transport
 from mplab.format.manifest import Manifest
 from mplab.format.plan import CellSpec
-from mplab.format.runevents import END_OF_TIME_S, RunCut, RunEvent, RunFinished, RunPlanned, parse_event
+from mplab.format.runevents import RunCut, RunEvent, RunFinished, RunPlanned
 
 Kind = TypeVar("Kind", bound=RunEvent)
 
@@ -128,7 +129,7 @@ class Run:
 def _story(events: Iterable[Event]) -> Iterator[RunEvent]:
     for event in events:
         with suppress(InputError):
-            yield parse_event(event)
+            yield RunEvent.parse(event)
 
 
 def check_folders(directory: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from mplab.analysis.errors import TablesError
 from mplab.analysis.files import parse_json, rounded_float, write_json
@@ -16,26 +16,12 @@ from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import Cell, first_problem
 from mplab.analysis.record.tables import read_tables
 from mplab.analysis.scores.plugins import ScoringPlugin
-from mplab.format.record import Record
+from mplab.format.record import json_of
+from mplab.format.scores import FORMAT, ScoreRow, Scores
 
-FORMAT = 1
 _FILE = "scores.json"
 _MOST = 1e15
 """Size of a value, in any unit: figures and statistics of larger ones overflow."""
-
-
-class ScoreRow(Record):
-    """One value in a ``scores.json``, with its unit."""
-
-    metric: str
-    value: float
-    unit: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
-
-
-class _Scores(Record):
-    format: int = FORMAT
-    values: tuple[ScoreRow, ...]
 
 
 @dataclass(frozen=True)
@@ -64,8 +50,8 @@ def score_cell(cell: Cell, plugin: ScoringPlugin) -> CellScores:
         )
     ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
     units = {metric.name: metric.unit for metric in plugin.metrics}
-    rows = [_row(value, units) for value in ordered]
-    write_json(_scores_path(cell), {"format": FORMAT, "cell": cell.id, "values": [row.model_dump() for row in rows]})
+    rows = tuple(_row(value, units) for value in ordered)
+    write_json(_scores_path(cell), json_of(Scores(cell=cell.id, values=rows)))
     return CellScores(cell.id, tuple(_value(row) for row in rows))
 
 
@@ -123,7 +109,7 @@ def has_scores(cell: Cell) -> bool:
 
 def _rows(path: Path) -> tuple[ScoreRow, ...]:
     try:
-        scores = _Scores.model_validate(parse_json(path.read_bytes()))
+        scores = Scores.model_validate(parse_json(path.read_bytes()))
     except (OSError, ValueError) as error:
         reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
         raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error

@@ -2,12 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
-Kind = Literal["failed", "worse", "quarantined", "disk", "finished", "interrupted"]
-"""What a message is about; `NotifyFile.on` chooses by it."""
-
-KINDS: tuple[Kind, ...] = get_args(Kind)
+from mplab.format.notify import Kind
 
 URGENT: frozenset[Kind] = frozenset({"quarantined", "disk", "interrupted"})
 """Nothing more happens, on a phone or at all, until somebody comes."""

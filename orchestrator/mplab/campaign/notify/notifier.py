@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from mplab.campaign.notify.file import NotifyFile
 from mplab.campaign.notify.mail import Mail
 from mplab.campaign.notify.message import Delivery, Message, NotDeliveredError
 from mplab.campaign.notify.webhook import Webhook
+from mplab.format.notify import NotifyFile
 
 TIMEOUT_S = 10.0
 """For the connection, and for each answer of a receiver."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import requests
 
-from mplab.campaign.notify.file import WebhookFile, beside, read_url
+from mplab.campaign.notify.file import beside, read_url
 from mplab.campaign.notify.message import URGENT, Message, NotDeliveredError, connection_problem
+from mplab.format.notify import WebhookFile
 
 _MOST_CHARACTERS = 3500
 """Slack shows 4000, ntfy takes 4096 bytes as text."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mplab.base.errors import InputError
-from mplab.campaign.state import CampaignState, Cells, JobStatus, ResourceStatus
+from mplab.format.campaign import CampaignState, CellCounts, JobStatus, ResourceStatus
 from mplab.format.events import read_events
+from mplab.format.record import json_of
+from mplab.format.runevents import RunEvent
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 
@@ -53,20 +55,20 @@ class Night:
         at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
-    def cells(self, status: JobStatus) -> Cells:
+    def cells(self, status: JobStatus) -> CellCounts:
         """Outcomes of a job's cells so far; `total` is known before it has begun."""
         live = self.progress.get(status.job.id)
         if live is not None and live.total:
-            return Cells(live.total, live.ok, live.invalid, live.failed, live.left_out)
-        return status.cells if status.cells.total else Cells(total=status.job.cells)
+            return CellCounts(live.total, live.ok, live.invalid, live.failed, live.left_out)
+        return status.cells if status.cells.total else CellCounts(total=status.job.cells)
 
-    def all_cells(self) -> Cells:
+    def all_cells(self) -> CellCounts:
         """Outcomes of all cells of all jobs; the cells of a job that is left out are."""
-        total = Cells()
+        total = CellCounts()
         for status in self.state.jobs:
             one = self.cells(status)
             left_out = one.total - one.ok - one.invalid - one.failed if status.state == "left out" else one.left_out
-            total = Cells(
+            total = CellCounts(
                 total.total + one.total,
                 total.ok + one.ok,
                 total.invalid + one.invalid,
@@ -108,10 +110,10 @@ class Night:
         return max(0.0, until - self.now) if until is not None else 0.0
 
     def to_json(self) -> dict[str, object]:
-        """For programs: `CampaignState.to_json`, and what is known besides."""
+        """Return it for programs: the state, and what is known besides."""
         eta_s = self.eta_s
         return {
-            **self.state.to_json(),
+            **json_of(self.state),
             "phase": self.phase,
             "live": self.live,
             "now": round(self.now, 3),
@@ -138,7 +140,7 @@ def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | Non
         if status.state == "running" and status.run:
             with contextlib.suppress(InputError):  # it has not begun to write
                 progress[status.job.id] = RunProgress.from_events(
-                    read_events(RunDirectory(runs / status.run).events_file)
+                    read_events(RunDirectory(runs / status.run).events_file, RunEvent)
                 )
     names = {attempt.run for status in state.jobs for attempt in status.tries}
     experiments = {status.job.experiment for status in state.jobs}

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from mplab.base.files import explained, replace
 from mplab.base.humanize import clock_time, duration, space
 from mplab.campaign.page.night import REPORT, Night, read_night, trend_name
-from mplab.campaign.state import CampaignState, Cells, JobStatus, ResourceStatus
+from mplab.format.campaign import CampaignState, CellCounts, JobStatus, ResourceStatus
 
 REFRESH_S = 10
 """So often a page of a campaign that is at work asks for itself again."""
@@ -45,7 +45,7 @@ class JobRow:
     """A job as a line of the table."""
 
     status: JobStatus
-    cells: Cells
+    cells: CellCounts
     parts: tuple[Part, ...]
     now: str
     """What it does now, or why it is as it is."""
@@ -137,7 +137,7 @@ def style_hash() -> str:
     return f"'sha256-{digest}'"
 
 
-def bar(cells: Cells) -> tuple[Part, ...]:
+def bar(cells: CellCounts) -> tuple[Part, ...]:
     """The cells by outcome, as parts of a bar; what is missing is its background."""
     if not cells.total:
         return ()

@@ -199,7 +199,7 @@ def _content(run: Run, cell: Cell) -> dict[str, object]:
         "directory": None if cell.directory is None else str(cell.directory),
         "outcome": cell.outcome,
         "reasons": list(cell.reasons),
-        "spec": None if cell.spec is None else cell.spec.to_json(),
+        "spec": None if cell.spec is None else json_of(cell.spec),
         "record": None if cell.record is None else json_of(cell.record),
         "timeline": [
             {"at_s": round(at_s, 3), "event": text.strip(), "took_s": None if took_s is None else round(took_s, 3)}

@@ -13,12 +13,11 @@ from typer.core import TyperGroup
 from mplab.base.errors import GateError, InputError
 from mplab.base.files import replace
 from mplab.base.lock import is_locked, resource_lock
-from mplab.campaign.directory import CampaignDirectory, CampaignRecord, quarantined_before
+from mplab.campaign.directory import CampaignDirectory, quarantined_before
 from mplab.campaign.file import Campaign, fingerprint
 from mplab.campaign.page import Night
 from mplab.campaign.page import serve as serve_page
 from mplab.campaign.scheduler import Scheduler
-from mplab.campaign.state import CampaignState, Job
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
 from mplab.cli.verbs.experiments.nightly import upkeep
@@ -32,8 +31,17 @@ from mplab.cli.verbs.experiments.nightly.options import (
     find_campaign,
     read_campaign,
 )
-from mplab.format.events import Event, EventLog
-from mplab.format.record import utc_now
+from mplab.format.campaign import CampaignRecord, CampaignState, Job
+from mplab.format.campaignevents import (
+    CampaignContinued,
+    CampaignEvent,
+    CampaignPaused,
+    CampaignPlanned,
+    ResourceQuarantined,
+    ResourceReleased,
+)
+from mplab.format.events import EventLog
+from mplab.format.record import json_of, utc_now
 from mplab.run import host
 from mplab.run.junit import Case, checks_xml
 from mplab.run.orders import order
@@ -71,16 +79,8 @@ def run(
         return
     resources = {resource for job in campaign.jobs for resource in job.resources}
     quarantined = quarantined_before(campaigns, resources)
-    planned: list[Event] = [
-        {
-            "event": "campaign_planned",
-            "name": campaign.name,
-            "title": campaign.title,
-            "jobs": [vars(job) for job in campaign.jobs],
-        }
-    ]
-    for resource, reason in quarantined.items():
-        planned.append({"event": "resource_quarantined", "resource": resource, "reason": reason})
+    planned: list[CampaignEvent] = [CampaignPlanned(name=campaign.name, title=campaign.title, jobs=campaign.jobs)]
+    planned += [ResourceQuarantined(resource=resource, reason=reason) for resource, reason in quarantined.items()]
     directory = CampaignDirectory.create(campaigns, campaign.source, _record(campaign, runs), planned)
     _execute(directory, as_json=as_json)
 
@@ -146,14 +146,14 @@ def serve(
 @app.command()
 def pause(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
     """Let a campaign wait: its runs after the cell that each is at, until 'continue'."""
-    directory = _order(name, campaigns, "campaign_paused")
+    directory = _order(name, campaigns, CampaignPaused())
     err.print(f"{directory.id} waits; it goes on with: mplab nightly continue {directory.id}", soft_wrap=True)
 
 
 @app.command("continue")
 def go_on(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
     """Let a campaign go on that waits."""
-    err.print(f"{_order(name, campaigns, 'campaign_continued').id} goes on", soft_wrap=True)
+    err.print(f"{_order(name, campaigns, CampaignContinued()).id} goes on", soft_wrap=True)
 
 
 @app.command()
@@ -171,7 +171,7 @@ def release(
         raise InputError(f"{resource!r} {what}; known are: {', '.join(sorted(known)) or 'none'}")
     for directory in stopped:
         with EventLog(directory.events_file, beside=True) as events:
-            events.append("resource_released", resource=resource)
+            events.append(ResourceReleased(resource=resource))
     err.print(f"{resource} is used again", soft_wrap=True)
 
 
@@ -251,7 +251,7 @@ def _watch(directory: CampaignDirectory) -> None:
     out.print(campaign_table(night))
 
 
-def _order(name: str, campaigns: Path, event: str) -> CampaignDirectory:
+def _order(name: str, campaigns: Path, event: CampaignEvent) -> CampaignDirectory:
     directory = find_campaign(name, campaigns)
     if not is_locked(directory.lock_name):
         raise InputError(f"{directory.id} is not running: 'mplab nightly resume' goes on with what was interrupted")
@@ -261,8 +261,8 @@ def _order(name: str, campaigns: Path, event: str) -> CampaignDirectory:
 
 def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
     if as_json:
-        jobs = [vars(job) for job in campaign.jobs]
-        print_json({"campaign": campaign.to_json(), "jobs": jobs})
+        jobs = [json_of(job) for job in campaign.jobs]
+        print_json({"campaign": json_of(campaign.file), "jobs": jobs})
         return
     rows = table("job", "experiment", "cells", "about", "needs")
     for job in campaign.jobs:

@@ -15,8 +15,8 @@ from mplab.base.errors import MplabError
 from mplab.base.lock import is_locked
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.page import Night, read_night, write_page
-from mplab.campaign.state import CampaignState, JobStatus, ResourceStatus
 from mplab.cli.output import duration, err, table
+from mplab.format.campaign import CampaignState, JobStatus, ResourceStatus
 
 _STYLES = {"running": "bold", "done": "green", "failed": "red", "left out": "yellow"}
 _LAST = 5

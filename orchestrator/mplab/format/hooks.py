@@ -1,0 +1,127 @@
+"""Hooks: commands of the host around a run and its cells."""
+
+import shlex
+from typing import Annotated, TypeAlias, cast
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from mplab.base.suggest import describe, show
+from mplab.format.record import OMIT_EMPTY, Record
+from mplab.format.units import DurationS
+
+HOOK_NAMES = ("before_run", "after_run", "before_cell", "after_cell")
+Argv: TypeAlias = tuple[str, ...]
+
+_OF_A_SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"})
+_EXAMPLE = "a command is needed: 'program argument', or [program, argument]"
+
+
+def parse_command(found: object) -> Argv:
+    """A command line as its words: a text is split as a shell would, but no shell runs it. Raises ValueError."""
+    if isinstance(found, str):
+        words = _split(found)
+    elif isinstance(found, list | tuple):
+        words = [_word(word) for word in found]
+    else:
+        raise ValueError(f"found {describe(found)}: {_EXAMPLE}")  # noqa: TRY004
+    if not words or not words[0]:
+        raise ValueError(f"empty: {_EXAMPLE}")
+    if "/" in words[0] and not words[0].startswith("/"):
+        raise ValueError(f"program {show(words[0])}: an absolute path is needed, or a name that PATH leads to")
+    if any("\0" in word for word in words):
+        raise ValueError(f"found {show(found)}: no word of a command holds a zero byte")
+    return tuple(words)
+
+
+def _word(found: object) -> str:
+    if not isinstance(found, str):
+        raise ValueError(f"found {describe(found)} in a command: write its words in quotes")  # noqa: TRY004
+    return found
+
+
+def _split(found: str) -> list[str]:
+    try:
+        words = shlex.split(found)
+    except ValueError as error:
+        raise ValueError(f"command {show(found)}: {str(error).lower()}") from None
+    if taken := next((word for word in words if word in _OF_A_SHELL), None):
+        raise ValueError(f"command {show(found)}: no shell reads it, so {taken!r} says nothing; write [sh, -c, '…']")
+    return words
+
+
+Command = Annotated[
+    Argv,
+    BeforeValidator(parse_command),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ]
+        }
+    ),
+]
+
+
+class Hooks(Record):
+    """Commands of the host, by when they are run. No shell reads them. A record has `timeout` only next to commands."""
+
+    before_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
+        default=(), description="Before the lab is there; when one fails, nothing is run."
+    )
+    after_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
+        default=(), description="When the lab is gone, however the run ended."
+    )
+    before_cell: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
+        default=(), description="Before each attempt; when one fails, it has failed."
+    )
+    after_cell: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
+        default=(), description="After each attempt, however it ended."
+    )
+    timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="For each command.")
+
+    def commands(self, name: str) -> tuple[Argv, ...]:
+        """Return those of one of `HOOK_NAMES`. Raises KeyError."""
+        by_name = {
+            "before_run": self.before_run,
+            "after_run": self.after_run,
+            "before_cell": self.before_cell,
+            "after_cell": self.after_cell,
+        }
+        return by_name[name]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return any(self.commands(name) for name in HOOK_NAMES)
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether there are any around cells."""
+        return bool(self.before_cell or self.after_cell)
+
+    @model_serializer(mode="wrap")
+    def _given(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        return handler(self) if self else {}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe the fields, whether or not they are written."""
+        return handler(cast("CoreSchema", {key: value for key, value in core.items() if key != "serialization"}))
+
+    def text(self) -> str:
+        """Return all of them in words: ``before_run: 'logger begins'; after_cell: 'sync'``."""
+        listed = {name: ", ".join(f"'{shlex.join(one)}'" for one in self.commands(name)) for name in HOOK_NAMES}
+        return "; ".join(f"{name}: {said}" for name, said in listed.items() if said)
+
+
+NO_HOOKS = Hooks()
