@@ -58,7 +58,7 @@ func newAssociation(ctx context.Context, server *Server, socket *net.UDPConn, re
 	}
 	a.client.Store(&client)
 	a.activity.Touch()
-	_ = socket.SetReadDeadline(time.Now().Add(server.Limits.Idle)) // fails if the socket is closed; the read then fails, too
+	_ = socket.SetReadDeadline(time.Now().Add(server.Limits.Idle)) // fails if the socket is closed; then so does the read
 	return a
 }
 
