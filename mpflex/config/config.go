@@ -92,8 +92,8 @@ type AgentPath struct {
 
 // AgentListen holds the addresses of the agent's listeners.
 type AgentListen struct {
-	Redirect Address `json:"redirect"` // DNS over UDP; optional
-	DNS      Address `json:"dns"`      // DNS over UDP; may be left out
+	Redirect Address `json:"redirect"` // TCP connections redirected by netfilter
+	DNS      Address `json:"dns"`      // DNS over UDP; optional
 	Socks    Address `json:"socks"`    // SOCKS5; outside loopback only with users
 	HTTP     Address `json:"http"`     // HTTP proxy, on loopback; at least one of redirect, socks and http is needed
 }

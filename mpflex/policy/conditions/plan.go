@@ -110,7 +110,7 @@ func (p *Plan) count(now time.Time, resetDay int) (save bool, err error) {
 	first := p.state == nil
 	if first {
 		p.state = &planState{Period: periodOf(now, resetDay), Boot: bootID(boot), Interfaces: make(map[string]*counted)}
-		for name, d := range devices { // only the current counters
+		for name, d := range devices { // sets the counters without counting bytes as used
 			p.state.Interfaces[name] = &counted{Index: d.index, Last: d.bytes}
 		}
 	}

@@ -53,8 +53,8 @@ func (o *outgoing) place() ([]byte, *block) {
 	return last.b[o.end%blockSize:], last
 }
 
-// slices appends the bytes [lo, hi) to to, and a reference to each of their blocks to
-// held.
+// slices appends the bytes [lo, hi) to the buffers in to, and a reference to each of
+// their blocks to held.
 func (o *outgoing) slices(lo, hi uint64, to net.Buffers, held []*block) (net.Buffers, []*block) {
 	first := o.base &^ (blockSize - 1)
 	for lo < hi {

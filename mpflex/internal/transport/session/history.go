@@ -16,7 +16,7 @@ func (h *history) ends(p *Path) { h.ending = append(h.ending, p) }
 func (h *history) over(p *Path) {
 	i := slices.Index(h.ending, p)
 	if i < 0 {
-		return // attached until the session ended
+		return // not recorded by ends
 	}
 	h.ending = slices.Delete(h.ending, i, i+1)
 	if h.past == nil {

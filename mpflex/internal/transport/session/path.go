@@ -42,7 +42,7 @@ type Path struct {
 	// All fields below are guarded by the session's lock.
 	state    pathState
 	work     sync.Cond // there is something to send
-	idle     bool      // the writer waits in work
+	idle     bool      // the writer waits on work
 	blocked  bool      // the writer waits for room in the kernel's send queue
 	room     int       // bytes that may be written now
 	written  uint64    // bytes written to TCP

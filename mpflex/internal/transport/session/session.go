@@ -61,7 +61,7 @@ type Session struct {
 	watching     sync.WaitGroup
 	datagram     func(Datagram)
 	datagramTurn int           // index of the group whose datagrams are served first
-	datagramAge  time.Duration // the constant of that name, shorter in tests
+	datagramAge  time.Duration // the constant of that name; tests change it
 	waiting      int64         // memory of datagrams that wait to be sent, in bytes
 	totals       Counters
 	scratch      []*Path
